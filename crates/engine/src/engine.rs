@@ -44,6 +44,10 @@ pub struct Engine {
     part: Part,
     pace: Pace,
     keeps_operations: bool,
+    /// Whether the workload checks something before every slice.
+    checks: bool,
+    /// By arm: whether all its connections are open, as far as its last slice says.
+    open: Vec<bool>,
 }
 
 struct Handle {
@@ -84,6 +88,7 @@ impl Engine {
         load: &Load,
         seed: u64,
     ) -> Result<Self, EngineError> {
+        let open = vec![false; arms.len()];
         let arms = Arc::new(arms);
         let (reply, replies) = mpsc::channel();
         let of_part = Load {
@@ -130,6 +135,8 @@ impl Engine {
             part,
             pace,
             keeps_operations: false,
+            checks: W::CHECKS,
+            open,
         })
     }
 
@@ -143,11 +150,20 @@ impl Engine {
         self.workers.len() as u32
     }
 
+    /// True if [`Engine::prepare`] would find nothing to do: the arm's connections are open, as far as its last slice says, and its
+    /// workload checks nothing.
+    pub fn is_prepared(&self, arm: usize) -> bool {
+        self.open[arm] && !self.checks
+    }
+
     /// Opens the arm's connections that are not open, and checks that new ones are what the arm says.
     ///
     /// # Errors
     /// The outer for an engine that cannot go on, the inner for a connection that cannot be opened.
     pub fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, EngineError> {
+        if self.is_prepared(arm) {
+            return Ok(Ok(()));
+        }
         for index in 0..self.workers.len() {
             self.tell(
                 index,
@@ -164,6 +180,7 @@ impl Engine {
                 Reply::Ran(_) | Reply::Broken(_) => return Err(EngineError::WorkerEnded),
             }
         }
+        self.open[arm] = outcome.is_ok();
         Ok(outcome)
     }
 
@@ -226,6 +243,7 @@ impl Engine {
             }
         }
         let merged = merge(works, &course);
+        self.open[arm] &= merged.is_whole();
         Ok(SliceYield {
             interrupted: is_cut || (merged.unfinished > 0 && stop::is_requested()),
             ..merged

@@ -49,6 +49,11 @@ impl SliceYield {
             interrupted: false,
         }
     }
+
+    /// True if every operation that began ended well, so that all connections are still there.
+    pub fn is_whole(&self) -> bool {
+        self.failures == 0 && self.unfinished == 0
+    }
 }
 
 impl Deref for SliceYield {

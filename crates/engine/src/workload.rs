@@ -22,6 +22,9 @@ pub trait Workload: Send + Sync + 'static {
     /// the next, so that all arms of a block do the same.
     const DEALT: bool = false;
 
+    /// Whether there is something to [check](Self::check) before every slice.
+    const CHECKS: bool = false;
+
     /// Opens a connection and makes sure that it is what the arm says.
     fn open(
         &self,
@@ -55,7 +58,8 @@ pub trait Workload: Send + Sync + 'static {
         async {}
     }
 
-    /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says.
+    /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says. Called where
+    /// [`Self::CHECKS`] says so.
     fn check(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
         async { Ok(()) }
     }

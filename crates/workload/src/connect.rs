@@ -57,6 +57,8 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Connect.descriptor().kinds;
 
+    const CHECKS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         Ok(Dialer {
             options: self.access.route(reactor, slot.index).await?,

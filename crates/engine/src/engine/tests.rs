@@ -123,10 +123,62 @@ fn every_connection_has_a_slot_of_its_own_and_leaves_it_to_the_one_that_takes_it
         for _ in 0..2 {
             let yielded = engine.slice(0, Duration::from_millis(200)).unwrap();
             assert_eq!(yielded.failures, breaking.len() as u64);
+            assert!(!engine.is_prepared(0));
             engine.prepare(0).unwrap().unwrap();
             assert_eq!(newly_taken(), breaking);
         }
     }
+}
+
+/// Counts how often it is checked; `CHECKS` says whether it should be.
+struct Checked<const CHECKS: bool>(Arc<Mutex<u64>>);
+
+impl<const CHECKS: bool> Workload for Checked<CHECKS> {
+    type Connection = ();
+
+    const KINDS: &'static [&'static str] = &["nothing"];
+
+    const CHECKS: bool = CHECKS;
+
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: Slot) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        (): &mut (),
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::default())
+    }
+
+    async fn check(&self, _reactor: &Rc<Reactor>) -> Result<(), Failure> {
+        *self.0.lock().unwrap() += 1;
+        Ok(())
+    }
+}
+
+/// How often a workload is checked in three slices of two arms, and whether the first arm is prepared after each.
+fn checked<const CHECKS: bool>() -> (u64, [bool; 3]) {
+    let checks = Arc::default();
+    let arms = vec![Checked::<CHECKS>(Arc::clone(&checks)), Checked(Arc::default())];
+    let mut engine = Engine::start(arms, &LOAD, 1).unwrap();
+    assert!(!engine.is_prepared(0) && !engine.is_prepared(1));
+    let is_prepared = [(); 3].map(|()| {
+        engine.prepare(0).unwrap().unwrap();
+        engine.slice(0, Duration::from_millis(1)).unwrap();
+        engine.is_prepared(0)
+    });
+    assert!(!engine.is_prepared(1));
+    let checks = *checks.lock().unwrap();
+    (checks, is_prepared)
+}
+
+#[test]
+fn an_arm_stays_prepared_unless_its_workload_checks_something_before_every_slice() {
+    assert_eq!(checked::<false>(), (0, [true; 3]));
+    assert_eq!(checked::<true>(), (3, [false; 3]));
 }
 
 /// Operations that take so long, and note when they began.

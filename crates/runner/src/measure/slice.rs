@@ -164,8 +164,8 @@ impl SliceMeter<'_> {
             cells: cells_differ(&yielded.recorded).or_else(|| {
                 let encrypted = after?.cells_encrypted_since(before)?;
                 // What an operation received that failed, its client need not have decrypted.
-                let is_whole = yielded.failures == 0 && yielded.unfinished == 0;
-                relay_differs(id.arm, encrypted, yielded.recorded.cells_decrypted).filter(|_| is_whole)
+                relay_differs(id.arm, encrypted, yielded.recorded.cells_decrypted)
+                    .filter(|_| yielded.is_whole())
             }),
             failures: yielded.failures,
             completed: yielded.operations.iter().map(|kind| kind.count).sum(),

@@ -1,5 +1,6 @@
 //! The load of a cell that all load generators make together.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure};
@@ -20,6 +21,8 @@ pub(crate) struct SpreadLoad {
     number: u32,
     workers: u32,
     pace: Pace,
+    /// The arms whose connections were all open when their last slice ended.
+    open: BTreeSet<usize>,
 }
 
 impl SpreadLoad {
@@ -48,6 +51,7 @@ impl SpreadLoad {
             number,
             workers,
             pace,
+            open: BTreeSet::new(),
         })
     }
 }
@@ -60,6 +64,9 @@ impl Load for SpreadLoad {
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
         let load = self.number;
         self.ranks.ask_clocks_again()?;
+        if self.own.is_prepared(arm) && self.open.contains(&arm) {
+            return Ok(Ok(()));
+        }
         self.ranks.tell(|_| Request::Prepare { load, arm })?;
         let mut prepared = self.own.prepare(arm)?;
         for Answered { name, answer, .. } in self.ranks.answers()? {
@@ -68,6 +75,9 @@ impl Load for SpreadLoad {
                 Answer::Prepared(Some(failed)) => prepared = prepared.and(Err(failed.of(&name))),
                 _ => return Err(nonsense(&name)),
             }
+        }
+        if prepared.is_ok() {
+            self.open.insert(arm);
         }
         Ok(prepared)
     }
@@ -114,7 +124,11 @@ impl Load for SpreadLoad {
             }
         }
         self.ranks.heard(lead, heard_before_ns);
-        merged(own, shares, duration, self.pace)
+        let slice = merged(own, shares, duration, self.pace)?;
+        if !slice.yielded.is_whole() {
+            self.open.remove(&arm);
+        }
+        Ok(slice)
     }
 }
 

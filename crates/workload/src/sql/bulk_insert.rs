@@ -55,6 +55,8 @@ impl<C: Sql> Workload for BulkInsert<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkInsert.descriptor().kinds;
 
+    const CHECKS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let mut session = self.access.open(reactor, slot.index).await?;
         let table = format!("{TABLES}{}", slot.index + 1);

@@ -96,6 +96,8 @@ impl<C: Sql> Workload for TpcbLike<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::PgbenchTpcbLike.descriptor().kinds;
 
+    const CHECKS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let session = self.access.open(reactor, slot.index).await?;
         TpcbConnection::prepare(session, slot).await.map_err(failure)

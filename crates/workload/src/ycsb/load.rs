@@ -43,6 +43,8 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().kinds;
 
+    const CHECKS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Loader, Failure> {
         self.store.open_loader(reactor, Table::Load).await
     }

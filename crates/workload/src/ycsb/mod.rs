@@ -96,6 +96,8 @@ impl<S: KeyValue> Workload for Ycsb<S> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().kinds;
 
+    const CHECKS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         Ok(Client {
             connection: self.store.open(reactor, slot).await?,

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use ciphertax_model::Metric;
+use ciphertax_observe::has_hardware_counters;
 use ciphertax_records::{Phase, Sample, VoidReason};
 use rustix::process::Signal;
 
@@ -105,6 +106,9 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
         .collect();
     let mut expected = Metric::COMPARED_IN_OPEN_LOOP.to_vec();
     expected.extend(Metric::COMPARED_OF_CONNECTS);
+    if has_hardware_counters().unwrap_or(false) {
+        expected.extend(Metric::COMPARED_OF_HARDWARE);
+    }
     assert_eq!(measured, expected);
     assert!(
         run.results

@@ -90,6 +90,11 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         sum
     });
     let client_run_queue_wait_ns = works.iter().map(|work| work.run_queue_wait_ns).sum();
+    let client_hardware = works.iter().map(|work| work.hardware).reduce(|sum, more| {
+        let mut sum = sum?;
+        sum += more?;
+        Some(sum)
+    });
     let unfinished = works.iter().map(|work| work.unfinished).sum();
     let merged = works
         .into_iter()
@@ -121,6 +126,7 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             client_context_switches,
             client_run_queue_wait_ns,
             client_page_faults,
+            client_hardware: client_hardware.flatten(),
             client_peak_memory_bytes: ciphertax_observe::own_peak_memory_bytes(),
             workers: threads as u32,
             logins: recorder.logins(),

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
+use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{PollDelay, Reactor};
-use ciphertax_records::{CpuTime, PageFaults};
+use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
 use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
@@ -56,6 +56,8 @@ pub(crate) struct Work {
     pub(crate) cpu: CpuTime,
     pub(crate) context_switches: u64,
     pub(crate) faults: PageFaults,
+    /// `None` where there are no counters.
+    pub(crate) hardware: Option<HardwareCounts>,
     /// `None` if the kernel does not say.
     pub(crate) run_queue_wait_ns: Option<u64>,
     pub(crate) recorder: Recorder,
@@ -118,6 +120,8 @@ struct Worker<W: Workload> {
     /// By arm; `None` for a connection that must be opened first.
     connections: Vec<Vec<Option<W::Connection>>>,
     opened: u64,
+    /// `None` where there are none to be had.
+    hardware: Option<HardwareCounters>,
 }
 
 impl<W: Workload> Worker<W> {
@@ -133,6 +137,7 @@ impl<W: Workload> Worker<W> {
             share,
             connections,
             opened: 0,
+            hardware: HardwareCounters::of_this_thread(),
         })
     }
 
@@ -195,6 +200,7 @@ impl<W: Workload> Worker<W> {
         let responses = RefCell::new(Responses::new());
         wait_for(start, !self.share.is_punctual)?;
 
+        let counted = self.hardware.as_ref().and_then(HardwareCounters::read);
         let waited = thread_run_queue_wait_ns();
         let usage = ThreadUsage::now();
         let began = Instant::now();
@@ -232,6 +238,10 @@ impl<W: Workload> Worker<W> {
         let run_queue_wait_ns = thread_run_queue_wait_ns()
             .zip(waited)
             .map(|(after, before)| after - before);
+        let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
+        let hardware = hardware
+            .zip(counted)
+            .and_then(|(after, before)| after.since(&before));
 
         let unfinished = outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64;
         for (place, connection) in places.into_iter().zip(outcomes) {
@@ -243,6 +253,7 @@ impl<W: Workload> Worker<W> {
             cpu: used.cpu,
             context_switches: used.context_switches,
             faults: used.faults,
+            hardware,
             run_queue_wait_ns,
             recorder: recorder.into_inner(),
             responses: responses.into_inner(),

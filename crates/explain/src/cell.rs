@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{Phase, Round, Sample, Samples};
+use ciphertax_records::{HardwareCounts, Phase, Round, Sample, Samples};
 
 use crate::looked::Looked;
 use crate::nodes::Nodes;
@@ -46,6 +46,8 @@ pub(crate) struct Figures {
     latency_sum_ns: u64,
     pub(crate) client_cpu_ns: u64,
     pub(crate) server_cpu_ns: Option<u64>,
+    /// Of the client's threads, then of the server.
+    hardware: [Option<HardwareCounts>; 2],
     tunnel_cpu_ns: Option<u64>,
     pooler_cpu_ns: Option<u64>,
     column_relay_cpu_ns: Option<u64>,
@@ -320,6 +322,7 @@ impl Figures {
             latency_sum_ns: load.operations.iter().map(|kind| kind.latency_sum_ns).sum(),
             client_cpu_ns: load.client_cpu.total_ns,
             server_cpu_ns: server.server_cpu.map(|cpu| cpu.total_ns),
+            hardware: [load.client_hardware, server.server_hardware],
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
             pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             column_relay_cpu_ns: server.column_relay_cpu.map(|cpu| cpu.total_ns),
@@ -404,6 +407,14 @@ fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
         Metric::PoolerCpuPerOp => every(&|slice| slice.pooler_cpu_ns)? / 1e3 / operations,
         Metric::CellsPerOp => sum(&|slice| slice.cells) / operations,
         Metric::ColumnRelayCpuPerOp => every(&|slice| slice.column_relay_cpu_ns)? / 1e3 / operations,
+        Metric::ClientInstructionsPerOp => {
+            every(&|slice| Some(slice.hardware[0]?.instructions))? / operations
+        }
+        Metric::ServerInstructionsPerOp => {
+            every(&|slice| Some(slice.hardware[1]?.instructions))? / operations
+        }
+        Metric::ClientCyclesPerOp => every(&|slice| Some(slice.hardware[0]?.cycles))? / operations,
+        Metric::ServerCyclesPerOp => every(&|slice| Some(slice.hardware[1]?.cycles))? / operations,
         Metric::Throughput => operations / (sum(&|slice| slice.duration_ns) / 1e9),
         Metric::LatencyMean => sum(&|slice| slice.latency_sum_ns) / 1e3 / operations,
         Metric::ResponseMean => every(&|slice| Some(slice.open_loop?.response_ns))? / 1e3 / operations,

@@ -329,7 +329,7 @@ impl Comparison<'_> {
     /// True if the load generator was the bottleneck, and the figure is therefore its own.
     fn is_the_clients(&self) -> bool {
         let is_bytes = self.metric == Metric::BytesPerOp || is_storage(self.metric);
-        let concerns_server = !self.metric.is_cpu() && !is_bytes;
+        let concerns_server = !self.metric.is_work() && !is_bytes;
         self.record.client_bound && concerns_server
     }
 }
@@ -337,7 +337,7 @@ impl Comparison<'_> {
 /// The smallest cost that matters: twice the precision asked for, so that an interval of that half-width around no
 /// change at all can exclude it.
 pub(crate) fn margin(study: &Study, metric: Metric) -> f64 {
-    2.0 * if metric.is_cpu() {
+    2.0 * if metric.is_work() {
         study.precision.cpu
     } else {
         study.precision.throughput

@@ -65,6 +65,19 @@ pub enum Metric {
     /// Cells that the client encrypted and decrypted, per operation; measured and not compared.
     #[strum(serialize = "encrypted cells per operation")]
     CellsPerOp,
+    /// Instructions that the client's load threads completed, in programs and in the kernel, per operation. As of all counters of
+    /// the CPU, only where it shows them.
+    #[strum(serialize = "client instructions per operation")]
+    ClientInstructionsPerOp,
+    /// The same of the server, of all its processes where it has several.
+    #[strum(serialize = "server instructions per operation")]
+    ServerInstructionsPerOp,
+    /// Cycles of the CPU that the client's load threads took, per operation: unlike CPU time they do not follow its frequency.
+    #[strum(serialize = "client cycles per operation")]
+    ClientCyclesPerOp,
+    /// The same of the server.
+    #[strum(serialize = "server cycles per operation")]
+    ServerCyclesPerOp,
     /// Operations per second of a slice's measured time.
     #[strum(serialize = "throughput")]
     Throughput,
@@ -144,6 +157,14 @@ impl Metric {
         Self::ConnectMean,
         Self::FirstQueryMean,
         Self::TimeToFirstQueryMean,
+    ];
+
+    /// What arms are compared by besides, where the CPU shows its counters.
+    pub const COMPARED_OF_HARDWARE: [Self; 4] = [
+        Self::ClientInstructionsPerOp,
+        Self::ServerInstructionsPerOp,
+        Self::ClientCyclesPerOp,
+        Self::ServerCyclesPerOp,
     ];
 
     /// What the server's side pays in CPU time; the first of them that a cell has says most.
@@ -227,6 +248,8 @@ impl Metric {
             cpu if cpu.is_cpu() => "us/op",
             Self::Throughput => "op/s",
             Self::CellsPerOp => "cells/op",
+            Self::ClientInstructionsPerOp | Self::ServerInstructionsPerOp => "instructions/op",
+            Self::ClientCyclesPerOp | Self::ServerCyclesPerOp => "cycles/op",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
             Self::ConnectMean | Self::FirstQueryMean | Self::TimeToFirstQueryMean => "us",
@@ -245,6 +268,11 @@ impl Metric {
             Self::Throughput => Direction::LowerCosts,
             _ => Direction::HigherCosts,
         }
+    }
+
+    /// True for what is paid in work of a CPU: its time, instructions and cycles.
+    pub fn is_work(self) -> bool {
+        self.is_cpu() || Self::COMPARED_OF_HARDWARE.contains(&self)
     }
 
     /// True for metrics of CPU time, which stay meaningful when client and server share their CPUs.

@@ -213,15 +213,16 @@ impl Cell {
         self.mix.or(self.workload.ycsb_mix())
     }
 
-    /// What arms are compared by here, but for what whole rounds tell, in the order reports print it. A run of a program is no
-    /// request: how it answered single ones only the program knows.
+    /// What arms are compared by here where all of it can be seen, but for what whole rounds tell, in the order reports print it. A
+    /// run of a program is no request: how it answered single ones only the program knows.
     pub fn compared(&self) -> impl Iterator<Item = Metric> {
         let of_connects = match self.workload.makes_connections() {
             true => &Metric::COMPARED_OF_CONNECTS[..],
             false => &[],
         };
         let is_program = self.workload.is_program();
-        let all = Metric::compared(self.load.pace()).iter().chain(of_connects);
+        let paced = Metric::compared(self.load.pace()).iter();
+        let all = paced.chain(of_connects).chain(&Metric::COMPARED_OF_HARDWARE);
         all.copied()
             .filter(move |metric| !is_program || metric.quantile().is_none())
     }

@@ -115,7 +115,12 @@ fn a_program_has_no_percentiles_and_only_connects_have_phases() {
     let program = "[[cell]]\nname = \"own\"\nworkload = \"command\"\ncommand = { run = [\"x\"] }\n";
     let study = Study::from_toml(&format!("{STUDY}\n{program}")).unwrap();
     let compared = |cell: usize| study.cells[cell].compared().collect::<Vec<_>>();
-    let of_connects = [&Metric::COMPARED[..], &Metric::COMPARED_OF_CONNECTS[..]].concat();
+    let of_connects = [
+        &Metric::COMPARED[..],
+        &Metric::COMPARED_OF_CONNECTS[..],
+        &Metric::COMPARED_OF_HARDWARE[..],
+    ]
+    .concat();
     assert_eq!(compared(0), of_connects);
     let of_program = compared(2);
     assert!(of_program.contains(&Metric::ServerCpuPerOp) && of_program.contains(&Metric::LatencyMean));

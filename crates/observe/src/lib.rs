@@ -1,17 +1,20 @@
 //! CPU time, waits for a CPU, context switches, page faults, memory, disks, pressure, steal and host facts from the kernel.
 //!
-//! Nothing here samples: every figure is the difference of two readings of a clock or counter that the kernel keeps
-//! anyway, so watching a process costs it nothing.
+//! Nothing here samples: every figure is the difference of two readings of a clock or counter. The kernel keeps these anyway,
+//! so that watching a process costs it nothing, but for the CPU's own counters, which it has to save whenever it
+//! switches from a thread that is counted.
 
 mod clock;
 mod device;
 mod error;
 mod fewer_cpus;
 mod file_system;
+mod hardware;
 mod host;
 mod kernel_cipher;
 mod listener;
 mod meter;
+pub mod perf_event;
 pub mod placement;
 mod pressure;
 mod process_cpu;
@@ -24,6 +27,7 @@ pub use device::{Device, DeviceUsage, Storage};
 pub use error::{Error, Result};
 pub use fewer_cpus::FewerCpus;
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
+pub use hardware::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use host::host;
 pub use kernel_cipher::kernel_cipher;
 pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket_listener};

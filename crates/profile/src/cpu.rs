@@ -5,7 +5,6 @@ mod cpus;
 mod event;
 mod events;
 mod fold;
-mod hardware;
 mod price;
 mod privilege;
 mod record;
@@ -28,7 +27,6 @@ use ciphertax_records::why::{Complete, Profile, SymbolTable};
 
 use self::collector::{Collector, Draining, lock};
 use self::events::Events;
-pub use self::hardware::has_hardware_counters;
 pub use self::price::affordable_hz;
 use self::watch::Watch;
 use crate::error::ProfileError;

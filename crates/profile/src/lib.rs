@@ -9,7 +9,7 @@ mod stacks;
 mod waits;
 mod watched;
 
-pub use cpu::{CpuProfiler, affordable_hz, has_hardware_counters};
+pub use cpu::{CpuProfiler, affordable_hz};
 pub use error::{ProfileError, Result};
 pub use stacks::{Registers, Stacks, UserStack};
 pub use waits::WaitSampler;

@@ -4,6 +4,22 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+/// What the CPU itself counted, in programs and in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HardwareCounts {
+    /// Instructions that were completed.
+    pub instructions: u64,
+    /// Cycles of the CPU, whose length follows its frequency.
+    pub cycles: u64,
+}
+
+impl AddAssign for HardwareCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.instructions += more.instructions;
+        self.cycles += more.cycles;
+    }
+}
+
 /// What a block device did, whoever asked it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceUse {

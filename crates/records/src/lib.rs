@@ -55,7 +55,7 @@ pub use consequences::{
 pub use disk::{DiskRecord, FilesOnDisk, Readability};
 pub use doctor::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord};
 pub use dry_run::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
-pub use edges::{DeviceUse, PageFaults, Pressure};
+pub use edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
 pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,

@@ -54,6 +54,7 @@ impl Yield {
         self.client_context_switches += more.client_context_switches;
         add_if_known(&mut self.client_run_queue_wait_ns, more.client_run_queue_wait_ns);
         add_if_known(&mut self.client_page_faults, more.client_page_faults);
+        add_if_known(&mut self.client_hardware, more.client_hardware);
         add_if_known(&mut self.client_peak_memory_bytes, more.client_peak_memory_bytes);
         add_known(&mut self.handshakes, more.handshakes);
         self.workers += more.workers;

@@ -8,7 +8,7 @@ use ciphertax_stats::HistogramText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::edges::{DeviceUse, PageFaults, Pressure};
+use crate::edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
 use crate::facts::AuthenticationFacts;
 use crate::trace::Phase;
 use crate::why::Look;
@@ -109,6 +109,9 @@ pub struct Yield {
     /// Page faults of the load threads; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_page_faults: Option<PageFaults>,
+    /// Instructions and cycles of the load threads; absent where the CPU shows no counters, and for a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_hardware: Option<HardwareCounts>,
     /// The most memory that ciphertax itself has had so far, at the end of the slice, in bytes; absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_peak_memory_bytes: Option<u64>,
@@ -236,6 +239,10 @@ pub struct ServerSide {
     /// Page faults of the server; absent where they cannot be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_page_faults: Option<PageFaults>,
+    /// Instructions and cycles of the server; absent where its CPU shows no counters, or the kernel does not let this user have
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_hardware: Option<HardwareCounts>,
     /// The most memory that the server has had since it began, as of the end of the slice, in bytes; for a server of several
     /// processes the sum of theirs, in which what they share with others and with files counts once, as much as one of them
     /// has of it. Absent where it cannot be seen.

@@ -196,6 +196,8 @@ fn base_unit(metric: Metric) -> (Unit, f64) {
     match metric.unit() {
         "us" | "us/op" => (Unit::Seconds, 1e-6),
         "op/s" => (Unit::Other("operations_per_second".into()), 1.0),
+        "instructions/op" => (Unit::Other("instructions".into()), 1.0),
+        "cycles/op" => (Unit::Other("cycles".into()), 1.0),
         "cells/op" => (Unit::Other("cells".into()), 1.0),
         _ => (Unit::Bytes, 1.0),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_observe::{self as observe, Meter, ProcessMeter, ProcessTree, Usage};
+use ciphertax_observe::{self as observe, HardwareCounters, Meter, ProcessMeter, ProcessTree, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Who serves the connections of a server.
@@ -21,6 +21,8 @@ pub(crate) struct ServerMeter {
     root: ProcessMeter,
     /// That one with those it starts, where they serve the connections.
     tree: Option<ProcessTree>,
+    /// `None` where there are none to be had.
+    hardware: Option<HardwareCounters>,
 }
 
 impl ServerMeter {
@@ -29,12 +31,17 @@ impl ServerMeter {
     /// # Errors
     /// If there is no such process, or it cannot be read.
     pub(crate) fn open(served_by: ServedBy, pid: u32) -> observe::Result<Self> {
+        let tree = match served_by {
+            ServedBy::Threads => None,
+            ServedBy::Processes => Some(ProcessTree::open(&[pid])?),
+        };
+        let members = tree
+            .as_ref()
+            .map_or_else(|| Ok(vec![pid]), ProcessTree::members)?;
         Ok(Self {
             root: ProcessMeter::open(pid)?,
-            tree: match served_by {
-                ServedBy::Threads => None,
-                ServedBy::Processes => Some(ProcessTree::open(&[pid])?),
-            },
+            tree,
+            hardware: HardwareCounters::of_processes(&members),
         })
     }
 
@@ -76,7 +83,9 @@ impl ServerMeter {
 
 impl Meter for ServerMeter {
     fn read(&self) -> observe::Result<Usage> {
-        self.meter().read()
+        let usage = self.meter().read()?;
+        let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
+        Ok(usage.with_hardware(hardware))
     }
 
     fn settle(&self, quiet_for: Duration, at_most: Duration) -> observe::Result<bool> {

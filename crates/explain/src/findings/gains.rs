@@ -59,7 +59,7 @@ fn waits_less(run: &Run, row: &EstimateRow) -> Option<String> {
             .reduce(|sum, flights| sum + flights)
     };
     let (before, after) = (flights(baseline)?, flights(&row.arm)?);
-    let is_explained = !row.metric.is_cpu() && before - after >= 0.5;
+    let is_explained = !row.metric.is_work() && before - after >= 0.5;
     is_explained.then(|| {
         format!(
             "{}: over {} a connect is faster than over {baseline}, because it waits for the server {} times instead of {}, each \
@@ -79,6 +79,6 @@ fn saved_round_trip(run: &Run, row: &EstimateRow) -> Option<f64> {
     let arm = run.head.study.arms.iter().find(|arm| arm.name == row.arm)?;
     let cell = run.cell(&row.cell)?;
     let stays_open = matches!(arm.tunnel, Some(Tunnel::Ssh(_)));
-    let is_explained = stays_open && cell.asked.workload.makes_connections() && !row.metric.is_cpu();
+    let is_explained = stays_open && cell.asked.workload.makes_connections() && !row.metric.is_work();
     cell.link.filter(|_| is_explained).map(|link| link.rtt_ms)
 }

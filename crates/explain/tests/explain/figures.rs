@@ -2,10 +2,10 @@
 
 use ciphertax_explain::{CellProgress, precision};
 use ciphertax_model::{Metric, Study};
-use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
+use ciphertax_records::{HardwareCounts, Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
-use crate::made_up::{STUDY, explain, explained, head, samples, study};
+use crate::made_up::{OPERATIONS, STUDY, explain, explained, head, samples, study};
 
 #[test]
 fn costs_are_found_where_they_are_and_nowhere_else() {
@@ -41,6 +41,55 @@ fn changes_are_the_ratios_that_were_put_in() {
     );
     assert!((row.variant / row.baseline - 1.0 - row.change).abs() < 1e-9);
     assert_eq!(row.blocks, 30);
+}
+
+#[test]
+fn what_the_cpu_counted_is_compared_where_it_counted() {
+    let counts = |per_operation: f64, sample: &Sample| {
+        // As noisy as CPU time.
+        let noise = 1.0 + f64::from((sample.slice.block * 7 + sample.slice.position * 3) % 11) / 1_000.0;
+        let instructions = (per_operation * OPERATIONS as f64 * noise) as u64;
+        Some(HardwareCounts {
+            instructions,
+            cycles: instructions * 3 / 2,
+        })
+    };
+    let mut samples = samples(30);
+    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
+        let [client, server] = match sample.slice.arm.as_str() {
+            "tls" => [44_000.0, 100_000.0],
+            _ => [40_000.0, 100_000.0],
+        };
+        sample.load.client_hardware = counts(client, sample);
+        sample.server.server_hardware = counts(server, sample);
+        // It says nothing of whose work it is.
+        sample.load.client_bound = true;
+    }
+    let uncounted = samples
+        .iter_mut()
+        .find(|sample| sample.slice.cell == "select")
+        .unwrap();
+    uncounted.server.server_hardware = None;
+    let run = explained(&samples);
+    let row = |metric| {
+        let mut rows = run.estimates.iter().filter(|row| row.metric == metric);
+        let row = rows.next().unwrap();
+        assert!(rows.next().is_none(), "the other cell has no counts: {row:?}");
+        row
+    };
+    for metric in [Metric::ClientInstructionsPerOp, Metric::ClientCyclesPerOp] {
+        let row = row(metric);
+        assert!((row.change - 0.1).abs() < 0.003, "{row:?}");
+        assert_eq!((row.verdict, row.blocks), (Verdict::Costs, 30));
+    }
+    for metric in [Metric::ServerInstructionsPerOp, Metric::ServerCyclesPerOp] {
+        let row = row(metric);
+        assert!(row.change.abs() < 0.003, "{row:?}");
+        assert_eq!((row.verdict, row.blocks), (Verdict::NoCost, 29));
+    }
+    let level = |metric| row(metric).baseline;
+    assert!((level(Metric::ClientInstructionsPerOp) / 40_200.0 - 1.0).abs() < 0.01);
+    assert!((level(Metric::ServerCyclesPerOp) / 150_750.0 - 1.0).abs() < 0.01);
 }
 
 #[test]

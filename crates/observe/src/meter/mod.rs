@@ -13,12 +13,14 @@ mod own;
 mod process;
 mod tree;
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
-use ciphertax_records::{CpuTime, PageFaults};
+use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::hardware::HardwareReading;
 use crate::run_queue::RunQueueWaits;
 use io::Io;
 
@@ -74,6 +76,7 @@ struct Part {
     /// CPU time of processes that have ended, which took their switches with them.
     ended_ns: u64,
     io: Option<Io>,
+    hardware: Option<HardwareReading>,
 }
 
 /// What was used between two readings; `None` for what is not known.
@@ -96,6 +99,8 @@ pub struct Used {
     /// The most memory that they have had since they began, in bytes, as of the later reading; of several processes the sum, in
     /// which what they share with each other and with files counts once.
     pub peak_memory_bytes: Option<u64>,
+    /// What the CPU itself counted.
+    pub hardware: Option<HardwareCounts>,
 }
 
 impl Usage {
@@ -115,7 +120,17 @@ impl Usage {
             waits: None,
             ended_ns: 0,
             io: None,
+            hardware: None,
         })
+    }
+
+    /// The same of one alone, with what its hardware counters show.
+    #[must_use]
+    pub fn with_hardware(mut self, reading: Option<HardwareReading>) -> Self {
+        for part in self.parts.iter_mut().flatten() {
+            part.hardware = reading;
+        }
+        self
     }
 
     /// What was used since an earlier reading of the same meter. One that was gone at both, as a member of a replica set
@@ -139,12 +154,12 @@ impl Usage {
             faults: risen(&earlier.parts, &self.parts, |earlier, later| {
                 later.faults?.since(&earlier.faults?)
             })
-            .map(|each| {
-                let mut sum = PageFaults::default();
-                each.into_iter().for_each(|more| sum += more);
-                sum
-            }),
+            .map(sum),
             peak_memory_bytes: counts(&|_, later| later.peak_memory_bytes).map(|each| each.iter().sum()),
+            hardware: risen(&earlier.parts, &self.parts, |earlier, later| {
+                later.hardware?.since(&earlier.hardware?)
+            })
+            .map(sum),
         }
     }
 
@@ -161,6 +176,12 @@ impl Usage {
         };
         pairs.map(used).collect()
     }
+}
+
+fn sum<T: AddAssign + Default>(each: Vec<T>) -> T {
+    let mut sum = T::default();
+    each.into_iter().for_each(|more| sum += more);
+    sum
 }
 
 fn cpu_between(earlier: &Part, later: &Part) -> Option<CpuTime> {
@@ -260,6 +281,7 @@ mod tests {
                 read: total_ns / 2,
                 written: total_ns * 2,
             }),
+            hardware: None,
         })
     }
 
@@ -296,6 +318,33 @@ mod tests {
         assert_eq!(came, Used::default());
         assert_eq!(used(vec![None], vec![None]), Used::default());
         assert_eq!(used(vec![], vec![]), Used::default());
+    }
+
+    #[test]
+    fn what_the_cpu_counted_of_several_is_a_sum_if_it_counted_all_of_them() {
+        let reading = |instructions: u64, cycles: u64| -> HardwareReading {
+            let count = |value| serde_json::json!({"value": value, "enabled_ns": value, "running_ns": value});
+            serde_json::from_value(serde_json::json!([count(instructions), count(cycles)])).unwrap()
+        };
+        let counted = |one: Option<[u64; 2]>, other: Option<[u64; 2]>| {
+            let usage = |counts: Option<[u64; 2]>| {
+                let parts = vec![part(100, 1, 0)];
+                let read = counts.map(|[instructions, cycles]| reading(instructions, cycles));
+                Usage { parts }.with_hardware(read).parts
+            };
+            Usage {
+                parts: [usage(one), usage(other)].concat(),
+            }
+        };
+        let before = counted(Some([1_000, 2_000]), Some([10, 20]));
+        let after = counted(Some([1_700, 2_900]), Some([15, 26]));
+        let expected = HardwareCounts {
+            instructions: 705,
+            cycles: 906,
+        };
+        assert_eq!(after.since(&before).hardware, Some(expected));
+        let of_one = counted(Some([1_700, 2_900]), None);
+        assert_eq!(of_one.since(&before).hardware, None);
     }
 
     #[test]

@@ -39,6 +39,7 @@ impl Meter for OwnThreads {
             waits: RunQueueWaits::of(process::id()),
             ended_ns: 0,
             io: Io::of(process::id()),
+            hardware: None,
         }))
     }
 

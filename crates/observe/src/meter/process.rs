@@ -45,6 +45,7 @@ impl Meter for ProcessMeter {
             waits: RunQueueWaits::of(self.0.pid()),
             ended_ns: 0,
             io: Io::of(self.0.pid()),
+            hardware: None,
         }))
     }
 

@@ -161,6 +161,7 @@ impl Meter for ProcessTree {
             waits: RunQueueWaits::of_all(pids()),
             ended_ns: ended.total_ns,
             io: Io::of_all(pids()),
+            hardware: None,
         }))
     }
 

@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use ciphertax_observe::perf_event::Event;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::event::{Event, RECORD_BYTES};
+use super::event::RECORD_BYTES;
 use super::record::{Record, parse};
 use super::ring::Ring;
 use super::taken::Samples;

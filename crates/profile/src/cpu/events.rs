@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ciphertax_observe::perf_event::bindings::perf_event_attr;
+use ciphertax_observe::perf_event::{Event, Whom};
 use ciphertax_records::why::Complete;
-use perf_event_open_sys::bindings::perf_event_attr;
 
 use super::cpus;
-use super::event::{Event, Whom, cpu_clock, dummy, processes, waking_every};
+use super::event::{cpu_clock, dummy, processes, waking_every};
 use super::privilege;
 use super::ring::Ring;
 use super::size;

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use ciphertax_observe::perf_event::{Event, Whom};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::event::{Event, Whom, cpu_clock};
+use super::event::cpu_clock;
 
 /// Samples a second of the thread that finds out, and the CPU time that it takes for that.
 const PROBE_HZ: u32 = 4999;

@@ -1,6 +1,6 @@
 //! Records that the kernel writes into a ring, as `perf_event_open(2)` says.
 
-use perf_event_open_sys::bindings as sys;
+use ciphertax_observe::perf_event::bindings as sys;
 
 use super::registers;
 use crate::stacks::Registers;

@@ -7,10 +7,10 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ciphertax_observe::perf_event::Event;
+use ciphertax_observe::perf_event::bindings::perf_event_mmap_page;
 use memmap2::{MmapOptions, MmapRaw};
-use perf_event_open_sys::bindings::perf_event_mmap_page;
 
-use super::event::Event;
 use super::record::{self, HEADER_BYTES};
 
 /// A page with the kernel's position and ours, and after it the records, around and around.

@@ -30,13 +30,18 @@ struct Line<'a> {
     bytes_sent: u64,
     bytes_received: u64,
     client_context_switches: u64,
+    /// Empty where the CPU shows no counters.
+    client_instructions: Option<u64>,
+    client_cycles: Option<u64>,
+    server_instructions: Option<u64>,
+    server_cycles: Option<u64>,
     /// True for a slice that says why: its figures are in no comparison.
     looked_into: bool,
     /// Why the slice does not count; empty for one that does.
     void: Option<String>,
 }
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 25] = [
     "cell",
     "block",
     "position",
@@ -56,6 +61,10 @@ const COLUMNS: [&str; 21] = [
     "bytes_sent",
     "bytes_received",
     "client_context_switches",
+    "client_instructions",
+    "client_cycles",
+    "server_instructions",
+    "server_cycles",
     "looked_into",
     "void",
 ];
@@ -100,6 +109,10 @@ fn line(sample: &Sample) -> io::Result<Line<'_>> {
         bytes_sent: load.bytes_sent,
         bytes_received: load.bytes_received,
         client_context_switches: load.client_context_switches,
+        client_instructions: load.client_hardware.map(|counts| counts.instructions),
+        client_cycles: load.client_hardware.map(|counts| counts.cycles),
+        server_instructions: server.server_hardware.map(|counts| counts.instructions),
+        server_cycles: server.server_hardware.map(|counts| counts.cycles),
         looked_into: sample.look.is_some(),
         void: sample.void.as_ref().map(ToString::to_string),
     })

@@ -69,7 +69,8 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
     let metrics = Metric::compared(record.asked.load.pace())
         .iter()
-        .chain(&Metric::COMPARED_OF_CONNECTS);
+        .chain(&Metric::COMPARED_OF_CONNECTS)
+        .chain(&Metric::COMPARED_OF_HARDWARE);
     let row = |metric: Metric| MetricRow {
         label: metric.label().to_owned(),
         baseline: measured(run, cell, baseline, metric),

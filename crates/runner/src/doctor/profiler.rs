@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use ciphertax_profile::{CpuProfiler, ProfileError, has_hardware_counters};
+use ciphertax_observe::has_hardware_counters;
+use ciphertax_profile::{CpuProfiler, ProfileError};
 use ciphertax_records::why::Complete;
 use ciphertax_records::{Check, CheckStatus};
 
@@ -13,6 +14,9 @@ const SLICE: Duration = Duration::from_millis(100);
 
 const SYSLOG: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\"";
 
+const PARANOID: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\", or for all users, of processes of their \
+                        own, sudo sysctl kernel.perf_event_paranoid=1";
+
 pub(super) fn look() -> Vec<Check> {
     vec![
         profiler(CpuProfiler::open(CPU_HZ, SLICE).map(|profiler| profiler.comprises())),
@@ -20,15 +24,17 @@ pub(super) fn look() -> Vec<Check> {
     ]
 }
 
-/// Nothing is measured by them, so their want is nothing to mend.
+/// They are a further measure of what CPU time tells already, so their want is nothing to mend.
 fn hardware_counters(found: io::Result<bool>) -> Check {
-    let found = match found {
-        Ok(true) => "there: instructions and cycles can be counted, as by perf stat".to_owned(),
-        Ok(false) => "none: this CPU shows programs no counters, as is usual in virtual machines".to_owned(),
-        Err(error) => format!("unknown: {error}"),
+    let check = |found: &str| {
+        let means = "instructions and cycles per operation are compared where the CPU counts them; CPU time needs no counters";
+        Check::good("hardware-counters", "counters", found, means)
     };
-    let means = "what work costs is measured in CPU time, which needs none of them";
-    Check::good("hardware-counters", "counters", found, means)
+    match found {
+        Ok(true) => check("there: instructions and cycles are counted, as by perf stat"),
+        Ok(false) => check("none: this CPU shows programs no counters, as is usual in virtual machines"),
+        Err(error) => check(&format!("refused: {error}")).but(CheckStatus::Limited, PARANOID),
+    }
 }
 
 fn profiler(opened: Result<Complete, ProfileError>) -> Check {
@@ -68,7 +74,9 @@ mod tests {
         let found = |check: Check| check.found;
         assert!(found(hardware_counters(Ok(true))).starts_with("there"));
         assert!(found(hardware_counters(Ok(false))).starts_with("none"));
-        assert!(found(hardware_counters(Err(io::ErrorKind::PermissionDenied.into()))).starts_with("unknown"));
+        let refused = hardware_counters(Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(refused.remedy.as_deref(), Some(PARANOID));
+        assert!(found(refused).starts_with("refused"));
         let ended = profiler(Err(ProfileError::ProcessEnded { pid: 1 }));
         assert!(ended.found.starts_with("none: "), "{}", ended.found);
     }

@@ -199,6 +199,8 @@ impl SliceMeter<'_> {
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
                 server_page_faults: used.faults,
+                // A relay that stands for a part of the server is not counted.
+                server_hardware: used.hardware.filter(|_| column_relay_cpu.is_none()),
                 server_peak_memory_bytes: used.peak_memory_bytes,
                 server_bytes_read: used.bytes_read,
                 server_bytes_written: used.bytes_written,

@@ -63,6 +63,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
         "us" | "us/op" => microseconds(value),
         "op/s" => scaled(value, &RATES),
         "bytes/op" => bytes(value),
+        "instructions/op" | "cycles/op" => scaled(value, &COUNTS).trim_end().to_owned(),
         other => format!("{} {other}", significant(value)),
     }
 }
@@ -74,6 +75,7 @@ pub fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
         "us" | "us/op" => &TIMES,
         "op/s" => &RATES,
         "bytes/op" => &BYTES,
+        "instructions/op" | "cycles/op" => &COUNTS,
         _ => &[(1.0, "")],
     };
     let (size, name) = filled(value, units);
@@ -179,10 +181,11 @@ fn percent_decimals(fraction: f64) -> usize {
     usize::from((fraction * 100.0).abs() < 99.95)
 }
 
-/// Units of times in microseconds, of rates in operations per second, and of bytes; the largest first.
+/// Units of times in microseconds, of rates in operations per second, of bytes, and of what is counted; the largest first.
 const TIMES: [(f64, &str); 3] = [(1e6, "s"), (1e3, "ms"), (1.0, "µs")];
 const RATES: [(f64, &str); 3] = [(1e6, "M op/s"), (1e3, "k op/s"), (1.0, "op/s")];
 const BYTES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+const COUNTS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
 /// The largest unit that a value fills.
 fn filled(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
@@ -275,6 +278,8 @@ mod tests {
         assert_eq!(quantity(22.5, "bytes/op"), "22.5 B");
         assert_eq!(quantity(999.7, "bytes/op"), "1.00 kB");
         assert_eq!(quantity(1_048_999.0, "bytes/op"), "1.05 MB");
+        assert_eq!(quantity(128_340.0, "instructions/op"), "128 k");
+        assert_eq!(quantity(912.0, "cycles/op"), "912");
         assert_eq!(quantity(f64::INFINITY, "us"), "–");
     }
 

@@ -1,0 +1,285 @@
+//! Instructions and cycles, as the CPU itself counts them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+use ciphertax_records::HardwareCounts;
+use rustix::io::Errno;
+use rustix::thread::gettid;
+use serde::{Deserialize, Serialize};
+
+use crate::perf_event::bindings::{self, perf_event_attr};
+use crate::perf_event::{Count, Event, Whom, attributes, counting};
+
+/// A server that has more threads at the beginning is not counted: each takes two of this process's open files.
+const MOST_THREADS: usize = 512;
+/// How often it is tried to count all threads of a process that begins others meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// Counts the instructions and cycles of threads, in programs and in the kernel.
+///
+/// To switch from such a thread to one that is not counted takes the kernel longer, the same in every arm.
+#[derive(Debug)]
+pub struct HardwareCounters(Vec<[Event; 2]>);
+
+/// What has been counted so far. Only the [difference](HardwareReading::since) of two readings means something.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct HardwareReading([Count; 2]);
+
+impl HardwareCounters {
+    /// Those of processes with all their threads, and of the threads and processes that these begin from now on, those that have
+    /// ended too. `None` where the CPU shows no counters, this user may not have them, or the threads that are already there cannot be
+    /// told from those that they begin.
+    pub fn of_processes(pids: &[u32]) -> Option<Self> {
+        of_processes(pids, instructions_and_cycles())
+    }
+
+    /// Those of the calling thread alone; `None` as for processes.
+    pub fn of_this_thread() -> Option<Self> {
+        let own = gettid().as_raw_nonzero().get().cast_unsigned();
+        let events = events_of(own, instructions_and_cycles());
+        Some(Self(vec![events.ok()?]))
+    }
+
+    /// What has been counted so far; `None` if the kernel does not say.
+    pub fn read(&self) -> Option<HardwareReading> {
+        let mut sums = [Count::default(); 2];
+        for events in &self.0 {
+            for (sum, event) in sums.iter_mut().zip(events) {
+                *sum += event.count().ok()?;
+            }
+        }
+        Some(HardwareReading(sums))
+    }
+}
+
+impl HardwareReading {
+    /// What was counted since an earlier reading of the same counters; `None` if the CPU was busy with counters of others all the
+    /// time.
+    pub fn since(&self, earlier: &Self) -> Option<HardwareCounts> {
+        let [instructions, cycles] = [0, 1].map(|which| self.0[which].since(&earlier.0[which]));
+        Some(HardwareCounts {
+            instructions: instructions?,
+            cycles: cycles?,
+        })
+    }
+}
+
+/// Whether programs can have this CPU count their instructions and cycles. Virtual machines often hide the counters.
+///
+/// # Errors
+/// If this user may not know.
+pub fn has_hardware_counters() -> io::Result<bool> {
+    let own = gettid().as_raw_nonzero().get().cast_unsigned();
+    match events_of(own, instructions_and_cycles()) {
+        Ok(_) => Ok(true),
+        Err(error) if is_without(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// As `perf_event_open(2)` says it of a counter that is not there.
+fn is_without(error: &io::Error) -> bool {
+    let without = [Errno::NOENT, Errno::OPNOTSUPP, Errno::NODEV, Errno::NXIO];
+    Errno::from_io_error(error).is_some_and(|error| without.contains(&error))
+}
+
+fn instructions_and_cycles() -> [perf_event_attr; 2] {
+    [
+        bindings::PERF_COUNT_HW_INSTRUCTIONS,
+        bindings::PERF_COUNT_HW_CPU_CYCLES,
+    ]
+    .map(|counter| counting(attributes(bindings::PERF_TYPE_HARDWARE, counter)))
+}
+
+fn of_processes(pids: &[u32], asked: [perf_event_attr; 2]) -> Option<HardwareCounters> {
+    let inherited = asked.map(|mut attributes| {
+        attributes.set_inherit(1);
+        attributes
+    });
+    let open = |threads: &BTreeSet<u32>| -> io::Result<_> {
+        threads
+            .iter()
+            .map(|thread| events_of(*thread, inherited))
+            .collect()
+    };
+    for _ in 0..ATTEMPTS {
+        let threads = threads_of(pids);
+        if threads.is_empty() || threads.len() > MOST_THREADS {
+            return None;
+        }
+        let events = match open(&threads) {
+            Ok(events) => events,
+            // It has ended meanwhile.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => continue,
+            Err(_) => return None,
+        };
+        // One that began meanwhile may be counted with who began it, or by nobody.
+        if threads_of(pids) == threads {
+            return Some(HardwareCounters(events));
+        }
+    }
+    None
+}
+
+fn events_of(thread: u32, asked: [perf_event_attr; 2]) -> io::Result<[Event; 2]> {
+    let [one, other] = asked.map(|attributes| Event::open(attributes, Whom::Thread(thread), Event::ANY_CPU));
+    Ok([one?, other?])
+}
+
+fn threads_of(pids: &[u32]) -> BTreeSet<u32> {
+    let listed = pids.iter().map(|pid| fs::read_dir(format!("/proc/{pid}/task")));
+    let threads = listed.flatten().flatten().flatten();
+    threads
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{self, Command, Stdio};
+    use std::time::Duration;
+    use std::{hint, thread};
+
+    use super::*;
+    use crate::{Meter, ProcessMeter, ProcessTree, ThreadUsage, Used};
+
+    /// What the kernel counts as it counts instructions and cycles, and what it keeps in an account of its own besides: CPU
+    /// time in nanoseconds, and page faults.
+    fn cpu_time_and_faults() -> [perf_event_attr; 2] {
+        [
+            bindings::PERF_COUNT_SW_TASK_CLOCK,
+            bindings::PERF_COUNT_SW_PAGE_FAULTS,
+        ]
+        .map(|counter| counting(attributes(bindings::PERF_TYPE_SOFTWARE, counter)))
+    }
+
+    fn agrees(counted: HardwareCounts, used: Used) {
+        let (ns, faults) = (counted.instructions as f64, counted.cycles as f64);
+        let (cpu, account) = (used.cpu.unwrap().total_ns as f64, used.faults.unwrap());
+        assert!(cpu > 3e7, "{used:?}");
+        assert!((ns - cpu).abs() < 0.02 * cpu + 2e6, "{ns} and {cpu} ns");
+        let expected = (account.minor + account.major) as f64;
+        assert!(
+            (faults - expected).abs() <= 0.02 * expected + 50.0,
+            "{faults} and {expected}"
+        );
+    }
+
+    fn spin_ms(ms: u64) {
+        let began = ThreadUsage::now();
+        while ThreadUsage::now().since(&began).cpu.total_ns < ms * 1_000_000 {
+            hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn threads_of_a_process_are_counted_those_that_begin_and_end_too() {
+        let waits = |spins: u64| {
+            let (tell, told) = std::sync::mpsc::channel::<()>();
+            let thread = thread::spawn(move || {
+                told.recv().unwrap();
+                spin_ms(spins);
+                // Whom it begins is counted as well.
+                thread::spawn(move || spin_ms(spins)).join().unwrap();
+            });
+            (tell, thread)
+        };
+        let first = waits(40);
+        // Other tests of this process begin threads too.
+        let opened = || of_processes(&[process::id()], cpu_time_and_faults());
+        let patiently = (0..500).find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            opened()
+        });
+        let counters = patiently.unwrap();
+        let meter = ProcessMeter::open(process::id()).unwrap();
+        let second = waits(20);
+        let before = (counters.read().unwrap(), meter.read().unwrap());
+        for (tell, thread) in [first, second] {
+            tell.send(()).unwrap();
+            thread.join().unwrap();
+        }
+        let (counted, used) = (counters.read().unwrap(), meter.read().unwrap());
+        agrees(counted.since(&before.0).unwrap(), used.since(&before.1));
+    }
+
+    #[test]
+    fn processes_that_a_server_begins_are_counted_and_what_is_no_ones_is_not() {
+        let serve =
+            "while read line; do (i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo served; done";
+        let mut server = Command::new("sh")
+            .args(["-c", serve])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let tree = ProcessTree::open(&[server.id()]).unwrap();
+        let counters = of_processes(&tree.members().unwrap(), cpu_time_and_faults()).unwrap();
+        let before = (counters.read().unwrap(), tree.read().unwrap());
+        spin_ms(100);
+        let idle = counters.read().unwrap().since(&before.0).unwrap();
+        assert!(idle.instructions < 20_000_000, "{idle:?}");
+        let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
+        for _ in 0..3 {
+            server.stdin.as_mut().unwrap().write_all(b"one\n").unwrap();
+            assert_eq!(answers.next().unwrap().unwrap(), "served");
+        }
+        let (counted, used) = (counters.read().unwrap(), tree.read().unwrap());
+        let (counted, used) = (counted.since(&before.0).unwrap(), used.since(&before.1));
+        drop(server.stdin.take());
+        server.wait().unwrap();
+        let (ns, cpu) = (counted.instructions as f64, used.cpu.unwrap().total_ns as f64);
+        // Those that have ended are in the process's account by ticks.
+        assert!(
+            cpu > 5e7 && (ns - cpu).abs() < 0.05 * cpu + 2e7,
+            "{ns} and {cpu} ns"
+        );
+        let faults = used.faults.unwrap().minor as f64;
+        assert!(
+            (counted.cycles as f64 - faults).abs() <= 0.02 * faults + 5.0,
+            "{counted:?}, {faults}"
+        );
+    }
+
+    #[test]
+    fn own_counters_are_of_the_calling_thread() {
+        let own = gettid().as_raw_nonzero().get().cast_unsigned();
+        let counters = HardwareCounters(vec![events_of(own, cpu_time_and_faults()).unwrap()]);
+        let before = (counters.read().unwrap(), ThreadUsage::now());
+        thread::spawn(|| spin_ms(50)).join().unwrap();
+        spin_ms(30);
+        let (counted, used) = (counters.read().unwrap(), ThreadUsage::now());
+        let counted = counted.since(&before.0).unwrap().instructions as f64;
+        let used = used.since(&before.1).cpu.total_ns as f64;
+        assert!(
+            (counted - used).abs() < 0.02 * used + 1e6,
+            "{counted} and {used} ns"
+        );
+    }
+
+    #[test]
+    fn who_has_ended_or_has_too_many_threads_is_not_counted() {
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        assert!(of_processes(&[ended.id()], cpu_time_and_faults()).is_none());
+    }
+
+    #[test]
+    fn the_machine_says_the_same_to_everybody() {
+        let has = has_hardware_counters().unwrap_or(false);
+        assert_eq!(HardwareCounters::of_this_thread().is_some(), has);
+        assert_eq!(
+            HardwareCounters::of_processes(&[1]).is_some(),
+            has && rustix::process::geteuid().is_root()
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_told_apart() {
+        assert!(is_without(&Errno::NOENT.into()));
+        assert!(!is_without(&Errno::ACCESS.into()));
+    }
+}

@@ -120,7 +120,7 @@ struct Worker<W: Workload> {
     /// By arm; `None` for a connection that must be opened first.
     connections: Vec<Vec<Option<W::Connection>>>,
     opened: u64,
-    /// `None` where there are none to be had.
+    /// `None` where the CPU shows none.
     hardware: Option<HardwareCounters>,
 }
 
@@ -200,8 +200,8 @@ impl<W: Workload> Worker<W> {
         let responses = RefCell::new(Responses::new());
         wait_for(start, !self.share.is_punctual)?;
 
-        let counted = self.hardware.as_ref().and_then(HardwareCounters::read);
         let waited = thread_run_queue_wait_ns();
+        let counted = self.hardware.as_ref().and_then(HardwareCounters::read);
         let usage = ThreadUsage::now();
         let began = Instant::now();
         let load = Load {
@@ -235,13 +235,13 @@ impl<W: Workload> Worker<W> {
         };
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
-        let run_queue_wait_ns = thread_run_queue_wait_ns()
-            .zip(waited)
-            .map(|(after, before)| after - before);
         let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
         let hardware = hardware
             .zip(counted)
             .and_then(|(after, before)| after.since(&before));
+        let run_queue_wait_ns = thread_run_queue_wait_ns()
+            .zip(waited)
+            .map(|(after, before)| after - before);
 
         let unfinished = outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64;
         for (place, connection) in places.into_iter().zip(outcomes) {

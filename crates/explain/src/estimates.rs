@@ -99,11 +99,10 @@ pub(crate) fn evaluate(
         }
     }
     let (again, variants): (Vec<_>, Vec<_>) = comparisons.into_iter().partition(|row| row.arm == AGAIN);
-    let adjusted = holm(&p_values(&variants));
-    let adjusted_again = holm(&p_values(&again));
+    let adjusted_again = adjusted(&again);
     let mut estimates = Vec::new();
     let mut by_kind = Vec::new();
-    for (row, p_value) in variants.iter().zip(adjusted) {
+    for (row, p_value) in variants.iter().zip(adjusted(&variants)) {
         let estimate = row.judged(study, floor_of(row, &again), p_value);
         match row.kind {
             None => estimates.push(estimate),
@@ -148,8 +147,22 @@ fn is_storage(metric: Metric) -> bool {
     matches!(metric, Metric::StorageWrittenPerOp | Metric::StorageReadPerOp)
 }
 
-fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
-    rows.iter().map(|row| row.found.estimate.p_value).collect()
+/// The p-values of comparisons, adjusted. What the CPU counts is a family of its own, so that no other verdict depends on whether a
+/// CPU shows its counters.
+fn adjusted(rows: &[Comparison<'_>]) -> Vec<f64> {
+    let family = |of_hardware: bool| {
+        let of_family = rows
+            .iter()
+            .enumerate()
+            .filter(move |(_, row)| row.metric.is_of_hardware() == of_hardware);
+        let (places, p_values): (Vec<usize>, Vec<f64>) = of_family
+            .map(|(place, row)| (place, row.found.estimate.p_value))
+            .unzip();
+        places.into_iter().zip(holm(&p_values))
+    };
+    let mut adjusted: Vec<(usize, f64)> = family(false).chain(family(true)).collect();
+    adjusted.sort_by_key(|(place, _)| *place);
+    adjusted.into_iter().map(|(_, p_value)| p_value).collect()
 }
 
 /// The noise floor of the same metric in the same cell, by the same location; without one nothing counts as a difference.

@@ -173,8 +173,10 @@ fn why_unmeasured(run: &Run, cell: &str, metric: Metric) -> String {
     let unread = server.and_then(|server| server.cpu_unread.as_ref());
     match unread.filter(|_| Metric::SERVER_CPU.contains(&metric)) {
         Some(reason) => format!("it was not measured: {reason}"),
-        None if Metric::COMPARED_OF_HARDWARE.contains(&metric) => {
-            "it was not measured: the CPU shows no counters, or not to this user, which `ciphertax doctor` tells".into()
+        None if metric.is_of_hardware() => {
+            "it was not measured, or in too few blocks: `ciphertax doctor` says whether the CPU shows its counters, and METHODOLOGY.md \
+             whom they do not count"
+                .into()
         }
         None => "it was not measured, or in too few blocks; measure longer, with --time".into(),
     }

@@ -272,7 +272,12 @@ impl Metric {
 
     /// True for what is paid in work of a CPU: its time, instructions and cycles.
     pub fn is_work(self) -> bool {
-        self.is_cpu() || Self::COMPARED_OF_HARDWARE.contains(&self)
+        self.is_cpu() || self.is_of_hardware()
+    }
+
+    /// True for what the CPU itself counts.
+    pub fn is_of_hardware(self) -> bool {
+        Self::COMPARED_OF_HARDWARE.contains(&self)
     }
 
     /// True for metrics of CPU time, which stay meaningful when client and server share their CPUs.

@@ -20,7 +20,7 @@ pub enum Whom {
     Thread(u32),
 }
 
-/// An event of one CPU.
+/// An event that is counted, or of which samples are taken.
 #[derive(Debug)]
 pub struct Event(OwnedFd);
 
@@ -112,13 +112,13 @@ pub struct Count {
 
 impl Count {
     /// What was counted since an earlier count of the same event, and what would have been if the CPU had counted all the time;
-    /// `None` if it counted at no time, or one of both is another event's.
+    /// `None` if it counted for less than half of it, or one of both is another event's.
     pub fn since(&self, earlier: &Self) -> Option<u64> {
         let value = self.value.checked_sub(earlier.value)?;
         let enabled_ns = self.enabled_ns.checked_sub(earlier.enabled_ns)?;
         match self.running_ns.checked_sub(earlier.running_ns)? {
             running_ns if running_ns == enabled_ns => Some(value),
-            0 => None,
+            running_ns if running_ns < enabled_ns / 2 => None,
             running_ns => Some((value as f64 * (enabled_ns as f64 / running_ns as f64)).round() as u64),
         }
     }
@@ -170,8 +170,9 @@ mod tests {
         };
         let earlier = count(1_000, 500, 500);
         assert_eq!(count(1_600, 900, 900).since(&earlier), Some(600));
-        // It counted for a quarter of the time only.
-        assert_eq!(count(1_600, 900, 600).since(&earlier), Some(2_400));
+        // It counted for half of the time, and for a quarter of it.
+        assert_eq!(count(1_600, 900, 700).since(&earlier), Some(1_200));
+        assert_eq!(count(1_600, 900, 600).since(&earlier), None);
         assert_eq!(count(1_000, 900, 500).since(&earlier), None);
         // Nobody ran.
         assert_eq!(earlier.since(&earlier), Some(0));

@@ -21,7 +21,7 @@ pub(crate) struct ServerMeter {
     root: ProcessMeter,
     /// That one with those it starts, where they serve the connections.
     tree: Option<ProcessTree>,
-    /// `None` where there are none to be had.
+    /// `None` where the CPU shows none.
     hardware: Option<HardwareCounters>,
 }
 
@@ -35,13 +35,15 @@ impl ServerMeter {
             ServedBy::Threads => None,
             ServedBy::Processes => Some(ProcessTree::open(&[pid])?),
         };
-        let members = tree
-            .as_ref()
-            .map_or_else(|| Ok(vec![pid]), ProcessTree::members)?;
+        let members = || match &tree {
+            None => vec![pid],
+            Some(tree) => tree.members().unwrap_or_default(),
+        };
+        let hardware = HardwareCounters::of_processes(members);
         Ok(Self {
             root: ProcessMeter::open(pid)?,
             tree,
-            hardware: HardwareCounters::of_processes(&members),
+            hardware,
         })
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use ciphertax_model::Study;
+use ciphertax_observe::{HardwareCounters, has_hardware_counters};
 use ciphertax_supervise::child::{limit_of_files, raise_limit_of_files};
 use ciphertax_wire::Target;
 use rustix::process::{Resource, getrlimit};
@@ -36,13 +37,20 @@ impl OwnLimits {
     }
 }
 
+/// Servers for whose hardware counters there is room: where a run starts more of them, they do not have as many threads.
+const COUNTED_SERVERS: u64 = 3;
+
 /// Raises the limit of open files where a run needs more than it has; others leave it as it is for the programs that they start.
 ///
 /// # Errors
 /// If the system refuses.
 pub(crate) fn make_room(study: &Study) -> io::Result<()> {
+    let counters = match has_hardware_counters() {
+        Ok(true) => COUNTED_SERVERS * HardwareCounters::MOST_FILES,
+        Ok(false) | Err(_) => 0,
+    };
     let current = getrlimit(Resource::Nofile).current;
-    match current.is_some_and(|current| current < needed(study) + OWN_FILES) {
+    match current.is_some_and(|current| current < needed(study) + OWN_FILES + counters) {
         true => raise_limit_of_files(),
         false => Ok(()),
     }

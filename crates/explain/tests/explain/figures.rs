@@ -87,6 +87,16 @@ fn what_the_cpu_counted_is_compared_where_it_counted() {
         assert!(row.change.abs() < 0.003, "{row:?}");
         assert_eq!((row.verdict, row.blocks), (Verdict::NoCost, 29));
     }
+    for sample in &mut samples {
+        (sample.load.client_hardware, sample.server.server_hardware) = (None, None);
+    }
+    let mut others = run.estimates.clone();
+    others.retain(|row| !row.metric.is_of_hardware());
+    assert_eq!(
+        others,
+        explained(&samples).estimates,
+        "no other verdict depends on them"
+    );
     let level = |metric| row(metric).baseline;
     assert!((level(Metric::ClientInstructionsPerOp) / 40_200.0 - 1.0).abs() < 0.01);
     assert!((level(Metric::ServerCyclesPerOp) / 150_750.0 - 1.0).abs() < 0.01);

@@ -32,6 +32,10 @@ for turn in $(seq "$turns"); do
     fi
 done
 
+took() { # which: seconds at the median
+    jq -s -r '[.[].elapsed_s] | sort | "\((.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2 | round) s"' "$runs/$1"-*/run.json
+}
+
 commit() {
     jq -r '.tool.commit // "unknown"' "$runs/$1-1/run.json"
 }
@@ -40,15 +44,18 @@ echo '# The precision of two releases in the same seconds'
 echo
 echo "\`quick --time $seconds\`, $turns runs of each release in turns, on $(nproc) CPUs, $(date +%F): the former of commit $(commit former)"
 echo "and the present of commit $(commit present). Half-widths of the 95 % intervals, as parts of the value; medians over the runs."
+echo "Runs end as soon as all targets are reached, the former after $(took former), the present after $(took present), at the median;"
+echo 'the ratio of the same seconds is of half-widths as they would be after the same time, with whose root they shrink.'
 echo 'The spread is the standard deviation of the estimates of the runs: where it is larger than half of the half-width, runs'
 echo 'differ by what no interval of one run holds.'
 echo
-echo '| cell | variant | metric | former | present | present / former | spread, former | spread, present |'
-echo '|---|---|---|--:|--:|--:|--:|--:|'
+echo '| cell | variant | metric | former | present | present / former | of the same seconds | spread, former | spread, present |'
+echo '|---|---|---|--:|--:|--:|--:|--:|--:|'
 for which in former present; do
-    jq -s --arg which "$which" '[.[] | (.estimates // .results.estimates)[]
+    jq -s --arg which "$which" --argjson seconds "$seconds" '[.[] | (.elapsed_s / $seconds | sqrt) as $root
+        | (.estimates // .results.estimates)[]
         | select(.metric == ("server_cpu_per_op", "client_cpu_per_op", "throughput"))
-        | {which: $which, cell, arm, metric, half: ((.high - .low) / 2 / (1 + .change)), log: ((1 + .change) | log)}]' \
+        | {which: $which, cell, arm, metric, half: ((.high - .low) / 2 / (1 + .change)), $root, log: ((1 + .change) | log)}]' \
         "$runs/$which"-*/run.json
 done | jq -s -r '
     def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
@@ -58,7 +65,10 @@ done | jq -s -r '
     add | group_by([.metric, .cell, .arm])
     | map({metric: .[0].metric, cell: .[0].cell, arm: .[0].arm,
         former: map(select(.which == "former")), present: map(select(.which == "present"))}
-        | . + {ratio: ((.present | map(.half) | median) / (.former | map(.half) | median))})
+        | . + {ratio: ((.present | map(.half) | median) / (.former | map(.half) | median)),
+            same: ((.present | map(.half * .root) | median) / (.former | map(.half * .root) | median))})
     | (.[] | "| \(.cell) | \(.arm) | \(.metric) | \(.former | map(.half) | median | percent) | \(.present | map(.half) | median | percent)"
-        + " | \(.ratio | ratio) | \(.former | map(.log) | deviation | percent) | \(.present | map(.log) | deviation | percent) |"),
-      "", (group_by(.metric)[] | "\(.[0].metric): the geometric mean of the ratios is \(map(.ratio | log) | add / length | exp | ratio).")'
+        + " | \(.ratio | ratio) | \(.same | ratio)"
+        + " | \(.former | map(.log) | deviation | percent) | \(.present | map(.log) | deviation | percent) |"),
+      "", (group_by(.metric)[] | "\(.[0].metric): the geometric mean of the ratios is \(map(.ratio | log) | add / length | exp | ratio), "
+        + "of the same seconds \(map(.same | log) | add / length | exp | ratio).")'

@@ -6,7 +6,6 @@ use std::io;
 
 use ciphertax_records::HardwareCounts;
 use rustix::io::Errno;
-use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
 use crate::perf_event::bindings::{self, perf_event_attr};
@@ -40,8 +39,7 @@ impl HardwareCounters {
 
     /// Those of the calling thread alone; `None` as for processes.
     pub fn of_this_thread() -> Option<Self> {
-        let own = gettid().as_raw_nonzero().get().cast_unsigned();
-        let events = events_of(own, instructions_and_cycles());
+        let events = events_of(Whom::this_thread(), instructions_and_cycles());
         Some(Self(vec![events.ok()?]))
     }
 
@@ -58,8 +56,8 @@ impl HardwareCounters {
 }
 
 impl HardwareReading {
-    /// What was counted since an earlier reading of the same counters; `None` if the CPU was busy with counters of others all the
-    /// time.
+    /// What was counted since an earlier reading of the same counters; `None` if the CPU was busy with counters of others for more
+    /// than half of the time.
     pub fn since(&self, earlier: &Self) -> Option<HardwareCounts> {
         let [instructions, cycles] = [0, 1].map(|which| self.0[which].since(&earlier.0[which]));
         Some(HardwareCounts {
@@ -74,12 +72,11 @@ impl HardwareReading {
 /// # Errors
 /// If this user may not know.
 pub fn has_hardware_counters() -> io::Result<bool> {
-    let own = gettid().as_raw_nonzero().get().cast_unsigned();
-    match events_of(own, instructions_and_cycles()) {
+    match events_of(Whom::this_thread(), instructions_and_cycles()) {
         Ok(_) => Ok(true),
         // Who may not count in the kernel is told so before it is known whether there is anything to count.
         Err(refused) if Errno::from_io_error(&refused) == Some(Errno::ACCESS) => {
-            match events_of(own, instructions_and_cycles().map(of_programs)) {
+            match events_of(Whom::this_thread(), instructions_and_cycles().map(of_programs)) {
                 Err(error) if is_without(&error) => Ok(false),
                 _ => Err(refused),
             }
@@ -123,7 +120,7 @@ fn of_processes(pids: impl Fn() -> Vec<u32>, asked: [perf_event_attr; 2]) -> Opt
     let open = |threads: &BTreeSet<u32>| -> io::Result<_> {
         threads
             .iter()
-            .map(|thread| events_of(*thread, inherited))
+            .map(|thread| events_of(Whom::Thread(*thread), inherited))
             .collect()
     };
     for _ in 0..ATTEMPTS {
@@ -145,8 +142,8 @@ fn of_processes(pids: impl Fn() -> Vec<u32>, asked: [perf_event_attr; 2]) -> Opt
     None
 }
 
-fn events_of(thread: u32, asked: [perf_event_attr; 2]) -> io::Result<[Event; 2]> {
-    let [one, other] = asked.map(|attributes| Event::open(attributes, Whom::Thread(thread), Event::ANY_CPU));
+fn events_of(whom: Whom, asked: [perf_event_attr; 2]) -> io::Result<[Event; 2]> {
+    let [one, other] = asked.map(|attributes| Event::open(attributes, whom, Event::ANY_CPU));
     Ok([one?, other?])
 }
 
@@ -263,8 +260,9 @@ mod tests {
 
     #[test]
     fn own_counters_are_of_the_calling_thread() {
-        let own = gettid().as_raw_nonzero().get().cast_unsigned();
-        let counters = HardwareCounters(vec![events_of(own, cpu_time_and_faults()).unwrap()]);
+        let counters = HardwareCounters(vec![
+            events_of(Whom::this_thread(), cpu_time_and_faults()).unwrap(),
+        ]);
         let before = (counters.read().unwrap(), ThreadUsage::now());
         thread::spawn(|| spin_ms(50)).join().unwrap();
         spin_ms(30);

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys as sys;
 use rustix::io::{Errno, read};
+use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 pub use sys::bindings;
 use sys::bindings::perf_event_attr;
@@ -18,6 +19,13 @@ pub enum Whom {
     Everybody,
     /// One thread.
     Thread(u32),
+}
+
+impl Whom {
+    /// The calling thread.
+    pub fn this_thread() -> Self {
+        Self::Thread(gettid().as_raw_nonzero().get().cast_unsigned())
+    }
 }
 
 /// An event that is counted, or of which samples are taken.

@@ -31,8 +31,13 @@ fn affordable(hz: &[u32], share: f64, interruption: Option<Duration>) -> u32 {
 
 /// For how long a sample keeps this thread from its work, its stack not copied; `None` if the kernel refuses.
 fn interruption() -> Option<Duration> {
-    let own = Whom::Thread(rustix::thread::gettid().as_raw_pid().cast_unsigned());
-    let open = |with_kernel| Event::open(cpu_clock(PROBE_HZ, with_kernel), own, Event::ANY_CPU);
+    let open = |with_kernel| {
+        Event::open(
+            cpu_clock(PROBE_HZ, with_kernel),
+            Whom::this_thread(),
+            Event::ANY_CPU,
+        )
+    };
     // Without a ring its samples go nowhere.
     let event = open(true).or_else(|_| open(false)).ok()?;
     event.enable().ok()?;

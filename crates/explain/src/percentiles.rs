@@ -3,10 +3,8 @@
 
 use ciphertax_model::Metric;
 use ciphertax_records::Samples;
-use ciphertax_stats::histogram::{HistogramError, decode, empty};
 use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
-use ciphertax_stats::{Estimate, FEWEST_BLOCKS, HistogramText};
-use hdrhistogram::Histogram;
+use ciphertax_stats::{Estimate, FEWEST_BLOCKS, LatencyCounts};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures};
 use crate::error::ExplainError;
@@ -117,7 +115,7 @@ impl OfSeries {
     ) -> Result<LatencySurvey, ExplainError> {
         let mut survey = LatencySurvey::new(&self.quantiles);
         for slice in cell.valid(arm).filter(|slice| self.is_in(slice)) {
-            survey.add(&self.histogram(cell, samples, slice)?)?;
+            survey.add(&self.counts(cell, samples, slice)?)?;
         }
         Ok(survey)
     }
@@ -141,9 +139,9 @@ impl OfSeries {
             let of_quantile = |quantile: &f64| self.surveys[arm].table(*quantile, slices.len());
             let mut tables: Vec<LatencyBlocks> = self.quantiles.iter().filter_map(of_quantile).collect();
             for slice in slices {
-                let histogram = self.histogram(cell, samples, slice)?;
+                let counts = self.counts(cell, samples, slice)?;
                 for table in &mut tables {
-                    table.add(&histogram)?;
+                    table.add(&counts)?;
                 }
             }
             Ok(tables)
@@ -162,23 +160,26 @@ impl OfSeries {
         }
     }
 
-    fn histogram(
+    fn counts(
         &self,
         cell: &CellSamples<'_>,
         samples: &(impl Samples + ?Sized),
         slice: &Figures,
-    ) -> Result<Histogram<u64>, ExplainError> {
+    ) -> Result<LatencyCounts, ExplainError> {
         let sample = samples.get(slice.index)?;
         match (self.series, &sample.load.open_loop) {
-            (Series::Response, None) => Ok(empty()),
-            (Series::Response, Some(open_loop)) => Ok(decode(&open_loop.response)?),
+            (Series::Response, None) => Ok(LatencyCounts::default()),
+            (Series::Response, Some(open_loop)) => Ok(LatencyCounts::try_from(&open_loop.response)?),
             (Series::Latency | Series::Kind(_), _) => {
                 let is_meant = |kind: &str| match self.series {
                     Series::Kind(wanted) => cell.kind(wanted) == kind,
                     Series::Latency | Series::Response => true,
                 };
-                let operations = sample.load.operations.iter();
-                merged(operations.filter(|of| is_meant(&of.kind)).map(|of| &of.latency))
+                let mut all = LatencyCounts::default();
+                for of in sample.load.operations.iter().filter(|of| is_meant(&of.kind)) {
+                    all = all.with(LatencyCounts::try_from(&of.latency)?);
+                }
+                Ok(all)
             }
         }
     }
@@ -190,13 +191,4 @@ fn series(metric: Metric, kind: Option<usize>) -> Series {
         (Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99, None) => Series::Response,
         (_, None) => Series::Latency,
     }
-}
-
-fn merged<'a>(texts: impl Iterator<Item = &'a HistogramText>) -> Result<Histogram<u64>, ExplainError> {
-    let mut all = empty();
-    for text in texts {
-        all.add(decode(text)?)
-            .map_err(|error| HistogramError::Format(error.to_string()))?;
-    }
-    Ok(all)
 }

@@ -2,7 +2,7 @@
 
 use ciphertax_model::Metric;
 use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample, Samples};
-use ciphertax_stats::histogram::{self, HistogramError, decode};
+use ciphertax_stats::{LatencyCounts, histogram};
 use hdrhistogram::Histogram;
 
 use crate::cell::CellSamples;
@@ -97,9 +97,7 @@ impl PhaseSum {
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
         self.flights += sample.flights;
-        self.wall
-            .add(decode(&sample.wall)?)
-            .map_err(|error| HistogramError::Format(error.to_string()))?;
+        LatencyCounts::try_from(&sample.wall)?.add_to(&mut self.wall);
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 //! | [`difference`] | by how much in the unit of the metric? |
 //! | [`format`] | how is a number written, that a reader takes in? |
 //! | [`histogram`] | how are latencies kept? |
+//! | [`latency_counts`] | how many latencies are in which bucket? |
 //! | [`percentile`] | by how much does a percentile of the latency differ? |
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
 //! | [`totals`] | what are they where a block takes now nothing, now twice as much? |
@@ -38,6 +39,7 @@ pub mod groups;
 pub mod histogram;
 mod interval;
 pub mod jackknife;
+pub mod latency_counts;
 pub mod location;
 pub mod log_ratio;
 pub mod mean;
@@ -58,6 +60,7 @@ pub use error::StatsError;
 pub use estimate::Estimate;
 pub use histogram::HistogramText;
 pub use interval::{FEWEST_BLOCKS, Interval};
+pub use latency_counts::LatencyCounts;
 pub use location::Location;
 pub use log_ratio::LogRatio;
 pub use mean::MeanEstimate;

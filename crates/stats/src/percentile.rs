@@ -7,6 +7,7 @@ use rand_pcg::Pcg64;
 use crate::error::StatsError;
 use crate::estimate::Estimate;
 use crate::histogram::empty;
+use crate::latency_counts::{Bucket, LatencyCounts};
 use crate::spread::{Dependence, Spread};
 
 /// Bootstrap resamples: the standard error from so many is itself off by 1/√(2·1000) = 2 %.
@@ -52,21 +53,18 @@ impl LatencySurvey {
         }
     }
 
-    /// Looks at one more block. All must have the lowest value and the precision of [`empty`].
+    /// Looks at one more block.
     ///
     /// # Errors
     /// If it is empty.
-    pub fn add(&mut self, block: &Histogram<u64>) -> Result<(), StatsError> {
+    pub fn add(&mut self, block: &LatencyCounts) -> Result<(), StatsError> {
         if block.is_empty() {
             return Err(StatsError::EmptyHistogram { block: self.blocks });
         }
         self.blocks += 1;
-        // Values beyond the bounds count as the bound, as where they were recorded.
-        for (_, bucket, count) in occupied_buckets(block) {
-            self.merged.saturating_record_n(bucket, count);
-        }
+        block.add_to(&mut self.merged);
         for window in &mut self.windows {
-            let (_, bucket) = quantile_of(block, window.quantile);
+            let (_, bucket) = block.quantile(window.quantile);
             window.lowest = window.lowest.min(bucket);
             window.highest = window.highest.max(bucket);
         }
@@ -76,7 +74,7 @@ impl LatencySurvey {
     /// The value below which the fraction `quantile` of all values lies, all blocks merged; interpolated within a bucket, so
     /// that it does not jump by the histogram's resolution. `None` without a block.
     pub fn value_at_quantile(&self, quantile: f64) -> Option<f64> {
-        (self.blocks > 0).then(|| quantile_of(&self.merged, quantile).0)
+        (self.blocks > 0).then(|| LatencyCounts::from(&self.merged).quantile(quantile).0)
     }
 
     /// A table for one of the quantiles, to be filled with so many of the blocks; `None` for another quantile, or without a
@@ -84,24 +82,22 @@ impl LatencySurvey {
     pub fn table(&self, quantile: f64, blocks: usize) -> Option<LatencyBlocks> {
         let mut windows = self.windows.iter();
         let window = windows.find(|window| window.quantile == quantile && self.blocks > 0)?;
-        let buckets: Vec<((f64, f64), u64)> = occupied_buckets(&self.merged)
-            .map(|(bounds, bucket, _)| (bounds, bucket))
-            .collect();
-        let at = |value: u64| {
-            let above =
-                buckets.partition_point(|(_, bucket)| *bucket <= self.merged.lowest_equivalent(value));
+        let merged = LatencyCounts::from(&self.merged);
+        let buckets = merged.buckets();
+        let at = |lowest: u64| {
+            let above = buckets.partition_point(|bucket| bucket.lowest <= lowest);
             above.saturating_sub(1)
         };
         let (first, last) = (at(window.lowest), at(window.highest));
-        let middle = at(quantile_of(&self.merged, quantile).1).clamp(first, last);
+        let middle = at(merged.quantile(quantile).1).clamp(first, last);
         let most = (MOST_COUNTS / blocks.max(1)).max(FEWEST_ROWS);
         let mut rows = Vec::new();
         let mut begin = first;
         for end in ends(first, middle, last, most) {
             rows.push(Row {
-                low: buckets[begin].0.0,
-                high: buckets[end].0.1,
-                last: buckets[end].1,
+                low: buckets[begin].bounds().0,
+                high: buckets[end].bounds().1,
+                last: buckets[end].lowest,
             });
             begin = end + 1;
         }
@@ -109,7 +105,7 @@ impl LatencySurvey {
             quantile,
             capacity: blocks,
             cumulative: vec![0; (rows.len() + 1) * blocks],
-            below: buckets[first].1,
+            below: buckets[first].lowest,
             rows,
             totals: Vec::with_capacity(blocks),
             singles: Vec::with_capacity(blocks),
@@ -176,9 +172,9 @@ impl LatencyBlocks {
     ///
     /// # Errors
     /// If it is empty, or there is no room for it.
-    pub fn add(&mut self, histogram: &Histogram<u64>) -> Result<(), StatsError> {
+    pub fn add(&mut self, counts: &LatencyCounts) -> Result<(), StatsError> {
         let block = self.totals.len();
-        if histogram.is_empty() {
+        if counts.is_empty() {
             return Err(StatsError::EmptyHistogram { block });
         }
         if block == self.capacity {
@@ -187,23 +183,26 @@ impl LatencyBlocks {
                 variant: block + 1,
             });
         }
-        let mut counts = occupied_buckets(histogram)
-            .map(|(_, bucket, count)| (bucket, count))
-            .peekable();
-        let mut so_far = 0_u64;
-        let is_below = |(bucket, _): &(u64, u64)| *bucket < self.below;
-        while let Some((_, count)) = counts.next_if(is_below) {
-            so_far = so_far.saturating_add(count);
-        }
+        let sum = |buckets: &[Bucket]| {
+            let counts = buckets.iter().map(|bucket| bucket.count);
+            counts.fold(0, u64::saturating_add)
+        };
+        let buckets = counts.buckets();
+        let mut next = buckets.partition_point(|bucket| bucket.lowest < self.below);
+        let mut so_far = sum(&buckets[..next]);
         self.cumulative[block] = narrow(so_far);
         for (index, row) in self.rows.iter().enumerate() {
-            while let Some((_, count)) = counts.next_if(|(bucket, _)| *bucket <= row.last) {
-                so_far = so_far.saturating_add(count);
+            let of_row = buckets[next..]
+                .iter()
+                .take_while(|bucket| bucket.lowest <= row.last);
+            for bucket in of_row {
+                so_far = so_far.saturating_add(bucket.count);
+                next += 1;
             }
             self.cumulative[(index + 1) * self.capacity + block] = narrow(so_far);
         }
-        self.totals.push(narrow(histogram.len()));
-        self.singles.push(quantile_of(histogram, self.quantile).0);
+        self.totals.push(narrow(counts.total()));
+        self.singles.push(counts.quantile(self.quantile).0);
         Ok(())
     }
 
@@ -231,25 +230,6 @@ impl LatencyBlocks {
 /// Nobody counts four thousand millions of operations in a slice.
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// A quantile of one histogram that is not empty, interpolated within its bucket, and the lowest value of that bucket.
-fn quantile_of(histogram: &Histogram<u64>, quantile: f64) -> (f64, u64) {
-    let wanted = quantile * histogram.len() as f64;
-    let mut before = 0_u64;
-    let mut found = (0.0, 0);
-    for ((low, high), bucket, count) in occupied_buckets(histogram) {
-        let until = before.saturating_add(count);
-        found = (
-            low + (high - low) * (wanted - before as f64) / (until - before) as f64,
-            bucket,
-        );
-        if until as f64 >= wanted {
-            break;
-        }
-        before = until;
-    }
-    found
 }
 
 /// The change of a percentile from baseline to variant, with its 95 % interval.
@@ -308,16 +288,6 @@ fn bootstrap_variance(blocks: usize, seed: u64, statistic: impl Fn(&[u64]) -> f6
         .collect();
     let mean = resampled.iter().sum::<f64>() / RESAMPLES as f64;
     resampled.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (RESAMPLES - 1) as f64
-}
-
-/// Buckets of a histogram that hold values: bounds (the upper one excluded), lowest value, and count.
-fn occupied_buckets(histogram: &Histogram<u64>) -> impl Iterator<Item = ((f64, f64), u64, u64)> + '_ {
-    histogram.iter_recorded().map(|step| {
-        let value = step.value_iterated_to();
-        let low = histogram.lowest_equivalent(value);
-        let bounds = (low as f64, histogram.next_non_equivalent(value) as f64);
-        (bounds, low, step.count_at_value())
-    })
 }
 
 /// The first index at which a monotone condition holds; `last` if it holds at none before.

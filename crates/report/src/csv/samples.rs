@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use ciphertax_records::{CpuTime, Sample, Samples};
-use ciphertax_stats::histogram::{decode, empty};
+use ciphertax_stats::LatencyCounts;
+use ciphertax_stats::histogram::empty;
 use serde::Serialize;
 
 /// A line, whose fields are the columns.
@@ -123,9 +124,8 @@ fn latencies(sample: &Sample) -> io::Result<[Option<f64>; 4]> {
     let mut all = empty();
     let mut sum_ns = 0.0;
     for operations in &sample.load.operations {
-        let histogram = decode(&operations.latency).map_err(io::Error::other)?;
-        all.add(histogram)
-            .map_err(|error| io::Error::other(error.to_string()))?;
+        let counts = LatencyCounts::try_from(&operations.latency).map_err(io::Error::other)?;
+        counts.add_to(&mut all);
         sum_ns += operations.latency_sum_ns as f64;
     }
     if all.is_empty() {

@@ -14,6 +14,10 @@ fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {
     histogram
 }
 
+fn counts(values: impl IntoIterator<Item = u64>) -> LatencyCounts {
+    LatencyCounts::from(&histogram(values))
+}
+
 /// Blocks of values that spread over two decades and differ from block to block.
 fn uneven_blocks(factor: u64) -> Vec<Histogram<u64>> {
     (0..12_u64)
@@ -24,7 +28,7 @@ fn uneven_blocks(factor: u64) -> Vec<Histogram<u64>> {
 fn survey(blocks: &[Histogram<u64>]) -> LatencySurvey {
     let mut survey = LatencySurvey::new(&QUANTILES);
     for block in blocks {
-        survey.add(block).unwrap();
+        survey.add(&block.into()).unwrap();
     }
     survey
 }
@@ -32,7 +36,7 @@ fn survey(blocks: &[Histogram<u64>]) -> LatencySurvey {
 fn table(blocks: &[Histogram<u64>], quantile: f64) -> LatencyBlocks {
     let mut table = survey(blocks).table(quantile, blocks.len()).unwrap();
     for block in blocks {
-        table.add(block).unwrap();
+        table.add(&block.into()).unwrap();
     }
     table
 }
@@ -73,7 +77,7 @@ fn the_quantile_of_every_weighting_of_the_blocks_is_in_the_table() {
             for (block, weight) in zip(&blocks, &weights) {
                 (0..*weight).for_each(|_| merged.add(block).unwrap());
             }
-            let (expected, _) = quantile_of(&merged, quantile);
+            let (expected, _) = LatencyCounts::from(&merged).quantile(quantile);
             let got = table.weighted_quantile(&weights);
             assert!((got - expected).abs() < 1e-6, "{quantile}: {got}, {expected}");
         }
@@ -118,7 +122,7 @@ fn the_interval_of_many_blocks_does_not_depend_on_how_many_rows_fit() {
             assert!(table.rows.len() <= 100);
             table.capacity = blocks.len();
             table.cumulative = vec![0; (table.rows.len() + 1) * blocks.len()];
-            blocks.iter().for_each(|block| table.add(block).unwrap());
+            blocks.iter().for_each(|block| table.add(&block.into()).unwrap());
             table
         };
         let few = percentile_change(&with_few_rows(&baseline), &with_few_rows(&variant), 1).unwrap();
@@ -160,8 +164,8 @@ fn the_seed_decides_the_interval() {
 fn what_has_no_percentile_is_an_error() {
     let mut survey = LatencySurvey::new(&[0.5]);
     assert!(survey.value_at_quantile(0.5).is_none() && survey.table(0.5, 2).is_none());
-    survey.add(&histogram([200])).unwrap();
-    let empty = survey.add(&histogram([]));
+    survey.add(&counts([200])).unwrap();
+    let empty = survey.add(&counts([]));
     assert_eq!(empty.unwrap_err(), StatsError::EmptyHistogram { block: 1 });
     assert!(survey.table(0.9, 1).is_none(), "nobody asked for it");
     let (one, two) = (vec![histogram([200])], vec![histogram([200]), histogram([300])]);
@@ -178,5 +182,5 @@ fn what_has_no_percentile_is_an_error() {
         StatsError::TooFewBlocks { blocks: 1 }
     );
     let mut full = table(&one, 0.5);
-    assert!(full.add(&two[1]).is_err(), "there is room for one");
+    assert!(full.add(&counts([300])).is_err(), "there is room for one");
 }

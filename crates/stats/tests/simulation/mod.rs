@@ -419,8 +419,8 @@ fn exponential(random: &mut Pcg64) -> f64 {
 /// Both looks at the blocks of an arm.
 fn table(blocks: &[Histogram<u64>], quantile: f64) -> LatencyBlocks {
     let mut survey = LatencySurvey::new(&[quantile]);
-    blocks.iter().for_each(|block| survey.add(block).unwrap());
+    blocks.iter().for_each(|block| survey.add(&block.into()).unwrap());
     let mut table = survey.table(quantile, blocks.len()).unwrap();
-    blocks.iter().for_each(|block| table.add(block).unwrap());
+    blocks.iter().for_each(|block| table.add(&block.into()).unwrap());
     table
 }

@@ -43,6 +43,7 @@ bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 mi
 
 slow: ## The tests that take long: runs of plain against plain, whose results go to record/ (about 75 minutes); a report of ten hours
 	./scripts/setup.sh test
+	$(CARGO) build --release --locked -p ciphertax
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored the_report_of_ten_hours
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored a_server_that_waits_for_its_flushes
 	./scripts/false-alarms.sh

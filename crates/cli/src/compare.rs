@@ -17,15 +17,12 @@ use crate::exit::Exit;
 use crate::export::{can_be_written, ending, write_text};
 use crate::report::folder;
 use crate::show;
+use crate::two_at_a_time::two_at_a_time;
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Exit, String> {
     can_be_written(&arguments.export)?;
     each_once(&arguments.runs)?;
-    let runs = arguments
-        .runs
-        .iter()
-        .map(|path| read(path))
-        .collect::<Result<Vec<(String, Run)>, String>>()?;
+    let runs = read(&arguments.runs)?;
     let named: Vec<Named<'_>> = runs.iter().map(|(name, run)| Named { name, run }).collect();
     let comparison = compare(&named, arguments.margin)?;
     if let Some((first, others)) = named.split_first() {
@@ -71,8 +68,13 @@ pub(crate) fn warn_of_order(earlier: &Named<'_>, later: &Named<'_>) {
     }
 }
 
-/// A run by its folder, with what it is called.
-pub(crate) fn read(path: &Path) -> Result<(String, Run), String> {
+/// Runs by their folders, with what they are called.
+pub(crate) fn read(paths: &[impl AsRef<Path> + Sync]) -> Result<Vec<(String, Run)>, String> {
+    let read = two_at_a_time(paths, |path| read_one(path.as_ref()));
+    read.into_iter().collect()
+}
+
+fn read_one(path: &Path) -> Result<(String, Run), String> {
     let folder = folder(path);
     announce(&folder);
     let run = explain_folder(&folder).map_err(|error| error.to_string())?;

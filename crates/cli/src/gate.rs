@@ -15,18 +15,17 @@ use crate::show;
 
 pub(crate) fn run(arguments: &GateArguments) -> Result<Exit, String> {
     can_be_written(&arguments.export)?;
-    each_once(std::iter::once(&arguments.run).chain(&arguments.baseline))?;
-    let (name, run) = read(&arguments.run)?;
-    let mut budgets = run.head.study.budgets.clone();
+    let paths: Vec<_> = std::iter::once(&arguments.run)
+        .chain(&arguments.baseline)
+        .collect();
+    each_once(paths.iter().copied())?;
+    let runs = read(&paths)?;
+    let mut named = runs.iter().map(|(name, run)| Named { name, run });
+    let (named, earlier) = (named.next().ok_or("no run was given")?, named.next());
+    let mut budgets = named.run.head.study.budgets.clone();
     for text in &arguments.budget {
-        budgets.push(Budget::parse(text, &run.head.study)?);
+        budgets.push(Budget::parse(text, &named.run.head.study)?);
     }
-    let earlier = arguments.baseline.as_deref().map(read).transpose()?;
-    let earlier = earlier.as_ref().map(|(name, run)| Named { name, run });
-    let named = Named {
-        name: &name,
-        run: &run,
-    };
     let held = gate(named, &budgets, earlier, arguments.margin)?;
     if let Some(earlier) = &earlier {
         warn_of_order(earlier, &named);

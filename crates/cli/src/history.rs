@@ -2,6 +2,7 @@
 
 mod find;
 
+use std::iter::zip;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use crate::exit::Exit;
 use crate::export::{can_be_written, ending, write_text};
 use crate::selection::{Pattern, each_means_one, is_asked, pattern};
 use crate::show;
+use crate::two_at_a_time::two_at_a_time;
 
 const HELP: &str = "\
 Every arm's cost against the baseline of its own run, run by run, with 95 % intervals; from which run on it is another, with \
@@ -104,18 +106,19 @@ fn read(folders: &[PathBuf]) -> (Vec<GivenRun>, Vec<NotInHistory>) {
     const OFTEN: Duration = Duration::from_secs(2);
     let (mut given, mut unreadable) = (Vec::new(), Vec::new());
     let mut said = Instant::now();
-    for (done, folder) in folders.iter().enumerate() {
+    let mut done = 0;
+    for pair in folders.chunks(2) {
         if said.elapsed() > OFTEN {
             say(format_args!("Reading runs: {done} of {}", folders.len()));
             said = Instant::now();
         }
-        let shown = folder.display().to_string();
-        match figures(folder) {
-            Ok(run) => given.push(GivenRun { folder: shown, run }),
-            Err(reason) => unreadable.push(NotInHistory {
-                folder: shown,
-                reason,
-            }),
+        done += pair.len();
+        for (folder, figures) in zip(pair, two_at_a_time(pair, |folder| figures(folder))) {
+            let folder = folder.display().to_string();
+            match figures {
+                Ok(run) => given.push(GivenRun { folder, run }),
+                Err(reason) => unreadable.push(NotInHistory { folder, reason }),
+            }
         }
     }
     (given, unreadable)

@@ -32,6 +32,7 @@ mod servers;
 mod show;
 mod signals;
 mod studies;
+mod two_at_a_time;
 mod why;
 mod width;
 

@@ -1,6 +1,6 @@
-//! Runs of ten hours: what reads them needs little memory and time.
+//! Runs of ten hours: what reads them needs little memory and time, of the program as it is released.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -40,11 +40,19 @@ fn the_report_of_ten_hours_is_made_in_300_megabytes() {
 /// How long a command takes, and its peak memory.
 fn used_by(sandbox: &Sandbox, arguments: &[&str]) -> (Duration, u64) {
     let began = Instant::now();
-    let mut command = sandbox.command(arguments);
+    let mut command = sandbox.command_of(&released(), arguments);
     let (ended, peak) = end_and_peak_memory(command.stdout(Stdio::null()).spawn().unwrap());
     // Where nothing can be said of two runs that are alike, that is no failure.
     assert!(matches!(ended.code(), Some(0 | 3)), "{arguments:?}: {ended}");
     (began.elapsed(), peak)
+}
+
+/// The program as it is released, which `make build` makes beside that of the tests.
+fn released() -> PathBuf {
+    let of_tests = Path::new(env!("CARGO_BIN_EXE_ciphertax"));
+    let released = of_tests.ancestors().nth(2).unwrap().join("release/ciphertax");
+    assert!(released.exists(), "{} is missing: make build", released.display());
+    released
 }
 
 /// The slices of a short run with real histograms, block after block until there are enough.

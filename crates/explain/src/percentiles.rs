@@ -166,8 +166,8 @@ impl OfSeries {
         samples: &(impl Samples + ?Sized),
         slice: &Figures,
     ) -> Result<LatencyCounts, ExplainError> {
-        let sample = samples.get(slice.index)?;
-        match (self.series, &sample.load.open_loop) {
+        let load = samples.load(slice.index)?;
+        match (self.series, &load.open_loop) {
             (Series::Response, None) => Ok(LatencyCounts::default()),
             (Series::Response, Some(open_loop)) => Ok(LatencyCounts::try_from(&open_loop.response)?),
             (Series::Latency | Series::Kind(_), _) => {
@@ -176,7 +176,7 @@ impl OfSeries {
                     Series::Latency | Series::Response => true,
                 };
                 let mut all = LatencyCounts::default();
-                for of in sample.load.operations.iter().filter(|of| is_meant(&of.kind)) {
+                for of in load.operations.iter().filter(|of| is_meant(&of.kind)) {
                     all = all.with(LatencyCounts::try_from(&of.latency)?);
                 }
                 Ok(all)

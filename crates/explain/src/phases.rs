@@ -21,7 +21,7 @@ pub(crate) fn rows(
             let of_arm = rows.len();
             let mut sums: Vec<PhaseSum> = Vec::new();
             for slice in cell.valid(arm) {
-                for phase in &samples.get(slice.index)?.load.phases {
+                for phase in &samples.load(slice.index)?.phases {
                     match sums.iter_mut().find(|sum| sum.phase == phase.phase) {
                         Some(sum) => sum.add(phase)?,
                         None => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counter::rename_former;
 use crate::round::Round;
-use crate::sample::Sample;
+use crate::sample::{Sample, Yield};
 
 /// The version of the format of `samples.jsonl` that is written.
 pub const SAMPLES_SCHEMA: &str = "ciphertax.samples/2";
@@ -37,6 +37,12 @@ pub trait Samples {
     /// When it cannot be read; names the line.
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>>;
 
+    /// What the load yielded in the sample at an index, which is read in less time than all of it.
+    ///
+    /// # Errors
+    /// When it cannot be read; names the line.
+    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>>;
+
     /// How many rounds there are; none where arms do not differ at rest.
     fn round_count(&self) -> usize;
 
@@ -55,6 +61,10 @@ impl Samples for [Sample] {
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
         Ok(Cow::Borrowed(&self[index]))
+    }
+
+    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
+        Ok(Cow::Borrowed(&self[index].load))
     }
 
     fn round_count(&self) -> usize {
@@ -92,6 +102,10 @@ impl Samples for SampleLog {
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
         Ok(Cow::Borrowed(&self.samples[index]))
+    }
+
+    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
+        self.samples.load(index)
     }
 
     fn round_count(&self) -> usize {
@@ -213,6 +227,10 @@ impl Samples for SampleFile {
             rename_former(&mut sample.server.server_counters);
         }
         Ok(Cow::Owned(sample))
+    }
+
+    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
+        Ok(Cow::Owned(self.read(self.samples[index])?))
     }
 
     fn round_count(&self) -> usize {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ciphertax_records::{
-    RecordError, Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, write_run,
+    RecordError, Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, Samples, write_run,
 };
 
 /// A head as `play` writes it before the first slice.
@@ -100,6 +100,25 @@ fn samples_of_another_format_are_refused_by_its_name_and_those_without_one_are_r
         let log = SampleFile::open(&samples).unwrap().read_all().unwrap();
         assert_eq!((log.samples.len(), log.rounds.len()), (1, 0));
     }
+}
+
+#[test]
+fn what_a_load_yielded_is_read_by_itself_as_it_is_read_with_the_rest() {
+    let former = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/former");
+    let mut seen = 0;
+    for folder in fs::read_dir(former).unwrap() {
+        let file = folder.unwrap().path().join("samples.jsonl");
+        if !file.exists() {
+            continue;
+        }
+        let samples = SampleFile::open(&file).unwrap();
+        for index in 0..samples.count() {
+            let whole = samples.get(index).unwrap();
+            assert_eq!(samples.load(index).unwrap().as_ref(), &whole.load, "{file:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The engine and sysbench in turns, on the same server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, Transport};
+use ciphertax_observe::ThreadUsage;
 use ciphertax_stats::BalancedOrder;
 
+use crate::bare::Completions;
 use crate::sysbench::{Call, Limit, Run, Sysbench};
 use crate::{Ground, Repeats, Result, Slice};
 
@@ -18,6 +20,59 @@ pub struct Contestant {
     pub throughput: Repeats,
     /// Mean latency in microseconds.
     pub mean_us: Repeats,
+}
+
+/// Who is measured beside sysbench.
+pub trait Client {
+    /// Loads the server for so long.
+    ///
+    /// # Errors
+    /// If anything fails.
+    fn measure(&mut self, ground: &Ground, duration: Duration) -> Result<Measured>;
+}
+
+/// What a client measured.
+pub struct Measured {
+    client_us: f64,
+    throughput: f64,
+    mean_us: f64,
+}
+
+impl Client for Engine {
+    fn measure(&mut self, ground: &Ground, duration: Duration) -> Result<Measured> {
+        let slice = Slice::measure(ground.cpu(), self, 0, duration)?;
+        Ok(Measured {
+            client_us: slice.client_us,
+            throughput: slice.throughput,
+            mean_us: slice.mean_us,
+        })
+    }
+}
+
+impl Client for Box<dyn Client> {
+    fn measure(&mut self, ground: &Ground, duration: Duration) -> Result<Measured> {
+        self.as_mut().measure(ground, duration)
+    }
+}
+
+/// On the thread that asks.
+impl Client for Completions {
+    fn measure(&mut self, _ground: &Ground, duration: Duration) -> Result<Measured> {
+        let (before, began) = (ThreadUsage::now(), Instant::now());
+        let operations = self.run(began + duration)? as f64;
+        let seconds = began.elapsed().as_secs_f64();
+        let cpu_ns = ThreadUsage::now().since(&before).cpu.total_ns;
+        Ok(Measured {
+            client_us: cpu_ns as f64 / operations / 1e3,
+            throughput: operations / seconds,
+            mean_us: mean_us(self.connections(), operations / seconds),
+        })
+    }
+}
+
+/// A closed loop: every connection always has one transaction under way (Little's law).
+fn mean_us(connections: u32, throughput: f64) -> f64 {
+    f64::from(connections) / throughput * 1e6
 }
 
 /// How `ciphertax` loads this many connections: from so many on, more sockets are waited for.
@@ -48,7 +103,7 @@ pub fn prove(ground: &Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     })
 }
 
-/// Measures sysbench and each engine in turns, for so many seconds each; sysbench comes first in the result.
+/// Measures sysbench and each client in turns, for so many seconds each; sysbench comes first in the result.
 ///
 /// # Errors
 /// If anything fails.
@@ -56,11 +111,11 @@ pub fn in_turns(
     ground: &mut Ground,
     sysbench: &Sysbench,
     call: &Call<'_>,
-    engines: &mut [Engine],
+    clients: &mut [impl Client],
     seconds: u32,
     repeats: u32,
 ) -> Result<Vec<Contestant>> {
-    let count = 1 + engines.len();
+    let count = 1 + clients.len();
     let mut contestants: Vec<Contestant> = (0..count).map(|_| Contestant::default()).collect();
     let orders = BalancedOrder::new(count, 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {
@@ -70,7 +125,7 @@ pub fn in_turns(
                 None => contestant.push_run(&run(ground, sysbench, call, seconds)?, call.connections),
                 Some(index) => {
                     let duration = Duration::from_secs(seconds.into());
-                    contestant.push_slice(&Slice::measure(ground.cpu(), &mut engines[index], 0, duration)?);
+                    contestant.push(&clients[index].measure(ground, duration)?);
                 }
             }
         }
@@ -107,18 +162,17 @@ pub fn share_of_starting(
 }
 
 impl Contestant {
-    fn push_slice(&mut self, slice: &Slice) {
-        self.client_us.push(slice.client_us);
-        self.throughput.push(slice.throughput);
-        self.mean_us.push(slice.mean_us);
+    fn push(&mut self, measured: &Measured) {
+        self.client_us.push(measured.client_us);
+        self.throughput.push(measured.throughput);
+        self.mean_us.push(measured.mean_us);
     }
 
     fn push_run(&mut self, run: &Run, connections: u32) {
         self.client_us
             .push(run.cpu.as_secs_f64() * 1e6 / run.transactions as f64);
         self.throughput.push(run.throughput);
-        // A closed loop: every connection always has one transaction under way (Little's law).
-        self.mean_us.push(f64::from(connections) / run.throughput * 1e6);
+        self.mean_us.push(mean_us(connections, run.throughput));
     }
 }
 

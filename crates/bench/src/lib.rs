@@ -4,6 +4,7 @@
 //! for `record/` on standard output. What is compared is measured in turns, several times, and given as the median of
 //! the ratios within a repeat: an absolute figure, or a single run, says nothing about another machine.
 
+pub mod bare;
 pub mod beside_sysbench;
 pub mod child;
 mod client_certificate;

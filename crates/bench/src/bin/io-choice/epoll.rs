@@ -4,13 +4,13 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use ciphertax_bench::bare::exchange::{ANSWER_ROOM, Exchange};
+use ciphertax_bench::bare::login;
 use ciphertax_bench::{Login, Result};
 use rustix::event::epoll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::Driver;
-use crate::exchange::{ANSWER_ROOM, Exchange};
-use crate::login;
 
 const EVENTS_PER_WAIT: usize = 256;
 

@@ -4,15 +4,13 @@
 //! So what differs is how a thread waits for its sockets, and nothing else.
 
 mod epoll;
-mod exchange;
-mod login;
 mod reactor;
 mod tokio;
-mod uring;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ciphertax_bench::bare::Completions;
 use ciphertax_bench::{Document, Ground, Repeats, Result, Table};
 use ciphertax_model::{CertificateKind, Transport};
 use ciphertax_observe::ThreadUsage;
@@ -127,12 +125,25 @@ fn drivers(ground: &Ground, connections: u32) -> Result<Vec<Box<dyn Driver>>> {
     }
     drivers.push(Box::new(epoll::LevelTriggered::connect(&login, connections)?));
     for wait_us in [0, 50, 100] {
-        if let Some(driver) = uring::Completions::connect(&login, connections, wait_us)? {
+        if let Some(driver) = Completions::connect(&login, connections, wait_us)? {
             drivers.push(Box::new(driver));
         }
     }
     drivers.push(Box::new(tokio::CurrentThread::connect(&login, connections)?));
     Ok(drivers)
+}
+
+impl Driver for Completions {
+    fn label(&self) -> String {
+        match self.wait_us() {
+            0 => "io_uring".to_owned(),
+            micros => format!("io_uring, wait {micros} µs"),
+        }
+    }
+
+    fn run(&mut self, deadline: Instant) -> Result<u64> {
+        self.run(deadline)
+    }
 }
 
 impl Measured {

@@ -4,12 +4,12 @@ use std::mem;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ciphertax_bench::bare::exchange::{ANSWER_ROOM, Exchange};
+use ciphertax_bench::bare::login::{self, Next};
 use ciphertax_bench::{Login, Result};
 use ciphertax_reactor::{EventLoop, PollDelay, Reactor, Socket};
 
 use crate::Driver;
-use crate::exchange::{ANSWER_ROOM, Exchange};
-use crate::login::{self, Next};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

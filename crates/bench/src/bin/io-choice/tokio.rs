@@ -7,11 +7,11 @@ use ::tokio::io::{AsyncReadExt, AsyncWriteExt};
 use ::tokio::net::TcpStream;
 use ::tokio::runtime::{Builder, Runtime};
 use ::tokio::task::JoinSet;
+use ciphertax_bench::bare::exchange::{ANSWER_ROOM, Exchange};
+use ciphertax_bench::bare::login;
 use ciphertax_bench::{Login, Result};
 
 use crate::Driver;
-use crate::exchange::{ANSWER_ROOM, Exchange};
-use crate::login;
 
 /// One task a connection.
 pub(crate) struct CurrentThread {

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::beside_sysbench::{self, Contestant, in_turns};
+use ciphertax_bench::bare::Completions;
+use ciphertax_bench::beside_sysbench::{self, Client, Contestant, in_turns};
 use ciphertax_bench::sysbench::{Call, Sysbench};
-use ciphertax_bench::{Document, Ground, ROWS, Result, Slice, TABLES, Table};
+use ciphertax_bench::{Document, Ground, ROWS, Repeats, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_observe::placement::{confine_process, confine_thread, last_allowed_cpu};
@@ -103,7 +104,9 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
         "sysbench's CPU is that of its whole process (user and system, from `wait4`), starting and connecting included; \
          ciphertax's is that of its load threads in the slice, both divided by their queries. *Without \
          sysbench's starting* is the median ratio after what a run of sysbench with one query a connection takes was taken off \
-         its CPU. Ratios are taken within a repeat. ciphertax has no poll delay.",
+         its CPU. Ratios are taken within a repeat. ciphertax has no poll delay. *The bare loop* is the least that a client \
+         takes which waits for its sockets by io_uring and not longer than for the first answer: it sends requests that were \
+         built before, and reads nothing of the answers but their size. It takes turns with the others, without TLS.",
     );
     let table = beside(ground, sysbench, None, repeats)?;
     document.table("Server and clients where the kernel puts them", &table);
@@ -122,6 +125,8 @@ fn beside(ground: &mut Ground, sysbench: &Sysbench, cpu: Option<usize>, repeats:
         "client CPU, ciphertax / sysbench",
         "bar",
         "met",
+        "the bare loop / sysbench",
+        "ciphertax / the bare loop",
         "without sysbench's starting",
         "ciphertax µs/op",
         "sysbench µs/op",
@@ -136,9 +141,19 @@ fn beside(ground: &mut Ground, sysbench: &Sysbench, cpu: Option<usize>, repeats:
                 loads: vec![Load::closed(connections)],
                 cpu,
             };
-            let contestants = measure(ground, sysbench, &cell, repeats)?;
-            let [theirs, ours] = contestants.as_slice() else {
+            let mut clients = engines(ground, &cell)?;
+            let bare = match transport {
+                Transport::Plain => Completions::connect(&ground.login(transport), connections, 0)?,
+                _ => None,
+            };
+            clients.extend(bare.map(|bare| Box::new(bare) as Box<dyn Client>));
+            let contestants = measure(ground, sysbench, &cell, &mut clients, repeats)?;
+            let [theirs, ours, bare @ ..] = contestants.as_slice() else {
                 return Err("a cell has two contestants".into());
+            };
+            let of_bare = |ratio: &dyn Fn(&Contestant) -> Repeats| {
+                let ratio = bare.first().map(ratio);
+                ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"))
             };
             let ratio = ours.client_us.over(&theirs.client_us);
             // The share of the starting is that of the median repeat.
@@ -149,6 +164,8 @@ fn beside(ground: &mut Ground, sysbench: &Sysbench, cpu: Option<usize>, repeats:
                 format!("{ratio:.2}"),
                 format!("≤ {bar}"),
                 if ratio.median() <= bar { "yes" } else { "**no**" }.to_owned(),
+                of_bare(&|bare| bare.client_us.over(&theirs.client_us)),
+                of_bare(&|bare| ours.client_us.over(&bare.client_us)),
                 format!("{:.2}", ratio.median() / (1.0 - share)),
                 format!("{:.1}", ours.client_us),
                 format!("{:.1}", theirs.client_us),
@@ -179,7 +196,8 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
             loads: loads.clone(),
             cpu: None,
         };
-        let contestants = measure(ground, sysbench, &cell, repeats)?;
+        let mut clients = engines(ground, &cell)?;
+        let contestants = measure(ground, sysbench, &cell, &mut clients, repeats)?;
         let theirs = &contestants[0];
         let mut table = Table::new(&[
             "load threads, poll delay µs",
@@ -211,15 +229,25 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
     Ok(())
 }
 
-/// Measures sysbench and each load in turns; sysbench comes first in the result.
-fn measure(ground: &mut Ground, sysbench: &Sysbench, cell: &Cell, repeats: u32) -> Result<Vec<Contestant>> {
-    let mut engines = cell
-        .loads
-        .iter()
-        .map(|load| engine(ground, cell.transport, load, cell.cpu))
-        .collect::<Result<Vec<Engine>>>()?;
+/// Measures sysbench and each client in turns; sysbench comes first in the result.
+fn measure(
+    ground: &mut Ground,
+    sysbench: &Sysbench,
+    cell: &Cell,
+    clients: &mut [Box<dyn Client>],
+    repeats: u32,
+) -> Result<Vec<Contestant>> {
     let call = call(cell.transport, cell.connections);
-    in_turns(ground, sysbench, &call, &mut engines, SECONDS, repeats)
+    in_turns(ground, sysbench, &call, clients, SECONDS, repeats)
+}
+
+/// An engine for each load.
+fn engines(ground: &Ground, cell: &Cell) -> Result<Vec<Box<dyn Client>>> {
+    let engines = cell.loads.iter().map(|load| {
+        let engine = engine(ground, cell.transport, load, cell.cpu)?;
+        Ok(Box::new(engine) as Box<dyn Client>)
+    });
+    engines.collect()
 }
 
 fn engine(ground: &Ground, transport: Transport, load: &Load, cpu: Option<usize>) -> Result<Engine> {

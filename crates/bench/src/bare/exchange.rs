@@ -2,17 +2,18 @@
 
 use std::io;
 
-use ciphertax_bench::ROWS;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::ROWS;
+
 /// Room for one answer: a row of `c` with its column's definition takes some 200 bytes.
-pub(crate) const ANSWER_ROOM: usize = 1024;
+pub const ANSWER_ROOM: usize = 1024;
 /// Bytes of a packet's header: length and sequence number.
-pub(crate) const HEADER: usize = 4;
+pub const HEADER: usize = 4;
 
 /// One connection's request, over and over for another row, and what is missing of the answer.
-pub(crate) struct Exchange {
+pub struct Exchange {
     /// `COM_STMT_EXECUTE`, whose last eight bytes are the id.
     request: Vec<u8>,
     answer_bytes: usize,
@@ -22,7 +23,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// `answer_bytes` is the size of every answer: all rows have values of the same length.
-    pub(crate) fn new(request: Vec<u8>, answer_bytes: usize, seed: u64) -> Self {
+    pub fn new(request: Vec<u8>, answer_bytes: usize, seed: u64) -> Self {
         Self {
             request,
             answer_bytes,
@@ -32,7 +33,7 @@ impl Exchange {
     }
 
     /// The request for a row drawn uniformly.
-    pub(crate) fn request(&mut self) -> &[u8] {
+    pub fn request(&mut self) -> &[u8] {
         let id: i64 = self.ids.random_range(1..=ROWS.into());
         let place = self.request.len() - size_of::<i64>();
         self.request[place..].copy_from_slice(&id.to_le_bytes());
@@ -44,7 +45,7 @@ impl Exchange {
     ///
     /// # Errors
     /// If the server closed, or says something else than a result of one column.
-    pub(crate) fn received(&mut self, bytes: &[u8]) -> io::Result<bool> {
+    pub fn received(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let begins = self.missing == self.answer_bytes;
         let is_result = bytes.get(HEADER).is_none_or(|columns| *columns == 1);
         if bytes.is_empty() || bytes.len() > self.missing || (begins && !is_result) {

@@ -4,14 +4,14 @@ use std::io::{self, Read, Write};
 use std::mem;
 use std::net::TcpStream;
 
-use ciphertax_bench::Result;
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 use mysql_common::constants::{CapabilityFlags, ColumnType};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse, StmtPacket};
 use mysql_common::proto::{MyDeserialize, MySerialize};
 
-use crate::exchange::{ANSWER_ROOM, Exchange, HEADER};
+use super::exchange::{ANSWER_ROOM, Exchange, HEADER};
+use crate::Result;
 
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -19,8 +19,8 @@ const MAX_PACKET: u32 = 1 << 24;
 const SQL: &[u8] = b"SELECT c FROM sbtest1 WHERE id=?";
 
 /// A login under way: each step sends something and waits for a known number of packets.
-pub(crate) struct Login<'a> {
-    login: &'a ciphertax_bench::Login,
+pub struct Login<'a> {
+    login: &'a crate::Login,
     seed: u64,
     step: Step,
     received: Vec<u8>,
@@ -39,14 +39,18 @@ enum Step {
 }
 
 /// What to do next.
-pub(crate) enum Next {
+pub enum Next {
+    /// These bytes.
     Send(Vec<u8>),
+    /// There is more to come.
     Receive,
+    /// The connection is ready for this.
     Done(Exchange),
 }
 
 impl<'a> Login<'a> {
-    pub(crate) fn new(login: &'a ciphertax_bench::Login, seed: u64) -> Self {
+    /// Begins one; `seed` decides which rows will be asked for.
+    pub fn new(login: &'a crate::Login, seed: u64) -> Self {
         Self {
             login,
             seed,
@@ -56,7 +60,7 @@ impl<'a> Login<'a> {
     }
 
     /// Takes what was received since the last call.
-    pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<Next> {
+    pub fn advance(&mut self, bytes: &[u8]) -> Result<Next> {
         self.received.extend_from_slice(bytes);
         if packets(&self.received).count() < self.step.packets() {
             return Ok(Next::Receive);
@@ -104,7 +108,7 @@ impl Step {
 }
 
 /// Connects and logs in, waiting where it must; then the socket waits no more.
-pub(crate) fn blocking(login: &ciphertax_bench::Login, seed: u64) -> Result<(TcpStream, Exchange)> {
+pub fn blocking(login: &crate::Login, seed: u64) -> Result<(TcpStream, Exchange)> {
     let mut socket = TcpStream::connect((login.host.as_str(), login.port))?;
     socket.set_nodelay(true)?;
     let mut steps = Login::new(login, seed);
@@ -149,7 +153,7 @@ fn packet(sequence: u8, parts: &[&[u8]]) -> Vec<u8> {
     packet
 }
 
-fn response(login: &ciphertax_bench::Login, greeting: &[u8]) -> Result<Vec<u8>> {
+fn response(login: &crate::Login, greeting: &[u8]) -> Result<Vec<u8>> {
     let greeting = HandshakePacket::deserialize((), &mut ParseBuf(greeting))?;
     let scramble = scramble_native(&greeting.nonce(), login.password.as_bytes());
     let capabilities = CapabilityFlags::CLIENT_PROTOCOL_41

@@ -5,20 +5,19 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
-use ciphertax_bench::{Login, Result};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
 
-use crate::Driver;
-use crate::exchange::{ANSWER_ROOM, Exchange};
-use crate::login;
+use super::exchange::{ANSWER_ROOM, Exchange};
+use super::login;
+use crate::{Login, Result};
 
 /// Entries of the submission queue: a send and a receive for every connection.
 const ENTRIES: u32 = 256;
 
 /// Submissions and completions; each enters the kernel once a round.
-pub(crate) struct Completions {
+pub struct Completions {
     ring: IoUring,
     connections: Vec<Connection>,
     wait_us: u32,
@@ -35,7 +34,10 @@ struct Connection {
 impl Completions {
     /// `wait_us` is how long answers of all connections are waited for before those that are there are taken; 0 takes the
     /// first at once. `None` if the kernel cannot do that, or forbids io_uring.
-    pub(crate) fn connect(login: &Login, connections: u32, wait_us: u32) -> Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or has no such table.
+    pub fn connect(login: &Login, connections: u32, wait_us: u32) -> Result<Option<Self>> {
         let built = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -69,6 +71,16 @@ impl Completions {
         }))
     }
 
+    /// How many connections it has.
+    pub fn connections(&self) -> u32 {
+        self.connections.len() as u32
+    }
+
+    /// How long it waits for more answers, in microseconds.
+    pub fn wait_us(&self) -> u32 {
+        self.wait_us
+    }
+
     /// Enters the kernel: submits what was queued and waits for completions.
     fn submit_and_wait(&self, working: usize) -> io::Result<()> {
         let submitter = self.ring.submitter();
@@ -85,17 +97,12 @@ impl Completions {
             Err(error) => Err(error),
         }
     }
-}
 
-impl Driver for Completions {
-    fn label(&self) -> String {
-        match self.wait_us {
-            0 => "io_uring".to_owned(),
-            micros => format!("io_uring, wait {micros} µs"),
-        }
-    }
-
-    fn run(&mut self, deadline: Instant) -> Result<u64> {
+    /// Keeps every connection busy until `deadline` and lets requests under way finish. Returns the operations done.
+    ///
+    /// # Errors
+    /// If a connection breaks, or answers otherwise than before.
+    pub fn run(&mut self, deadline: Instant) -> Result<u64> {
         let mut working = self.connections.len();
         let mut operations = 0;
         for (index, connection) in self.connections.iter_mut().enumerate() {

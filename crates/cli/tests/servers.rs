@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "mariadb",
     "mariadb-11.8",
     "mysql",
@@ -14,6 +14,7 @@ const NAMES: [&str; 11] = [
     "mariadb-10.2",
     "mariadb-10.11-wolfssl",
     "mariadb-11.4-wolfssl",
+    "tidb",
     "mongodb",
     "postgresql",
     "postgresql-18",

@@ -41,6 +41,7 @@ mod search;
 mod server;
 pub mod sqlite;
 mod template;
+mod tidb;
 pub mod tunnel;
 
 pub use accounts::Account;

@@ -107,6 +107,17 @@ pub(crate) enum Source {
         /// Debian's packages of the libraries of the system that it needs.
         libraries: &'static str,
     },
+    /// A module of Go's, built here by Go, which checks it and all it needs by their checksums in Go's own database.
+    Go {
+        module: &'static str,
+        version: &'static str,
+        /// The checksum of the module, as in `go.sum`.
+        sum: &'static str,
+        /// The folder of the server program in the module.
+        package: &'static str,
+        /// The variable by which the program says what it was built from, and its value.
+        revision: (&'static str, &'static str),
+    },
     /// It is a part of ciphertax.
     BuiltIn,
 }

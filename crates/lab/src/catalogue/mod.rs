@@ -18,6 +18,7 @@ mod postgresql;
 mod postgresql_variant;
 mod refusals_at_rest;
 mod sqlite;
+mod tidb;
 
 pub use at_rest::{AtRestCapabilities, StorageCapabilities};
 pub use capabilities::{Capabilities, Ciphers, Cluster, Refusal, VersionResumption};
@@ -34,11 +35,12 @@ pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
 pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 
 pub use sqlite::SQLITE;
+pub use tidb::TIDB;
 
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 11] = [
+pub static CATALOGUE: [&Entry; 12] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -46,6 +48,7 @@ pub static CATALOGUE: [&Entry; 11] = [
     &MARIADB_10_2,
     &MARIADB_10_11_WOLFSSL,
     &MARIADB_11_4_WOLFSSL,
+    &TIDB,
     &MONGODB,
     &POSTGRESQL,
     &POSTGRESQL_18,

@@ -64,7 +64,8 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{
-        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, find,
+        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, TIDB,
+        find,
     };
 
     fn refused(server: &str, at_rest: AtRest) -> Vec<String> {
@@ -172,6 +173,12 @@ mod tests {
             let capabilities = &entry.capabilities;
             let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
             assert_eq!(capabilities.refuse_at_rest(&all), []);
+            // The store that is built into TiDB has no settings.
+            if entry == &TIDB {
+                assert_eq!(capabilities.refuse_storage(&memory(256)).len(), 1);
+                assert_eq!(capabilities.refuse_storage(&flushed).len(), 1);
+                continue;
+            }
             assert_eq!(capabilities.refuse_storage(&memory(256)), []);
             let has_little = entry.protocol() != Some(crate::catalogue::Protocol::MongoDb);
             assert_eq!(capabilities.refuse_storage(&memory(64)).is_empty(), has_little);

@@ -52,6 +52,10 @@ pub(super) const MVN: Client = Client {
     program: "mvn",
     package: "maven",
 };
+pub(super) const GO: Client = Client {
+    program: "go",
+    package: "golang-go",
+};
 pub(super) const PYTHON: Client = Client {
     program: "python3",
     package: "python3-pip",

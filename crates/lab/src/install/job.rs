@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::files::remove;
 use crate::locate::Record;
 
-/// Space that the largest server needs while it is put together: packages, files, and its template.
-const NEEDED_MB: u64 = 1500;
+/// Space that the largest server needs while it is put together: what is fetched, files, and its template, or what is built.
+const NEEDED_MB: u64 = 2000;
 
 /// One installation: a folder beside the server's place, which goes when this is dropped.
 pub(super) struct Job<'a> {

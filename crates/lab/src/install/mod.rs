@@ -7,6 +7,7 @@
 mod apt;
 mod archive;
 mod client;
+mod go;
 mod job;
 mod maven;
 mod npm;
@@ -64,6 +65,7 @@ pub fn install(
         Source::Npm { .. } => npm::fetch(&job, on_step)?,
         Source::Maven { .. } => maven::fetch(&job, on_step)?,
         Source::Pip { .. } => pip::fetch(&job, on_step)?,
+        Source::Go { .. } => go::fetch(&job, on_step)?,
         Source::BuiltIn => Vec::new(),
     };
     job.finish(artifacts)?;

@@ -3,6 +3,7 @@
 use crate::catalogue::{Entry, ServerFamily};
 use crate::mongodb::MongoDb;
 use crate::sqlite::Sqlite;
+use crate::tidb::TiDb;
 
 use super::family::Family;
 
@@ -13,5 +14,6 @@ pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
         ServerFamily::MongoDb => &MongoDb,
         ServerFamily::PostgreSql(variant) => variant,
         ServerFamily::Sqlite => &Sqlite,
+        ServerFamily::TiDb => &TiDb,
     }
 }

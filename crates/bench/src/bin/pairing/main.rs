@@ -8,20 +8,28 @@ use std::time::Duration;
 
 use ciphertax_bench::{Document, Ground, Repeats, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
-use ciphertax_model::{CertificateKind, Load, Transport};
+use ciphertax_model::{CertificateKind, Direction, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
-use ciphertax_stats::{BalancedOrder, Estimate};
+use ciphertax_stats::{BalancedOrder, Estimate, both_baselines};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 use figure::Panel;
 
-/// Measured time of one arm in one estimate, whatever the method.
-const SECONDS_OF_AN_ARM: f64 = 4.0;
-const SLICES_S: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
+/// Measured time of one estimate, whatever the method.
+const SECONDS: f64 = 8.0;
 const LOAD: Load = Load::closed(8);
 const PLAIN: usize = 0;
-const TLS: usize = 1;
+/// Plain once more, by connections of its own.
+const PLAIN_AGAIN: usize = 1;
+const TLS: usize = 2;
+const METHODS: [Method; 5] = [
+    Method::OneThenTheOther,
+    Method::Mean { slice_s: 0.25 },
+    Method::Mean { slice_s: 0.05 },
+    Method::LikeARun { slice_s: 0.1 },
+    Method::LikeARun { slice_s: 0.05 },
+];
 const FIGURE: &str = "docs/pairing.svg";
 
 /// The error of two ways to compare: one Markdown document on standard output, and a figure in docs/pairing.svg.
@@ -37,8 +45,10 @@ struct Arguments {
 enum Method {
     /// All the time of one arm, then all of the other.
     OneThenTheOther,
-    /// Blocks of a slice of each, in random, balanced order.
-    Paired { slice_s: f64 },
+    /// Blocks of a slice of each, in random, balanced order; the mean of the blocks' log-ratios.
+    Mean { slice_s: f64 },
+    /// Blocks of three slices, one of the baseline again; the robust location of the variant against both.
+    LikeARun { slice_s: f64 },
 }
 
 /// The estimates of one method: TLS/plain, one a repeat.
@@ -65,52 +75,48 @@ fn main() -> ExitCode {
 }
 
 fn compare(repeats: u32) -> Result<()> {
-    let methods: Vec<Method> = std::iter::once(Method::OneThenTheOther)
-        .chain(SLICES_S.map(|slice_s| Method::Paired { slice_s }))
-        .collect();
     let mut beds = [
-        Bed::make("threads where the kernel puts them", None, methods.len())?,
-        Bed::make("all threads on one CPU", Some(last_allowed_cpu()?), methods.len())?,
+        Bed::make("threads where the kernel puts them", None)?,
+        Bed::make("all threads on one CPU", Some(last_allowed_cpu()?))?,
     ];
     let mut document = Document::new("What pairing buys", "pairing");
     document.fact("server", beds[0].ground.identity()?);
     let asked = format!(
-        "prepared point select, {} connections, TLSv1.3 / plain; every estimate measures {SECONDS_OF_AN_ARM} s of each arm; \
+        "prepared point select, {} connections, TLSv1.3 / plain; every estimate measures {SECONDS} s of all arms together; \
          {repeats} estimates by each method, the methods in turns",
         LOAD.connections
     );
     document.fact("asked", asked);
-    for (repeat, order) in BalancedOrder::new(methods.len(), 1)
+    for (repeat, order) in BalancedOrder::new(METHODS.len(), 1)
         .take(repeats as usize)
         .enumerate()
     {
         for method in order {
             for bed in &mut beds {
-                bed.estimate(method, methods[method], repeat as u64)?;
+                bed.estimate(method, METHODS[method], repeat as u64)?;
             }
         }
         eprintln!("repeat {} of {repeats}", repeat + 1);
     }
     document.paragraph(
-        "Nothing but noise differs between the estimates of a row, so their standard deviation is the error of the method. \
+        "*Mean* is that of the log-ratios of blocks of a slice of each arm. *Like a run* has a second slice of the baseline in \
+         every block, and the robust location of the blocks, of the variant against both; in the same seconds. \
+         Nothing but noise differs between the estimates of a row, so their standard deviation is the error of the method. \
          *Error* is in percentage points, *times smaller* against the first row; a standard deviation of ten values is \
          itself uncertain by a quarter.",
     );
     for bed in &beds {
-        document.table(
-            &format!("Error of the methods, {}", bed.placement),
-            &bed.table(&methods),
-        );
+        document.table(&format!("Error of the methods, {}", bed.placement), &bed.table());
     }
     document.paragraph(&format!("![Every estimate by every method](../{FIGURE})"));
-    draw(&methods, &beds)?;
+    draw(&beds)?;
     print!("{document}");
     Ok(())
 }
 
 impl Bed {
     /// `cpu` is where server and load must run; `None` leaves them to the kernel.
-    fn make(placement: &'static str, cpu: Option<usize>, methods: usize) -> Result<Self> {
+    fn make(placement: &'static str, cpu: Option<usize>) -> Result<Self> {
         let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
         if let Some(cpu) = cpu {
             confine_process(ground.server().pids()[0], cpu)?;
@@ -121,20 +127,24 @@ impl Bed {
                 tables: TABLES,
             })
         };
-        let arms = vec![arm(Transport::Plain)?, arm(Transport::Tls13)?];
+        let arms = vec![
+            arm(Transport::Plain)?,
+            arm(Transport::Plain)?,
+            arm(Transport::Tls13)?,
+        ];
         let engine = Engine::start_on(cpu, arms, &LOAD, 1)?;
         Ok(Self {
             placement,
             ground,
             engine,
-            estimates: (0..methods).map(|_| Estimates::default()).collect(),
+            estimates: METHODS.iter().map(|_| Estimates::default()).collect(),
         })
     }
 
     /// Makes one estimate by the method of this index.
     fn estimate(&mut self, index: usize, method: Method, seed: u64) -> Result<()> {
         let (slice_s, blocks) = method.blocks(seed);
-        let mut slices = [Vec::new(), Vec::new()];
+        let mut slices = [Vec::new(), Vec::new(), Vec::new()];
         for arm in blocks.into_iter().flatten() {
             let duration = Duration::from_secs_f64(slice_s);
             slices[arm].push(Slice::measure(
@@ -145,13 +155,17 @@ impl Bed {
             )?);
         }
         let into = &mut self.estimates[index];
-        into.throughput.push(ratio(&slices, |slice| slice.throughput)?);
-        into.client_cpu.push(ratio(&slices, |slice| slice.client_us)?);
-        into.server_cpu.push(ratio(&slices, |slice| slice.server_us)?);
+        let (lower, higher) = (Direction::LowerCosts, Direction::HigherCosts);
+        into.throughput
+            .push(method.ratio(&slices, lower, |slice| slice.throughput)?);
+        into.client_cpu
+            .push(method.ratio(&slices, higher, |slice| slice.client_us)?);
+        into.server_cpu
+            .push(method.ratio(&slices, higher, |slice| slice.server_us)?);
         Ok(())
     }
 
-    fn table(&self, methods: &[Method]) -> Table {
+    fn table(&self) -> Table {
         let mut table = Table::new(&[
             "method",
             "throughput",
@@ -169,7 +183,7 @@ impl Bed {
             |this| &this.client_cpu,
             |this| &this.server_cpu,
         ];
-        for (method, this) in methods.iter().zip(&self.estimates) {
+        for (method, this) in METHODS.iter().zip(&self.estimates) {
             let mut row = vec![method.label()];
             for of in figures {
                 let error = of(this).standard_deviation();
@@ -189,35 +203,45 @@ impl Method {
     fn label(self) -> String {
         match self {
             Self::OneThenTheOther => "one, then the other".to_owned(),
-            Self::Paired { slice_s } => format!("paired, {slice_s} s"),
+            Self::Mean { slice_s } => format!("mean, {slice_s} s"),
+            Self::LikeARun { slice_s } => format!("like a run, {slice_s} s"),
         }
     }
 
     /// Length of the slices, and the arms of every block.
     fn blocks(self, seed: u64) -> (f64, Vec<Vec<usize>>) {
-        match self {
-            Self::OneThenTheOther => (SECONDS_OF_AN_ARM, vec![vec![PLAIN, TLS]]),
-            Self::Paired { slice_s } => {
-                let blocks = (SECONDS_OF_AN_ARM / slice_s).round() as usize;
-                (slice_s, BalancedOrder::new(2, seed).take(blocks).collect())
+        let (slice_s, arms) = match self {
+            Self::OneThenTheOther => return (SECONDS / 2.0, vec![vec![PLAIN, TLS]]),
+            Self::Mean { slice_s } => (slice_s, vec![PLAIN, TLS]),
+            Self::LikeARun { slice_s } => (slice_s, vec![PLAIN, PLAIN_AGAIN, TLS]),
+        };
+        let blocks = (SECONDS / slice_s / arms.len() as f64).round() as usize;
+        let orders = BalancedOrder::new(arms.len(), seed).take(blocks);
+        let of_places = |order: Vec<usize>| order.into_iter().map(|place| arms[place]).collect();
+        (slice_s, orders.map(of_places).collect())
+    }
+
+    /// TLS / plain, of the slices of every arm.
+    fn ratio(self, slices: &[Vec<Slice>; 3], direction: Direction, of: fn(&Slice) -> f64) -> Result<f64> {
+        let [plain, again, tls] = slices
+            .each_ref()
+            .map(|arm| arm.iter().map(of).collect::<Vec<f64>>());
+        let change = match self {
+            Self::OneThenTheOther => tls[0] / plain[0] - 1.0,
+            Self::Mean { .. } => Estimate::of_pairs(&plain, &tls)?.change,
+            Self::LikeARun { .. } => {
+                let blocks: Vec<[f64; 3]> = (0..tls.len())
+                    .map(|block| [plain[block], again[block], tls[block]].map(f64::ln))
+                    .collect();
+                both_baselines::compare(&blocks, direction)?.estimate.change
             }
-        }
+        };
+        Ok(1.0 + change)
     }
 }
 
-/// The geometric mean of the blocks' ratios.
-fn ratio(slices: &[Vec<Slice>; 2], of: fn(&Slice) -> f64) -> Result<f64> {
-    let [plain, tls] = slices
-        .each_ref()
-        .map(|arm| arm.iter().map(of).collect::<Vec<f64>>());
-    match (plain.as_slice(), tls.as_slice()) {
-        ([plain], [tls]) => Ok(tls / plain),
-        _ => Ok(1.0 + Estimate::of_pairs(&plain, &tls)?.change),
-    }
-}
-
-fn draw(methods: &[Method], beds: &[Bed]) -> Result<()> {
-    let labels: Vec<String> = methods.iter().map(|method| method.label()).collect();
+fn draw(beds: &[Bed]) -> Result<()> {
+    let labels: Vec<String> = METHODS.iter().map(|method| method.label()).collect();
     let figures: [(&str, Pick); 2] = [
         ("Throughput", |this| &this.throughput),
         ("Client CPU per query", |this| &this.client_cpu),

@@ -106,7 +106,8 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
          sysbench's starting* is the median ratio after what a run of sysbench with one query a connection takes was taken off \
          its CPU. Ratios are taken within a repeat. ciphertax has no poll delay. *The bare loop* is a client that does \
          nothing but wait by io_uring for the first answer: it sends requests that were built before, and reads nothing of the \
-         answers but their size. Who does more between two waits finds more answers at the next, which can take less. It takes turns with the others, without TLS.",
+         answers but their size. Who does more between two waits finds more answers at the next, which can take less. It takes \
+         turns with the others, without TLS.",
     );
     let table = beside(ground, sysbench, None, repeats)?;
     document.table("Server and clients where the kernel puts them", &table);

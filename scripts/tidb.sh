@@ -28,6 +28,7 @@ host = "127.0.0.1"
 port = $port
 store = "unistore"
 path = "$work/data"
+tmp-storage-path = "$work/tmp"
 [status]
 report-status = false
 [security]

@@ -1,4 +1,4 @@
-//! The engine and sysbench in turns, on the same server.
+//! Clients and sysbench in turns, on the same server.
 
 use std::time::{Duration, Instant};
 

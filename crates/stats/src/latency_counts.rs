@@ -11,7 +11,10 @@ use crate::histogram::{HistogramError, HistogramText, decode, empty};
 /// What tells the buckets apart. It holds nothing.
 static BUCKETS: LazyLock<Histogram<u64>> = LazyLock::new(empty);
 
-/// How many latencies are in each bucket of [`empty`] that has any, ascending. Values beyond its bounds count as the bound.
+/// The lowest value of the last bucket in nanoseconds.
+static LAST: LazyLock<u64> = LazyLock::new(|| text::LOWEST_VALUES.last().copied().unwrap_or_default());
+
+/// How many latencies are in each bucket of [`empty`] that has any, ascending. Values beyond the last count in the last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencyCounts {
     buckets: Vec<Bucket>,
@@ -60,7 +63,7 @@ impl LatencyCounts {
     fn of_ascending(recorded: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut counts = Self::default();
         for (value, count) in recorded {
-            let lowest = BUCKETS.lowest_equivalent(value.min(BUCKETS.high()));
+            let lowest = BUCKETS.lowest_equivalent(value).min(*LAST);
             counts.total = counts.total.saturating_add(count);
             match counts.buckets.last_mut() {
                 Some(last) if last.lowest == lowest => last.count = last.count.saturating_add(count),

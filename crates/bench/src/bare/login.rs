@@ -60,6 +60,9 @@ impl<'a> Login<'a> {
     }
 
     /// Takes what was received since the last call.
+    ///
+    /// # Errors
+    /// What the server says against it, or if it says what no server says.
     pub fn advance(&mut self, bytes: &[u8]) -> Result<Next> {
         self.received.extend_from_slice(bytes);
         if packets(&self.received).count() < self.step.packets() {
@@ -108,6 +111,9 @@ impl Step {
 }
 
 /// Connects and logs in, waiting where it must; then the socket waits no more.
+///
+/// # Errors
+/// If the server cannot be reached, does not let this account in, or has no such table.
 pub fn blocking(login: &crate::Login, seed: u64) -> Result<(TcpStream, Exchange)> {
     let mut socket = TcpStream::connect((login.host.as_str(), login.port))?;
     socket.set_nodelay(true)?;

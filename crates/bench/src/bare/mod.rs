@@ -1,5 +1,5 @@
 //! A client that is nothing but its event loop: a request is bytes that were built before, an answer is a known number of bytes,
-//! and none of what is in it is read. So what it takes is the least that a client takes with that way of waiting.
+//! and none of what is in it is read. So what it takes is what that way of waiting takes.
 
 mod completions;
 pub mod exchange;

@@ -14,6 +14,8 @@ pub struct AtRestCapabilities {
     pub encryption_threads: bool,
     /// Whether the whole file can be encrypted by SQLCipher.
     pub sqlcipher: bool,
+    /// Whether it can lie on a file system that encrypts.
+    pub file_system: bool,
 }
 
 impl AtRestCapabilities {
@@ -23,6 +25,7 @@ impl AtRestCapabilities {
         algorithms: &[],
         encryption_threads: false,
         sqlcipher: false,
+        file_system: true,
     };
 }
 

@@ -107,7 +107,8 @@ pub(crate) enum Source {
         /// Debian's packages of the libraries of the system that it needs.
         libraries: &'static str,
     },
-    /// A module of Go's, built here by Go, which checks it and all it needs by their checksums in Go's own database.
+    /// A module of Go's, built here by Go, which checks all that it needs by the database of checksums that this user has set up;
+    /// if none other, that of Go.
     Go {
         module: &'static str,
         version: &'static str,

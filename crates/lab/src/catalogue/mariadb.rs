@@ -35,6 +35,7 @@ pub static MARIADB: Entry = Entry {
             algorithms: &[AtRestAlgorithm::AesCbc, AtRestAlgorithm::AesCtr],
             encryption_threads: true,
             sqlcipher: false,
+            file_system: true,
         },
         storage: ALL_OF_STORAGE,
     },

@@ -8,6 +8,8 @@ impl Capabilities {
     /// What an arm wants encrypted that this server cannot encrypt, and which cipher it has not.
     pub fn refuse_at_rest(&self, at_rest: &AtRest) -> Vec<Refusal> {
         let known = self.at_rest;
+        let file_system = at_rest.file_system.filter(|_| !known.file_system);
+        let file_system = file_system.map(|_| self.refusal("file_system at rest", self.known_at_rest()));
         let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
         let parts = parts.map(|part| self.refusal(format!("{part} at rest"), self.known_at_rest()));
         // One that encrypts nothing by itself is refused its parts, and these belong to them.
@@ -25,13 +27,15 @@ impl Capabilities {
         let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
         let sqlcipher = at_rest.sqlcipher.is_some() && !known.sqlcipher;
         let sqlcipher = sqlcipher.then(|| self.refusal("sqlcipher at rest", self.known_at_rest()));
-        parts.chain(algorithm).chain(threads).chain(sqlcipher).collect()
+        let own = parts.chain(algorithm).chain(threads).chain(sqlcipher);
+        own.chain(file_system).collect()
     }
 
     /// What it can encrypt, in words.
     fn known_at_rest(&self) -> String {
         match (self.at_rest.parts, self.at_rest.sqlcipher) {
             (_, true) => "sqlcipher at rest".to_owned(),
+            ([], false) if !self.at_rest.file_system => "nothing at rest".to_owned(),
             ([], false) => "file_system at rest, and encrypts nothing by itself".to_owned(),
             (parts, false) => format!("{} at rest", list(parts)),
         }
@@ -42,10 +46,11 @@ impl Capabilities {
         let known = self.storage;
         let unknown = storage.named().filter(|name| !known.settings.contains(name));
         let unknown = unknown.map(|name| {
-            self.refusal(
-                format!("storage.{name}"),
-                format!("storage.{}", list(known.settings)),
-            )
+            let instead = match known.settings {
+                [] => "its own way of writing: leave storage out".to_owned(),
+                settings => format!("storage.{}", list(settings)),
+            };
+            self.refusal(format!("storage.{name}"), instead)
         });
         let too_little = storage.memory_mb.filter(|mb| *mb < known.least_memory_mb);
         let too_little = too_little.map(|mb| {
@@ -60,7 +65,7 @@ impl Capabilities {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{AtRestAlgorithm, AtRestPart, SqlCipher};
+    use ciphertax_model::{AtRestAlgorithm, AtRestPart, FileSystem, SqlCipher};
 
     use super::*;
     use crate::catalogue::{
@@ -175,8 +180,24 @@ mod tests {
             assert_eq!(capabilities.refuse_at_rest(&all), []);
             // The store that is built into TiDB has no settings.
             if entry == &TIDB {
-                assert_eq!(capabilities.refuse_storage(&memory(256)).len(), 1);
-                assert_eq!(capabilities.refuse_storage(&flushed).len(), 1);
+                for (storage, name) in [(memory(256), "memory_mb"), (flushed, "doublewrite")] {
+                    let refusals = capabilities.refuse_storage(&storage);
+                    assert_eq!(
+                        refusals[0].to_string(),
+                        format!(
+                            "tidb cannot do storage.{name}; it can do its own way of writing: leave storage out"
+                        )
+                    );
+                }
+                let bound = AtRest {
+                    file_system: Some(FileSystem::Bind),
+                    ..AtRest::default()
+                };
+                let refusals = capabilities.refuse_at_rest(&bound);
+                assert_eq!(
+                    refusals[0].to_string(),
+                    "tidb cannot do file_system at rest; it can do nothing at rest"
+                );
                 continue;
             }
             assert_eq!(capabilities.refuse_storage(&memory(256)), []);

@@ -12,7 +12,7 @@ use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source};
 use super::family::ServerFamily;
 
-/// TiDB's main branch of the 23rd of December 2021, the last that Go can build as a module.
+/// TiDB as of the 23rd of December 2021, of a branch of the releases 5.0: the latest version that Go takes as a module and builds.
 pub static TIDB: Entry = Entry {
     name: "tidb",
     product: Product::TiDb,
@@ -54,7 +54,10 @@ pub static TIDB: Entry = Entry {
         secure_renegotiation: true,
         direct_tls: false,
         cluster: None,
-        at_rest: AtRestCapabilities::NONE,
+        at_rest: AtRestCapabilities {
+            file_system: false,
+            ..AtRestCapabilities::NONE
+        },
         storage: StorageCapabilities {
             settings: &[],
             least_memory_mb: 0,

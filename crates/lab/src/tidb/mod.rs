@@ -1,5 +1,6 @@
 //! TiDB: one process that speaks as MySQL does, with a store of its own.
 
+mod first_accounts;
 mod plan;
 mod settings;
 
@@ -17,6 +18,11 @@ use crate::server::spec::Spec;
 
 use plan::TiDbPlan;
 use settings::file_option;
+
+/// True if a server that wrote this log takes connections.
+fn is_ready(log: &str) -> bool {
+    log.contains("server is running MySQL protocol")
+}
 
 /// TiDB's servers.
 #[derive(Debug, Clone, Copy)]
@@ -43,11 +49,6 @@ impl Family for TiDb {
         [
             refuse(!spec.access_control, "no access control", "accounts"),
             refuse(spec.replica_set.is_some(), "a replica set", "a single server"),
-            refuse(
-                spec.at_rest.file_system.is_some(),
-                "file_system at rest",
-                "the disk as it is",
-            ),
         ]
         .into_iter()
         .flatten()
@@ -59,7 +60,7 @@ impl Family for TiDb {
     }
 
     fn is_ready(&self, log: &str) -> bool {
-        log.contains("server is running MySQL protocol")
+        is_ready(log)
     }
 
     fn complaints(&self, log: &Path) -> String {

@@ -37,6 +37,8 @@ struct Settings<'a> {
     path: PathBuf,
     tmp_storage_path: PathBuf,
     max_server_connections: u32,
+    /// How many of them are served at a time.
+    token_limit: u32,
     enable_telemetry: bool,
     log: Log,
     status: Status,
@@ -78,6 +80,7 @@ pub(super) fn write(spec: &Spec, folder: &Path, tls: Option<&CertificateFiles>) 
         path: disk.join("data"),
         tmp_storage_path: disk.join("tmp"),
         max_server_connections: spec.connections,
+        token_limit: spec.connections,
         enable_telemetry: false,
         log: Log {
             slow_query_file: folder.join("slow.log"),
@@ -102,6 +105,7 @@ pub(super) fn of_interest(spec: &Spec) -> BTreeMap<String, String> {
     [
         ("store", STORE.to_owned()),
         ("max-server-connections", spec.connections.to_string()),
+        ("token-limit", spec.connections.to_string()),
     ]
     .into_iter()
     .chain(
@@ -150,9 +154,9 @@ mod tests {
     #[test]
     fn what_matters_for_a_measurement_is_named() {
         let mut spec = Spec::new(&TIDB);
-        spec.options.push("-token-limit=30".into());
+        spec.options.push("-status=10090".into());
         let settings = of_interest(&spec);
         assert_eq!(settings["store"], "unistore");
-        assert_eq!(settings["token-limit"], "30");
+        assert_eq!(settings["status"], "10090");
     }
 }

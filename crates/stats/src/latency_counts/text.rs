@@ -28,7 +28,7 @@ static OURS_OUTER: LazyLock<Vec<u8>> =
     LazyLock::new(|| header_by(&mut V2DeflateSerializer::new(), OUTER_HEADER));
 
 /// The lowest value of every bucket in nanoseconds, ascending.
-static LOWEST_VALUES: LazyLock<Vec<u64>> = LazyLock::new(|| {
+pub(super) static LOWEST_VALUES: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let buckets = empty();
     let all = buckets.iter_all();
     all.map(|step| buckets.lowest_equivalent(step.value_iterated_to()))
@@ -56,7 +56,7 @@ pub(super) fn recorded(text: &HistogramText) -> Option<Vec<(u64, u64)>> {
                 if count > 0 {
                     recorded.push((*LOWEST_VALUES.get(bucket)?, count.unsigned_abs()));
                 }
-                bucket += 1;
+                bucket = bucket.checked_add(1)?;
             }
         }
     }

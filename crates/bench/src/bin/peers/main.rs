@@ -107,7 +107,8 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
          its CPU. Ratios are taken within a repeat. ciphertax has no poll delay. *The bare loop* is a client that does \
          nothing but wait by io_uring for the first answer: it sends requests that were built before, and reads nothing of the \
          answers but their size. Who does more between two waits finds more answers at the next, which can take less. It takes \
-         turns with the others, without TLS.",
+         turns with the others, without TLS, and unlike ciphertax's load threads it does not give way to the server \
+         (`SCHED_BATCH`).",
     );
     let table = beside(ground, sysbench, None, repeats)?;
     document.table("Server and clients where the kernel puts them", &table);
@@ -150,7 +151,7 @@ fn beside(ground: &mut Ground, sysbench: &Sysbench, cpu: Option<usize>, repeats:
             clients.extend(bare.map(|bare| Box::new(bare) as Box<dyn Client>));
             let contestants = measure(ground, sysbench, &cell, &mut clients, repeats)?;
             let [theirs, ours, bare @ ..] = contestants.as_slice() else {
-                return Err("a cell has two contestants".into());
+                return Err("a cell has at least two contestants".into());
             };
             let of_bare = |ratio: &dyn Fn(&Contestant) -> Repeats| {
                 let ratio = bare.first().map(ratio);

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 const LOWEST: u64 = 100;
 /// Nanoseconds: the longest latency kept; longer ones count as this.
 const HIGHEST: u64 = 60_000_000_000;
+/// Bytes before what was deflated: a cookie, and the length of the deflated bytes.
+pub(crate) const OUTER_HEADER: usize = 8;
 /// Bytes of counts: ten times what a histogram with these bounds takes if each of its counts takes nine.
 const MOST_BYTES: u64 = 2 << 20;
 /// Significant decimal digits.
@@ -70,7 +72,6 @@ pub fn decode(text: &HistogramText) -> Result<Histogram<u64>, HistogramError> {
 
 /// How many bytes of counts a deflated histogram claims to have: the second word of what was deflated; `None` where there is none.
 fn claimed_bytes(bytes: &[u8]) -> Option<u64> {
-    const OUTER_HEADER: usize = 8;
     let mut words = [0; 8];
     let deflated = bytes.get(OUTER_HEADER..)?;
     ZlibDecoder::new(deflated).read_exact(&mut words).ok()?;

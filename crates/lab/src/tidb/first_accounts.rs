@@ -20,8 +20,9 @@ use crate::error::{Error, Result};
 use crate::locate::Installation;
 use crate::log::{LOG, STARTUP, read_from, tail};
 use crate::mysql::{ask, native_password_hash};
+use crate::server::family::Family;
 
-use super::{is_ready, settings::file_option};
+use super::{TiDb, settings::file_option};
 
 /// Who may do everything without a password until somebody changes that.
 const ROOT: &str = "root";
@@ -82,7 +83,7 @@ fn until_ready(server: &mut Child, installation: &Installation, folder: &Path) -
         if server.try_wait().map_err(failed(installation))?.is_some() {
             return Err(Error::EndedEarly { log: tail(folder) });
         }
-        if is_ready(&read_from(&folder.join(LOG), 0)) {
+        if TiDb.is_ready(&read_from(&folder.join(LOG), 0)) {
             return Ok(());
         }
         wait(deadline, folder)?;

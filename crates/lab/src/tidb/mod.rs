@@ -19,11 +19,6 @@ use crate::server::spec::Spec;
 use plan::TiDbPlan;
 use settings::file_option;
 
-/// True if a server that wrote this log takes connections.
-fn is_ready(log: &str) -> bool {
-    log.contains("server is running MySQL protocol")
-}
-
 /// TiDB's servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TiDb;
@@ -60,7 +55,7 @@ impl Family for TiDb {
     }
 
     fn is_ready(&self, log: &str) -> bool {
-        is_ready(log)
+        log.contains("server is running MySQL protocol")
     }
 
     fn complaints(&self, log: &Path) -> String {

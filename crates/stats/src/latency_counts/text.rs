@@ -9,13 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer, V2Serializer};
 
-use crate::histogram::{HistogramText, empty};
+use crate::histogram::{HistogramText, OUTER_HEADER, empty};
 
 /// Bytes of the header in the V2 format: cookie, length of what follows, normalising offset, digits, lowest and highest value,
 /// ratio (<https://github.com/HdrHistogram/HdrHistogram>, `AbstractHistogram.java`).
 const HEADER: usize = 40;
-/// Bytes of what is before a deflated histogram: another cookie, and the length of the deflated bytes.
-const OUTER_HEADER: usize = 8;
 /// Where in both the length is.
 const LENGTH: Range<usize> = 4..8;
 /// Bytes that a number takes at most.

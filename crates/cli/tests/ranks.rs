@@ -223,7 +223,11 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
 fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_message() {
     let server = OwnServer::start();
     // Twenty statements, and four sessions each to write them.
-    let sandbox = with_study(&LONG.replace("table_size = 1000", "table_size = 20000"));
+    let study = LONG.replace("table_size = 1000", "table_size = 20000").replace(
+        "cell = [",
+        "cell = [{ name = \"accounts\", workload = \"pgbench_select_only\", load = { connections = 6 } }, ",
+    );
+    let sandbox = with_study(&study);
     server.query("SET GLOBAL log_output = 'TABLE'");
     server.query("SET GLOBAL general_log = ON");
     let url = server.url();
@@ -235,7 +239,7 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
     command
         .args(["-x", "CIPHERTAX_PASSWORD"])
         .arg(program)
-        .args(["run", "study.toml", &url, "--time", "4", "--out", "run"])
+        .args(["run", "study.toml", &url, "--time", "8", "--out", "run"])
         .env("CIPHERTAX_PASSWORD", server.password())
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -243,9 +247,19 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
     finished.measured();
     let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
     no_slice_is_lost(&run, &samples, 3);
-    let wrote =
-        "SELECT COUNT(DISTINCT thread_id) FROM mysql.general_log WHERE argument LIKE 'REPLACE INTO sbtest1%'";
-    assert_eq!(server.query(wrote), ["12"], "all three wrote the table");
+    for (statement, sessions) in [
+        ("REPLACE INTO sbtest1", "12"),
+        ("REPLACE INTO pgbench_accounts", "10"),
+    ] {
+        let wrote = format!(
+            "SELECT COUNT(DISTINCT thread_id) FROM mysql.general_log WHERE argument LIKE '{statement}%'"
+        );
+        assert_eq!(
+            server.query(&wrote),
+            [sessions],
+            "all three wrote the table: {statement}"
+        );
+    }
     assert!(
         !fs::read_to_string(sandbox.run().join("run.json"))
             .unwrap()

@@ -1,5 +1,6 @@
 //! pgbench's scripts on a MySQL-compatible server.
 
+use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::Pgbench;
 use ciphertax_wire::mysql::Session;
@@ -35,6 +36,52 @@ fn the_tables_are_made_once_and_transactions_keep_the_balances_equal() {
     assert_eq!(sum("SUM(abalance)", "pgbench_accounts"), changed);
     assert_eq!(sum("SUM(tbalance)", "pgbench_tellers"), changed);
     assert_eq!(sum("SUM(bbalance)", "pgbench_branches"), changed);
+}
+
+#[test]
+fn what_several_load_a_part_of_each_is_kept_if_it_is_whole() {
+    const SUMS: &str =
+        "CHECKSUM TABLE ciphertax.pgbench_branches, ciphertax.pgbench_tellers, ciphertax.pgbench_accounts";
+    let tables = Pgbench { scale: 1 };
+    let contents = Contents::from(tables);
+    let alone = empty_server();
+    prepared(&alone, tables);
+    for parts in [3, 2] {
+        let server = empty_server();
+        let begin = || {
+            let options = options(&server, None, None);
+            run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap()
+        };
+        assert!(begin());
+        assert!(begin(), "nothing is written yet");
+        let mut rows = 0;
+        for index in 0..parts {
+            let mut last = 0;
+            let (options, part) = (options(&server, None, None), Part::new(index, 3).unwrap());
+            let heard = |count| last = count;
+            run(async |reactor| {
+                dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await
+            })
+            .unwrap();
+            rows += last;
+        }
+        assert!(!begin());
+        let heard = prepared(&server, tables);
+        match parts {
+            3 => assert_eq!((rows, heard), (tables.rows(), vec![tables.rows()])),
+            // A part is missing.
+            _ => assert!(rows < tables.rows() && heard.len() > 10, "{heard:?}"),
+        }
+        assert_eq!(administer(&server, &[SUMS]), administer(&alone, &[SUMS]));
+        // As an interruption leaves it that came before the keys.
+        administer(
+            &server,
+            &["ALTER TABLE ciphertax.pgbench_accounts DROP PRIMARY KEY"],
+        );
+        assert_eq!(prepared(&server, tables), [tables.rows()], "its rows are kept");
+        let keys = "SHOW INDEX FROM ciphertax.pgbench_accounts";
+        assert_eq!(administer(&server, &[keys]).len(), 1);
+    }
 }
 
 /// Makes the data set, and returns what progress was heard.

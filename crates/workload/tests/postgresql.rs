@@ -393,14 +393,22 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
 fn what_three_load_a_part_of_each_is_whole() {
     let contents = Contents {
         usertable: Some(TABLE),
+        pgbench: Some(Pgbench { scale: 1 }),
         ..Contents::from(tables(2, 2500).dataset)
     };
     let sums = |server: &PrivateServer| {
-        let records = administer(
-            server,
-            "SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM ciphertax.usertable AS t",
-        );
-        [checksums(server), records].concat()
+        let others = [
+            "usertable",
+            "pgbench_branches",
+            "pgbench_tellers",
+            "pgbench_accounts",
+        ]
+        .map(|table| {
+            let rows =
+                format!("SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM ciphertax.{table} AS t");
+            administer(server, &rows)
+        });
+        [checksums(server), others.concat()].concat()
     };
     let alone = server();
     prepared(&alone, &contents).unwrap();
@@ -421,7 +429,12 @@ fn what_three_load_a_part_of_each_is_whole() {
     assert_eq!(written, contents.rows());
     assert!(!begin());
     let heard = prepared(&server, &contents).unwrap();
-    assert_eq!(heard, [5000, contents.rows()], "nothing was missing");
+    let rows = contents.rows();
+    assert_eq!(
+        heard,
+        [5000, 5000 + u64::from(TABLE.record_count), rows],
+        "nothing was missing"
+    );
     assert_eq!(sums(&server), sums(&alone));
 }
 

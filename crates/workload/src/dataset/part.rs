@@ -10,7 +10,8 @@ use super::contents::Contents;
 use super::error::DatasetError;
 use super::schema::SCHEMA;
 use super::{
-    close_loaders, close_table_loaders, load, mark, open_loaders, open_table_loaders, sbtest, usertable,
+    close_loaders, close_table_loaders, load, mark, open_loaders, open_table_loaders, pgbench, sbtest,
+    usertable,
 };
 use crate::sql::SqlLoader;
 use crate::sql::session::DataSession;
@@ -35,6 +36,9 @@ pub async fn begin<S: DataSession>(
             sbtest::create(&mut session, table).await?;
             is_empty &= sbtest::is_empty(&mut session, table).await?;
         }
+    }
+    if contents.pgbench.is_some() {
+        is_empty &= pgbench::begin(&mut session).await?;
     }
     match &contents.usertable {
         None => drop(session.close().await?),
@@ -62,13 +66,18 @@ pub async fn load_part<S: DataSession>(
 ) -> Result<(), DatasetError> {
     let inside = S::within(options, Some(SCHEMA));
     let mut written = 0;
+    let mut more = |rows| {
+        written += rows;
+        progress(written);
+    };
     if let Some(dataset) = &contents.sbtest {
         let mut sessions = open_loaders::<S>(reactor, &inside, &mut Vec::new()).await?;
-        load::write_part(&mut sessions, dataset, part, |rows| {
-            written += rows;
-            progress(written);
-        })
-        .await?;
+        load::write_part(&mut sessions, dataset, part, &mut more).await?;
+        close_loaders(sessions).await?;
+    }
+    if let Some(tables) = &contents.pgbench {
+        let mut sessions = open_loaders::<S>(reactor, &inside, &mut Vec::new()).await?;
+        pgbench::write_part(&mut sessions, tables, part, &mut more).await?;
         close_loaders(sessions).await?;
     }
     if let Some(table) = &contents.usertable {

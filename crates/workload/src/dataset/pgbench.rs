@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
 use super::error::DatasetError;
@@ -79,6 +80,44 @@ impl Kind {
     }
 }
 
+/// Consecutive rows of a table, written by one statement, so that they are there together or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Chunk {
+    kind: Kind,
+    table: &'static str,
+    first: u32,
+    last: u32,
+}
+
+impl Chunk {
+    /// All chunks of all tables.
+    fn of(tables: &Pgbench) -> impl Iterator<Item = Self> {
+        TABLES.into_iter().flat_map(|(kind, table, ..)| {
+            let rows = kind.rows(tables);
+            (1..=rows).step_by(CHUNK_ROWS as usize).map(move |first| Self {
+                kind,
+                table,
+                first,
+                last: rows.min(first.saturating_add(CHUNK_ROWS - 1)),
+            })
+        })
+    }
+
+    fn rows(self) -> u32 {
+        self.last - self.first + 1
+    }
+}
+
+/// Has the tables there, and tells whether they hold nothing: then several processes may write a part each by [`write_part`], before
+/// [`load`] makes the rest.
+pub(super) async fn begin(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+    if are_there(session).await? && !is_empty(session).await? {
+        return Ok(false);
+    }
+    create(session).await?;
+    Ok(true)
+}
+
 /// Makes the tables unless they are there and right; balances may be any. `progress` hears the rows that are there, each
 /// time that it is more.
 pub(super) async fn load<S: DataSession>(
@@ -86,73 +125,123 @@ pub(super) async fn load<S: DataSession>(
     tables: &Pgbench,
     mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    if is_right(&mut sessions[0], tables).await? {
+    let has_rows =
+        are_there(&mut sessions[0]).await? && is_right(check_rows(&mut sessions[0], tables).await)?;
+    if has_rows {
         progress(tables.rows());
-        return Ok(());
+    } else {
+        create(&mut sessions[0]).await?;
+        let mut there = 0;
+        write(sessions, Chunk::of(tables), |rows| {
+            there += rows;
+            progress(there);
+        })
+        .await?;
     }
-    create(&mut sessions[0]).await?;
-    let mut there = 0;
-    let written = RefCell::new(|rows: u32| {
-        there += u64::from(rows);
-        progress(there);
-    });
-    let chunks = TABLES.into_iter().flat_map(|(kind, table, ..)| {
-        let rows = kind.rows(tables);
-        (1..=rows)
-            .step_by(CHUNK_ROWS as usize)
-            .map(move |first| (kind, table, first, rows.min(first.saturating_add(CHUNK_ROWS - 1))))
-    });
-    parallel::each(sessions, chunks, async |session, (kind, table, first, last)| {
+    // After the rows, as pgbench does.
+    parallel::each(sessions, TABLES, async |session, (_, table, key, _)| {
+        if is_right(check_key(session, table, key).await)? {
+            return Ok(());
+        }
+        run(session, &format!("ALTER TABLE {table} ADD PRIMARY KEY ({key})")).await?;
+        Ok(vacuum(session, table).await?)
+    })
+    .await?;
+    match has_rows {
+        true => check_keys(&mut sessions[0]).await,
+        false => check(&mut sessions[0], tables).await,
+    }
+}
+
+/// Writes a part of the rows of tables that are there and hold nothing. `written` hears of each chunk how many they are.
+pub(super) async fn write_part<S: DataSession>(
+    sessions: &mut [S],
+    tables: &Pgbench,
+    part: Part,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    write(sessions, part.own(Chunk::of(tables)), written).await
+}
+
+async fn write<S: DataSession>(
+    sessions: &mut [S],
+    chunks: impl Iterator<Item = Chunk>,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let written = RefCell::new(written);
+    parallel::each(sessions, chunks, async |session, chunk| {
+        let Chunk {
+            kind,
+            table,
+            first,
+            last,
+        } = chunk;
         let loading = S::DIALECT.loading;
         let mut buffer = S::Rows::new(&statement(loading, &format!("{table}({})", kind.columns())));
         let mut rows = Rows::after(loading, &mut buffer);
         (first..=last).for_each(|key| kind.write(&mut rows, key));
         session.load(&mut buffer).await?;
-        written.borrow_mut()(last - first + 1);
+        written.borrow_mut()(chunk.rows().into());
         Ok(())
     })
-    .await?;
-    // After the rows, as pgbench does.
-    parallel::each(sessions, TABLES, async |session, (_, table, key, _)| {
-        run(session, &format!("ALTER TABLE {table} ADD PRIMARY KEY ({key})")).await?;
-        Ok(vacuum(session, table).await?)
-    })
-    .await?;
-    check(&mut sessions[0], tables).await
+    .await
 }
 
 /// Makes sure that the tables hold what was written, but for balances and history; reads all of it, so that it is in
 /// memory.
-pub(super) async fn check<S: SqlSession>(session: &mut S, tables: &Pgbench) -> Result<(), DatasetError> {
+pub(super) async fn check(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(), DatasetError> {
+    check_rows(session, tables).await?;
+    check_keys(session).await
+}
+
+async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(), DatasetError> {
     for (kind, table, key, _) in TABLES {
         let question = format!("SELECT COUNT(*), MIN({key}), MAX({key}) FROM {SCHEMA}.{table}");
         let rows = session.query(&question).await?;
         let size = kind.rows(tables).to_string();
         expect(table, &rows, &[&size, "1", &size])?;
-        let index = (S::DIALECT.primary_key)(table);
-        let columns = (S::DIALECT.index_columns)(SCHEMA, table, &index);
-        let columns = session.query(&columns).await?;
-        if !columns.iter().map(|row| row.text(0)).eq([key]) {
-            return Err(DatasetError::Wrong(format!("{table} has no primary key {key}")));
-        }
     }
     Ok(())
 }
 
-/// False where a table is not there, too.
-async fn is_right<S: SqlSession>(session: &mut S, tables: &Pgbench) -> Result<bool, DatasetError> {
-    let there = format!(
-        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name LIKE 'pgbench%'"
-    );
-    let there = session.query(&there).await?;
-    if there.first().map(|row| row.text(0)).as_deref() != Some("4") {
-        return Ok(false);
+async fn check_keys(session: &mut impl SqlSession) -> Result<(), DatasetError> {
+    for (_, table, key, _) in TABLES {
+        check_key(session, table, key).await?;
     }
-    match check(session, tables).await {
+    Ok(())
+}
+
+async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Result<(), DatasetError> {
+    let index = (S::DIALECT.primary_key)(table);
+    let columns = (S::DIALECT.index_columns)(SCHEMA, table, &index);
+    let columns = session.query(&columns).await?;
+    match columns.iter().map(|row| row.text(0)).eq([key]) {
+        true => Ok(()),
+        false => Err(DatasetError::Wrong(format!("{table} has no primary key {key}"))),
+    }
+}
+
+/// Whether a check found all as it should be.
+fn is_right(checked: Result<(), DatasetError>) -> Result<bool, DatasetError> {
+    match checked {
         Ok(()) => Ok(true),
         Err(DatasetError::Wrong(_)) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+async fn are_there(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name LIKE 'pgbench%'"
+    );
+    let there = session.query(&question).await?;
+    Ok(there.first().map(|row| row.text(0)).as_deref() == Some("4"))
+}
+
+/// Whether there is no account: the last that is written.
+async fn is_empty(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+    let account = session.query("SELECT aid FROM pgbench_accounts LIMIT 1").await?;
+    Ok(account.is_empty())
 }
 
 /// Makes the tables anew, without keys.

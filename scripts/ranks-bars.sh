@@ -24,7 +24,7 @@ end() {
 }
 trap end EXIT
 
-study() { # connections, slice, time
+study() { # connections, slice, time, what else the load has
     cat > "$work/study.toml" <<EOF
 name = "ranks"
 question = "What does TLS cost?"
@@ -34,7 +34,7 @@ profile = "off"
 precision = { cpu = 0.0005, throughput = 0.0005 }
 dataset = { table_size = 10000 }
 arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
-cell = [{ name = "c", workload = "oltp_point_select", load = { connections = $1 } }]
+cell = [{ name = "c", workload = "oltp_point_select", load = { connections = $1${4:+, $4} } }]
 EOF
 }
 
@@ -55,37 +55,52 @@ skew() { # of the slices that count, in microseconds: median, highest, how many;
 beside() {
     echo '## One process with 64 connections beside four ranks with 16 each, in turns'
     echo
-    echo '| run | load generators | queries per second, plain | server µs per query, plain | tls costs the server'"\
- | tls changes throughput | client µs per query, plain |"
-    echo '|--:|--:|--:|--:|--:|--:|--:|'
-    study 64 0.2 15
-    for turn in 1 2 3; do
-        for of in 1 4; do
+    echo '| run | load generators | load threads of each | queries per second, plain | server µs per query, plain'"\
+ | tls costs the server | tls changes throughput | client µs per query, plain |"
+    echo '|--:|--:|--:|--:|--:|--:|--:|--:|'
+    : > "$work/rows"
+    for turn in $(seq "${TURNS:-7}"); do
+        for shape in '1 1' '1 4' '4 1'; do
+            local of="${shape% *}" workers="${shape#* }"
+            study 64 0.5 20 "workers = $workers"
             rm -rf "$work/run"
             case $of in
             1) run "$bin/ciphertax" run "$work/study.toml" ;;
-            *) run "${ranks[@]}" -np 4 "$bin/ciphertax-mpi" run "$work/study.toml" ;;
+            *) run "${ranks[@]}" -np "$of" "$bin/ciphertax-mpi" run "$work/study.toml" ;;
             esac
-            jq -r --arg turn "$turn" --arg of "$of" '
-                def row($arm; $metric): .estimates[] | select(.arm == $arm and .metric == $metric);
+            jq -c --argjson turn "$turn" --argjson of "$of" --argjson workers "$workers" '
+                # Without five blocks that count there is none.
+                def of($metric): [.estimates[] | select(.arm == "tls" and .metric == $metric)][0];
+                { $turn, $of, $workers, throughput: of("throughput"), server: of("server_cpu_per_op"),
+                    client: of("client_cpu_per_op") }' "$work/run/run.json" | tee -a "$work/rows" | jq -r '
                 def percent: . * 1000 | round / 10;
-                def change: "\(.change | percent) % [\(.low | percent), \(.high | percent)]";
-                def tenth: . * 10 | round / 10;
-                [$turn, $of, (row("tls"; "throughput").baseline | round), (row("tls"; "server_cpu_per_op").baseline | tenth),
-                    (row("tls"; "server_cpu_per_op") | change), (row("tls"; "throughput") | change),
-                    (row("tls"; "client_cpu_per_op").baseline | tenth)] | "| \(join(" | ")) |"
-            ' "$work/run/run.json"
+                def change: if . then "\(.change | percent) % [\(.low | percent), \(.high | percent)]" else "–" end;
+                def tenth: if . then . * 10 | round / 10 else "–" end;
+                [.turn, .of, .workers, (.throughput.baseline | tenth), (.server.baseline | tenth), (.server | change),
+                    (.throughput | change), (.client.baseline | tenth)] | "| \(join(" | ")) |"'
         done
     done
+    echo
+    jq -s -r '
+        def hundredth: . * 1000 | round / 1000;
+        def at($of; $workers): [.[] | select(.of == $of and .workers == $workers)][0];
+        group_by(.turn) | map([at(4; 1), at(1; 4)] | select(all(.throughput))) as $turns |
+        def ratio(value): [$turns[] | (.[0] | value) / (.[1] | value)] | sort
+            | "\(.[length / 2 | floor] | hundredth) [\(min | hundredth)–\(max | hundredth)]";
+        "Four load generators with a thread each, of what one with four threads has, in the same turn, the median of \($turns | length)"
+        + " and the lowest and highest: throughput \(ratio(.throughput.baseline)),"
+        + " server CPU per query \(ratio(.server.baseline)), client CPU per query \(ratio(.client.baseline));"
+        + " with tls of plain: server CPU per query \(ratio(1 + .server.change)), throughput \(ratio(1 + .throughput.change))."
+    ' "$work/rows"
     echo
 }
 
 apart() {
     echo '## Four ranks in network namespaces, each taken for a machine of its own'
     echo
-    echo '| ms there and back | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs'"\
+    echo '| load | ms there and back | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs'"\
  | skew of the beginning, µs: median | highest | slices that count | of them within 1 ms and that error | slices |"
-    echo '|--:|---|---|--:|--:|--:|--:|--:|'
+    echo '|---|--:|---|---|--:|--:|--:|--:|--:|'
     [[ -x $bin/examples/link ]] || {
         echo "cargo build --release -p ciphertax-lab --example link builds what keeps hosts apart" >&2
         exit 1
@@ -127,8 +142,11 @@ exec ip netns exec "\$host" unshare --uts --mount sh -c 'hostname "\$0"
 EOF
     chmod +x "$work/in"
     own_server
-    study 8 0.5 12
-    for ms in 0 1 20; do
+    # A closed loop has the server and four load generators wait for the same two CPUs; the other leaves them idle most of the time.
+    for shape in 'closed 0' 'closed 1' 'closed 20' 'open 0' 'open 1' 'open 20'; do
+        local loop="${shape% *}" ms="${shape#* }" pace=""
+        [[ $loop == closed ]] || pace="rate = 400"
+        study 8 0.5 12 "$pace"
         echo "$ms" >&"${LINK[1]}"
         rm -rf "$work/run"
         CIPHERTAX_PASSWORD=secret run "$work/in" ctx-a "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none \
@@ -140,7 +158,7 @@ EOF
         error="$(jq '[.ranks[1:][].clock_error_ns] | max' "$work/run/run.json")"
         within="$(grep -v '"void"' "$work/run/samples.jsonl" | jq -s --argjson error "$error" \
             '[.[] | select(.ranks) | [.ranks[].began_after_ns] | max | select(. <= 1e6 + $error)] | length')"
-        echo "| $ms | $offsets | $errors | $(skew) | $within | $(grep -c '"arm"' "$work/run/samples.jsonl") |"
+        echo "| $loop loop${pace:+, ${pace#* = } operations per second} | $ms | $offsets | $errors | $(skew) | $within | $(grep -c '"arm"' "$work/run/samples.jsonl") |"
     done
     echo
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -38,7 +39,9 @@ pub(crate) enum Wish {
 }
 
 impl Generator {
-    /// Starts the program that lies beside this one, in a session of its own: what is sent to this program is not sent to that.
+    /// Starts the program that lies beside this one, in a process group of its own: what a terminal or mpirun sends to this program is not
+    /// sent to that. Not in a session of its own: Linux gives sessions equal shares of the CPU (`sched(7)`, autogrouping), so that load
+    /// generators of one machine would wait for each other, and take more from a server beside them than the threads of one process do.
     pub(crate) fn start(rank: u32, of: u32, arguments: &[OsString]) -> Result<Self, String> {
         let own = env::current_exe().map_err(|error| format!("it does not know where it lies: {error}"))?;
         let program = own.with_file_name("ciphertax");
@@ -54,7 +57,7 @@ impl Generator {
             .args(arguments)
             .env(VARIABLE, format!("{rank}/{of}"))
             .stdin(Stdio::from(theirs));
-        child::in_own_session(&mut command);
+        command.process_group(0);
         if rank > 0 {
             command.stderr(Stdio::piped());
             // A load that nobody calls any more ends at once.

@@ -61,6 +61,16 @@ const LONG: &str = r#"
     cell = [{ name = "queries", workload = "oltp_point_select", load = { connections = 6 } }]
 "#;
 
+/// TPC-C, whose tables are checked afterwards against what everybody has heard.
+const TPCC: &str = r#"
+    name = "tpcc"
+    question = "What does TLS cost?"
+    time_s = 10
+    tpcc = { warehouses = 1 }
+    arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+    cell = [{ name = "mix", workload = "tpcc", load = { connections = 6 } }]
+"#;
+
 /// The program that MPI starts, beside the command; `None` where there is no MPI.
 fn ciphertax_mpi() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -269,6 +279,37 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
 }
 
 #[test]
+fn tpccs_tables_are_what_the_transactions_of_all_load_generators_made_of_them() {
+    let server = OwnServer::start();
+    let sandbox = with_study(TPCC);
+    server.query("SET GLOBAL log_output = 'TABLE'");
+    server.query("SET GLOBAL general_log = ON");
+    let url = server.url_with(server.password());
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", &url, "--out", "run"]) else {
+        return;
+    };
+    let finished = running.finish_within(2 * PATIENCE);
+    finished.measured();
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    no_slice_is_lost(&run, &samples, 3);
+    let asked: u64 = samples.iter().map(|sample| sample.load.operation_count()).sum();
+    for arm in &run.head.arms {
+        let mut proofs = arm.sessions.iter().flat_map(|session| &session.proofs);
+        let tables = proofs.find(|proof| proof.claim.contains("consistency conditions"));
+        let tables = tables.unwrap_or_else(|| panic!("nothing is proved of the tables: {arm:?}"));
+        assert!(tables.claim.starts_with("12 of 12 "), "{tables:?}");
+        // Of both arms, with what did not count. Orders, payments and deliveries are as many as all three say that they were.
+        let after: String = tables.claim[9..].chars().filter(char::is_ascii_digit).collect();
+        assert!(after.parse::<u64>().unwrap() >= asked, "{tables:?}, {asked}");
+        assert!(!tables.evidence.contains("not asked"), "{tables:?}");
+    }
+    let loaded = "SELECT COUNT(*) > 3 AND COUNT(DISTINCT thread_id) > 3 FROM mysql.general_log \
+        WHERE argument LIKE 'LOAD DATA%' OR argument LIKE 'INSERT INTO stock%'";
+    assert_eq!(server.query(loaded), ["1"], "all three loaded the tables");
+    sandbox.expect_nothing_left();
+}
+
+#[test]
 fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
     let server = OwnServer::start();
     let sandbox = with_study(LONG);
@@ -391,6 +432,33 @@ fn a_load_generator_that_dies_ends_the_run_with_what_was_measured() {
     sandbox
         .finish(&["run", "--resume", "run"])
         .refuses(&["came from 3 load generators"]);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn what_a_load_generator_did_that_dies_is_not_asked_of_tpccs_tables() {
+    let sandbox = with_study(&TPCC.replace("time_s = 10", "time_s = 300"));
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 7);
+    kill_process(process_of(&sandbox, 1, "ciphertax"), Signal::KILL).unwrap();
+    let finished = running.finish_within(SOON);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    let reason = partial(&sandbox, Duration::ZERO);
+    assert!(
+        reason.contains("rank 1 on ") && reason.contains("is gone"),
+        "{reason}"
+    );
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.inconsistent, None);
+    let proofs = run.head.arms.iter().flat_map(|arm| &arm.sessions);
+    let mut proofs = proofs.flat_map(|session| &session.proofs);
+    let tables = proofs.find(|proof| proof.claim.contains("consistency conditions"));
+    assert!(
+        tables.is_some_and(|tables| tables.evidence.contains("not asked")),
+        "{tables:?}"
+    );
     sandbox.expect_nothing_left();
 }
 

@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::error::DatasetError;
 use super::schema::SCHEMA;
 use super::{
-    close_loaders, close_table_loaders, load, mark, open_loaders, open_table_loaders, pgbench, sbtest,
+    close_loaders, close_table_loaders, load, mark, open_loaders, open_table_loaders, pgbench, sbtest, tpcc,
     usertable,
 };
 use crate::sql::SqlLoader;
@@ -39,6 +39,9 @@ pub async fn begin<S: DataSession>(
     }
     if contents.pgbench.is_some() {
         is_empty &= pgbench::begin(&mut session).await?;
+    }
+    if let Some(tables) = &contents.tpcc {
+        is_empty &= tpcc::load::begin::<S>(reactor, &S::within(options, Some(SCHEMA)), tables).await?;
     }
     match &contents.usertable {
         None => drop(session.close().await?),
@@ -79,6 +82,9 @@ pub async fn load_part<S: DataSession>(
         let mut sessions = open_loaders::<S>(reactor, &inside, &mut Vec::new()).await?;
         pgbench::write_part(&mut sessions, tables, part, &mut more).await?;
         close_loaders(sessions).await?;
+    }
+    if let Some(tables) = &contents.tpcc {
+        tpcc::load::load_part::<S>(reactor, &inside, tables, part, &mut more).await?;
     }
     if let Some(table) = &contents.usertable {
         let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, &mut Vec::new()).await?;

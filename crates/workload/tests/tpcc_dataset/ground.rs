@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_model::Tpcc;
@@ -77,6 +78,29 @@ impl<S: DataSession> Ground<S> {
         })
         .unwrap()?;
         Ok(heard)
+    }
+
+    /// Has the tables there, and tells whether they hold nothing.
+    pub(crate) fn begin(&self, contents: &TpccContents) -> bool {
+        let contents = Contents::from(contents.clone());
+        run_within(PATIENCE, async |reactor| {
+            dataset::begin::<S>(reactor, &self.options, &contents).await
+        })
+        .unwrap()
+        .unwrap()
+    }
+
+    /// Writes a part of the rows, and returns how many.
+    pub(crate) fn load_part(&self, contents: &TpccContents, index: u32, of: u32) -> u64 {
+        let (contents, part) = (Contents::from(contents.clone()), Part::new(index, of).unwrap());
+        let mut written = 0;
+        run_within(PATIENCE, async |reactor| {
+            let heard = |rows| written = rows;
+            dataset::load_part::<S>(reactor, &self.options, &contents, part, heard).await
+        })
+        .unwrap()
+        .unwrap();
+        written
     }
 
     /// Begins to make the data set and ends in the middle, as one who is killed, when so many rows are there.

@@ -4,6 +4,7 @@ use std::thread;
 
 use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql;
+use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::tpcc::{TableNames, growth};
 use ciphertax_workload::sql::{DataSession, SqlSession};
 
@@ -51,6 +52,48 @@ fn is_resumed<S: DataSession>(ground: &Ground<S>) {
     assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
     ground.restore(&contents);
     assert_eq!(counts(ground), resumed);
+}
+
+#[test]
+fn what_three_load_a_part_of_each_is_whole_on_mariadb() {
+    is_loaded_in_parts(&mariadb());
+}
+
+#[test]
+fn what_three_load_a_part_of_each_is_whole_on_postgresql() {
+    let Some(ground) = postgresql() else { return };
+    is_loaded_in_parts(&ground);
+}
+
+fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
+    let contents = one_warehouse();
+    assert!(ground.begin(&contents));
+    assert!(ground.begin(&contents), "nothing is written yet");
+    // Chunks of 300,000, 100,000, 100,000, 30,000, … rows.
+    let (first, second) = (
+        ground.load_part(&contents, 0, 3),
+        ground.load_part(&contents, 1, 3),
+    );
+    assert!(
+        first > second && first < contents.rows() * 3 / 4,
+        "{first}, {second}"
+    );
+    assert!(!ground.begin(&contents));
+    let heard = ground.prepare(&contents).unwrap();
+    assert_eq!(heard[0], first + second, "what nobody wrote is made: {heard:?}");
+    let in_parts = counts(ground);
+    assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
+
+    assert!(ground.with_session(async |session| dataset::remove(session).await.unwrap()));
+    assert!(ground.begin(&contents));
+    let written: u64 = (0..3).map(|index| ground.load_part(&contents, index, 3)).sum();
+    assert_eq!(written, contents.rows());
+    assert_eq!(
+        ground.prepare(&contents).unwrap(),
+        [contents.rows()],
+        "nothing was missing"
+    );
+    assert_eq!(counts(ground), in_parts);
 }
 
 /// The server ends the sessions in the middle of a chunk.

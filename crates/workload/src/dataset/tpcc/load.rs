@@ -1,8 +1,10 @@
 //! Loading the sets, several sessions side by side.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::rc::Rc;
 
+use ciphertax_engine::Part;
 use ciphertax_reactor::{Reactor, stop};
 
 use super::cells::Cells;
@@ -65,6 +67,47 @@ pub(in crate::dataset) async fn load<S: DataSession>(
         // What was there was wrong in a way that its size does not show.
         make_anew(&mut loaders, contents, &config, &mut progress).await?;
     }
+    close(loaders).await
+}
+
+/// Has the tables there, and tells whether none of them has a row: then several processes may write a part each by [`load_part`], before
+/// [`load`] makes the rest.
+pub(in crate::dataset) async fn begin<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    inside: &S::Options,
+    contents: &TpccContents,
+) -> Result<bool, DatasetError> {
+    let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
+    config::ensure(&mut loaders[0].session).await?;
+    let is_new = state::marks(&mut loaders[0].session).await?.is_empty();
+    if is_new {
+        start_anew(&mut loaders, contents).await?;
+    }
+    close(loaders).await?;
+    Ok(is_new)
+}
+
+/// Writes a part of the rows of tables that are there. `written` hears of each chunk how many they are.
+pub(in crate::dataset) async fn load_part<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    inside: &S::Options,
+    contents: &TpccContents,
+    part: Part,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
+    let config = config::read(&mut loaders[0].session).await?;
+    // Dealt out by size: the tables of every warehouse come in the same order, and one part would have all that are large.
+    let mut all: Vec<Job> = jobs(contents).collect();
+    all.sort_by_key(|(_, chunk)| Reverse(heard_rows(*chunk)));
+    write(
+        &mut loaders,
+        contents,
+        &config,
+        part.own(all.into_iter()),
+        written,
+    )
+    .await?;
     close(loaders).await
 }
 
@@ -204,6 +247,22 @@ async fn start_anew<S: DataSession>(
     Ok(jobs(contents).collect())
 }
 
+async fn write<S: DataSession>(
+    loaders: &mut [Loader<S>],
+    contents: &TpccContents,
+    config: &Config,
+    jobs: impl IntoIterator<Item = Job>,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let written = RefCell::new(written);
+    parallel::each(loaders, jobs, async |loader, (set, chunk)| {
+        write_chunk(loader, contents, set, chunk, config).await?;
+        written.borrow_mut()(heard_rows(chunk));
+        Ok(())
+    })
+    .await
+}
+
 async fn create_all<S: DataSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
@@ -227,14 +286,9 @@ async fn write_all<S: DataSession>(
     if there > 0 {
         progress(there);
     }
-    let written = RefCell::new(|chunk| {
-        there += heard_rows(chunk);
+    write(loaders, contents, config, missing, |rows| {
+        there += rows;
         progress(there);
-    });
-    parallel::each(loaders, missing, async |loader, (set, chunk)| {
-        write(loader, contents, set, chunk, config).await?;
-        written.borrow_mut()(chunk);
-        Ok(())
     })
     .await?;
     parallel::each(loaders, tables(contents), async |loader, (set, table)| {
@@ -282,7 +336,7 @@ async fn holds<S: DataSession>(
 
 /// Writes a chunk and its mark in one transaction, again where the server gave it up for the sake of another session, or takes no
 /// lines.
-async fn write<S: DataSession>(
+async fn write_chunk<S: DataSession>(
     loader: &mut Loader<S>,
     contents: &TpccContents,
     set: usize,

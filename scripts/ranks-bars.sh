@@ -152,13 +152,14 @@ EOF
         CIPHERTAX_PASSWORD=secret run "$work/in" ctx-a "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none \
             --mca plm_rsh_agent $work/in --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
             --host ctx-a,ctx-b,ctx-c,ctx-d -np 4 -x CIPHERTAX_PASSWORD $bin/ciphertax-mpi run $work/study.toml mysql://ctx@10.77.1.1:3399/"
-        local offsets errors error within
+        local offsets errors error within all
         offsets="$(jq -r '[.ranks[1:][].clock_offset_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
         errors="$(jq -r '[.ranks[1:][].clock_error_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
         error="$(jq '[.ranks[1:][].clock_error_ns] | max' "$work/run/run.json")"
         within="$(grep -v '"void"' "$work/run/samples.jsonl" | jq -s --argjson error "$error" \
             '[.[] | select(.ranks) | [.ranks[].began_after_ns] | max | select(. <= 1e6 + $error)] | length')"
-        echo "| $loop loop${pace:+, ${pace#* = } operations per second} | $ms | $offsets | $errors | $(skew) | $within | $(grep -c '"arm"' "$work/run/samples.jsonl") |"
+        all="$(grep -c '"arm"' "$work/run/samples.jsonl")"
+        echo "| $loop loop${pace:+, ${pace#* = } operations per second} | $ms | $offsets | $errors | $(skew) | $within | $all |"
     done
     echo
 }

@@ -16,6 +16,11 @@ impl Part {
         (index < of).then_some(Self { index, of })
     }
 
+    /// Its number, from 0.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
     /// Those of many things that are its own where parts take turns.
     pub fn own<T>(self, all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
         all.skip(self.index as usize).step_by(self.of as usize)

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Part};
+use ciphertax_records::ServerId;
 use ciphertax_wire::Target;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
@@ -42,6 +43,7 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
     let mut follower = Follower {
         target,
         loads: BTreeMap::new(),
+        keys: BTreeMap::new(),
         agent: Agent::default(),
     };
     loop {
@@ -74,6 +76,8 @@ fn say_it_lives(writer: Writer, works: Arc<AtomicBool>) {
 struct Follower<'a> {
     target: Option<&'a Target>,
     loads: BTreeMap<u32, Engine>,
+    /// What it knows of YCSB's table on each server: the loads of all cells go on with it.
+    keys: BTreeMap<ServerId, Arc<KeySpace>>,
     /// For one that is on the server's machine and makes no load.
     agent: Agent,
 }
@@ -99,6 +103,7 @@ impl Follower<'_> {
                 let starting = Starting {
                     start: &start,
                     part: numbered(part)?,
+                    keys: &mut self.keys,
                 };
                 let engine = databases::of_rank(self.target, &server, starting)?;
                 let workers = engine.workers();
@@ -155,6 +160,7 @@ fn numbered((index, of): (u32, u32)) -> Result<Part, RunError> {
 struct Starting<'a> {
     start: &'a Start,
     part: Part,
+    keys: &'a mut BTreeMap<ServerId, Arc<KeySpace>>,
 }
 
 impl RankWork for Starting<'_> {
@@ -165,13 +171,16 @@ impl RankWork for Starting<'_> {
         let cell = self.start.cell()?;
         let accesses = arms.iter().map(|reach| reach.access::<D>(own()));
         let accesses = accesses.collect::<Result<Vec<_>, _>>()?;
-        let keys = Arc::new(KeySpace::new(&study.ycsb));
+        let mut keys_on = |server: &ServerId| {
+            let known = self.keys.entry(server.clone());
+            Arc::clone(known.or_insert_with(|| Arc::new(KeySpace::of_part(&study.ycsb, self.part))))
+        };
         let measured: Vec<_> = arms.iter().map(|reach| reach.arm.clone()).collect();
         let job = Job {
             study,
             cell,
             part: self.part,
-            keys: arms.iter().map(|_| Arc::clone(&keys)).collect(),
+            keys: arms.iter().map(|reach| keys_on(&reach.server)).collect(),
             columns: arm_columns(study, &measured, None),
             cpu: None,
             seed: self.start.seed,

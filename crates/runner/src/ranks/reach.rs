@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Secret};
+use ciphertax_records::ServerId;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::tls::{ClientCertificate, Verification};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ use crate::trust::Trust;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArmReach {
     pub(crate) arm: Arm,
+    /// Arms of one server share its tables.
+    pub(crate) server: ServerId,
     /// Where it connects to.
     pub(crate) endpoint: Endpoint,
     /// All servers that form the database, as measured connections reach them.

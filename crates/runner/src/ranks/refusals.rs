@@ -24,8 +24,8 @@ fn is_in_its_client(study: &Study, cell: &Cell) -> bool {
 fn refused_cell(study: &Study, cell: &Cell, of: u32) -> Option<String> {
     let why = if cell.command.is_some() {
         "a program of your own makes its load in one process".to_owned()
-    } else if cell.ycsb_mix().is_some_and(|mix| mix.insert > 0.0) || cell.workload == Workload::YcsbLoad {
-        "which records there are is known to the process that inserts them".to_owned()
+    } else if cell.workload == Workload::YcsbLoad {
+        "one process empties its table before every slice".to_owned()
     } else if matches!(cell.load.pace(), Pace::Batch { .. }) {
         "a batch is done when the last of them is done".to_owned()
     } else if is_in_its_client(study, cell) {
@@ -88,15 +88,16 @@ mod tests {
         let tls = "transport = \"tls\"";
         let point_select = "workload = \"oltp_point_select\", load = { connections = 4 }";
         let tpcc = "workload = \"tpcc\", load = { connections = 4 }";
-        for cell in [point_select, tpcc] {
+        let ycsb = "workload = \"ycsb_d\", load = { connections = 4 }";
+        for cell in [point_select, tpcc, ycsb] {
             assert_eq!(refused(cell, tls, 4), [""; 0]);
         }
         for (cell, of, says) in [
             (point_select, 5, "4 connections for 5 load generators"),
             (
-                "workload = \"ycsb_d\", load = { connections = 4 }",
+                "workload = \"ycsb_load\", load = { connections = 4 }",
                 2,
-                "which records there are",
+                "one process empties",
             ),
             (
                 "workload = \"oltp_point_select\", load = { connections = 4, batch = 100 }",

@@ -338,6 +338,7 @@ impl<D: Database> GroupServer<D> {
         let private = self.private.as_ref();
         Ok(ArmReach {
             arm: arm.clone(),
+            server: self.first_record().id,
             endpoint: self.arm(arm)?.endpoint,
             measured: self.route.measured.clone(),
             expectation: expectation.clone(),

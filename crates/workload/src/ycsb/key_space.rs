@@ -6,10 +6,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use ciphertax_engine::Part;
 use ciphertax_model::YcsbTable;
 
-/// The numbers of the records of one table. All arms of a cell that share a server share it, since what one of them
-/// inserts is in the table of all.
+/// Between the numbers of the first records that two parts of a load insert: more than any of them ever inserts.
+const BETWEEN_PARTS: u64 = 1 << 40;
+
+/// The records of one table that a part of a load knows. All arms of a cell that share a server share it, since what one of them
+/// inserts is in the table of all. Where several processes insert, each knows what was loaded and what it has inserted itself, as
+/// several clients of YCSB do.
 ///
 /// As YCSB's `AcknowledgedCounterGenerator`, it makes only those inserted records known before which none is
 /// outstanding.
@@ -17,20 +22,28 @@ use ciphertax_model::YcsbTable;
 pub struct KeySpace {
     /// Records that were loaded.
     loaded: u64,
-    /// The number of the next record to be inserted.
+    /// How much larger the number of an inserted record is than its index.
+    skipped: u64,
+    /// The index of the next record to be inserted.
     next: AtomicU64,
-    /// Records from 0 on that are known to be there.
+    /// Records from index 0 on that are known to be there.
     known: AtomicU64,
-    /// Records that are there, but that one before is outstanding.
+    /// Indices of records that are there, but that one before is outstanding.
     early: Mutex<BinaryHeap<Reverse<u64>>>,
 }
 
 impl KeySpace {
-    /// The numbers of a table as it was loaded.
+    /// What a load that one process makes knows of a table as it was loaded.
     pub fn new(table: &YcsbTable) -> Self {
+        Self::of_part(table, Part::WHOLE)
+    }
+
+    /// What one of several processes knows of it.
+    pub fn of_part(table: &YcsbTable, part: Part) -> Self {
         let loaded = table.record_count.into();
         Self {
             loaded,
+            skipped: u64::from(part.index()) * BETWEEN_PARTS,
             next: AtomicU64::new(loaded),
             known: AtomicU64::new(loaded),
             early: Mutex::default(),
@@ -42,21 +55,29 @@ impl KeySpace {
         self.loaded
     }
 
-    /// Records from 0 on that are known to be there.
+    /// The number of the record with this index.
+    pub(super) fn number(&self, index: u64) -> u64 {
+        match index < self.loaded {
+            true => index,
+            false => index + self.skipped,
+        }
+    }
+
+    /// Records from index 0 on that are known to be there.
     pub(super) fn known(&self) -> u64 {
         self.known.load(Ordering::Acquire)
     }
 
-    /// The number of a record that is inserted next.
+    /// The index of a record that is inserted next.
     pub(super) fn take(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes that the server said that the record is there.
-    pub(super) fn acknowledge(&self, number: u64) {
+    pub(super) fn acknowledge(&self, index: u64) {
         // What a panic elsewhere left is a heap all the same.
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        early.push(Reverse(number));
+        early.push(Reverse(index));
         let mut known = self.known.load(Ordering::Relaxed);
         while early.peek() == Some(&Reverse(known)) {
             early.pop();
@@ -65,9 +86,9 @@ impl KeySpace {
         self.known.store(known, Ordering::Release);
     }
 
-    /// The records that were inserted, whether or not the server said so.
+    /// The numbers of the records that were inserted, whether or not the server said so.
     pub(super) fn inserted(&self) -> Range<u64> {
-        self.loaded..self.next.load(Ordering::Relaxed)
+        self.number(self.loaded)..self.number(self.next.load(Ordering::Relaxed))
     }
 
     /// Notes that all inserted records were deleted.
@@ -81,6 +102,8 @@ impl KeySpace {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -99,6 +122,32 @@ mod tests {
         keys.take();
         keys.trimmed();
         assert_eq!((keys.known(), keys.inserted(), keys.take()), (10, 10..10, 10));
+    }
+
+    #[test]
+    fn parts_know_what_was_loaded_and_insert_nothing_twice() {
+        let table = YcsbTable {
+            record_count: 10,
+            ..YcsbTable::default()
+        };
+        let parts = (0..3).map(|index| KeySpace::of_part(&table, Part::new(index, 3).unwrap()));
+        let mut numbers = HashSet::new();
+        for keys in parts {
+            assert_eq!(
+                (0..10).map(|index| keys.number(index)).collect::<Vec<_>>(),
+                (0..10).collect::<Vec<_>>()
+            );
+            assert!(keys.inserted().is_empty());
+            for _ in 0..1000 {
+                let index = keys.take();
+                keys.acknowledge(index);
+                assert!(numbers.insert(keys.number(index)));
+            }
+            assert_eq!(keys.known(), 1010);
+            let inserted: Vec<u64> = keys.inserted().collect();
+            assert!(inserted.len() == 1000 && inserted.iter().all(|number| numbers.contains(number)));
+        }
+        assert_eq!(numbers.len(), 3000);
     }
 
     #[test]

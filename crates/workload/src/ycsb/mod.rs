@@ -154,13 +154,13 @@ impl<S: KeyValue> Ycsb<S> {
             values,
         } = client;
         if kind == Kind::Insert {
-            let number = self.keys.take();
-            connection.insert(&Key::of(number)).await?;
-            self.keys.acknowledge(number);
+            let index = self.keys.take();
+            connection.insert(&Key::of(self.keys.number(index))).await?;
+            self.keys.acknowledge(index);
             return Ok(Ran::ONE_QUERY);
         }
-        let number = requests.pick(self.keys.known(), random);
-        let key = Key::of(number);
+        let index = requests.pick(self.keys.known(), random);
+        let key = Key::of(self.keys.number(index));
         let is_found = match kind {
             Kind::Scan => {
                 let count = random.random_range(1..=LONGEST_SCAN);
@@ -170,7 +170,7 @@ impl<S: KeyValue> Ycsb<S> {
             _ => connection.read(&key).await?,
         };
         // Every member had all loaded records before anything was measured.
-        let may_be_missing = connection.lags() && number >= self.keys.loaded();
+        let may_be_missing = connection.lags() && index >= self.keys.loaded();
         is_there(&key, is_found || may_be_missing)?;
         if matches!(kind, Kind::Update | Kind::ReadModifyWrite) {
             let field = random.random_range(0..self.field_count);

@@ -18,7 +18,7 @@ const SCATTERED_ZETA: f64 = 26.469_028_201_783_02;
 /// By how much more inserts YCSB expects than the share of the operations says ("fudge factor").
 const INSERTS_EXPECTED: f64 = 2.0;
 
-/// Picks numbers of records.
+/// Picks indices of records, of which those that were loaded are the first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Requests(Law);
 
@@ -60,7 +60,7 @@ impl Requests {
         })
     }
 
-    /// The number of a record that is there. `known` records are; there are never fewer than were loaded.
+    /// The index of a record that is there. `known` records are; there are never fewer than were loaded.
     pub(super) fn pick(&mut self, known: u64, random: &mut Pcg64Mcg) -> u64 {
         match &mut self.0 {
             Law::Uniform { loaded } => random.random_range(0..*loaded),

@@ -82,15 +82,17 @@ beside() {
     done
     echo
     jq -s -r '
-        def hundredth: . * 1000 | round / 1000;
+        def thousandth: . * 1000 | round / 1000;
         def at($of; $workers): [.[] | select(.of == $of and .workers == $workers)][0];
         group_by(.turn) | map([at(4; 1), at(1; 4)] | select(all(.throughput))) as $turns |
         def ratio(value): [$turns[] | (.[0] | value) / (.[1] | value)] | sort
-            | "\(.[length / 2 | floor] | hundredth) [\(min | hundredth)–\(max | hundredth)]";
-        "Four load generators with a thread each, of what one with four threads has, in the same turn, the median of \($turns | length)"
-        + " and the lowest and highest: throughput \(ratio(.throughput.baseline)),"
+            | "\(.[length / 2 | floor] | thousandth) [\(min | thousandth)–\(max | thousandth)]";
+        if $turns == [] then "No turn has both."
+        else "Four load generators with a thread each, of what one with four threads has, in the same turn,"
+        + " the median of \($turns | length) and the lowest and highest: throughput \(ratio(.throughput.baseline)),"
         + " server CPU per query \(ratio(.server.baseline)), client CPU per query \(ratio(.client.baseline));"
         + " with tls of plain: server CPU per query \(ratio(1 + .server.change)), throughput \(ratio(1 + .throughput.change))."
+        end
     ' "$work/rows"
     echo
 }

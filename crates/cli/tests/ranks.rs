@@ -320,9 +320,9 @@ fn tpccs_tables_are_what_the_transactions_of_all_load_generators_made_of_them() 
         assert!(after.parse::<u64>().unwrap() >= asked, "{tables:?}, {asked}");
         assert!(!tables.evidence.contains("not asked"), "{tables:?}");
     }
-    let loaded = "SELECT COUNT(*) > 3 AND COUNT(DISTINCT thread_id) > 3 FROM mysql.general_log \
-        WHERE argument LIKE 'LOAD DATA%' OR argument LIKE 'INSERT INTO stock%'";
-    assert_eq!(server.query(loaded), ["1"], "all three loaded the tables");
+    let loaded = "SELECT COUNT(DISTINCT thread_id) FROM mysql.general_log WHERE argument LIKE 'LOAD DATA%'";
+    // Nine tables of one warehouse, three each, by a session each.
+    assert_eq!(server.query(loaded), ["9"], "all three loaded the tables");
     sandbox.expect_nothing_left();
 }
 
@@ -460,7 +460,8 @@ fn what_a_load_generator_did_that_dies_is_not_asked_of_tpccs_tables() {
     };
     measures(&sandbox, 7);
     kill_process(process_of(&sandbox, 1, "ciphertax"), Signal::KILL).unwrap();
-    let finished = running.finish_within(SOON);
+    // The tables are checked too.
+    let finished = running.finish_within(2 * SOON);
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let reason = partial(&sandbox, Duration::ZERO);
     assert!(

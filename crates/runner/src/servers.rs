@@ -7,7 +7,7 @@ use ciphertax_engine::Part;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
-use ciphertax_records::{DataSize, Proof, Sample, ServerId, ServerRecord, SessionRecord};
+use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Driver, Job};
@@ -80,8 +80,8 @@ pub(crate) trait Servers {
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Box<dyn Load>, RunError>;
 
-    /// Hears what a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw.
-    fn heard(&mut self, _study: &Study, _slice: &PlannedSlice<'_>, _sample: &Sample, _unfinished: u64) {}
+    /// Hears what a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw, if that is known.
+    fn heard(&mut self, _study: &Study, _slice: &PlannedSlice<'_>, _load: &Yield, _unfinished: Option<u64>) {}
 
     /// Has tables that have grown too large as they were, all of them at once; false where none has.
     ///
@@ -405,11 +405,11 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(Box::new(SpreadLoad::start(own, ranks, cell.load.pace(), start)?))
     }
 
-    fn heard(&mut self, study: &Study, slice: &PlannedSlice<'_>, sample: &Sample, unfinished: u64) {
+    fn heard(&mut self, study: &Study, slice: &PlannedSlice<'_>, load: &Yield, unfinished: Option<u64>) {
         let asks = slice.cell.workload.descriptor().tables == Some(Tables::Tpcc);
         let index = self.index_of_group(&slice.arm.name);
         if let Some(tables) = self.groups[index].tables.as_mut().filter(|_| asks) {
-            tables.heard(set_of(study, &slice.arm.name), sample, unfinished);
+            tables.heard(set_of(study, &slice.arm.name), load, unfinished);
         }
     }
 

@@ -227,7 +227,7 @@ impl Measure for Cells<'_> {
         let Measured {
             sample, unfinished, ..
         } = &measured;
-        servers.heard(self.study, slice, sample, *unfinished);
+        servers.heard(self.study, slice, &sample.load, *unfinished);
         if self.has_rounds(cell) {
             let (clocks, servers, _) = self.of_round(cell);
             measured.sample.others_worked = clocks.others_worked(servers);

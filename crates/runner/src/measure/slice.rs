@@ -142,7 +142,7 @@ impl SliceMeter<'_> {
                 look: id.look,
                 void: Some(reason_of(failure, 1, death.as_ref())),
             },
-            unfinished: 0,
+            unfinished: Some(0),
             kept: Vec::new(),
             looked: Looked::default(),
         }
@@ -156,7 +156,8 @@ impl SliceMeter<'_> {
         after: Option<&Reading>,
     ) -> Measured {
         let Slice { yielded, void } = slice;
-        let unfinished = yielded.unfinished;
+        let is_lost = matches!(void, Some(VoidReason::RankLost { .. }));
+        let unfinished = (!is_lost).then_some(yielded.unfinished);
         let machine = after.map(|after| after.machine_since(before));
         let outcome = Outcome {
             known: void,

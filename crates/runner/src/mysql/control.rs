@@ -146,7 +146,7 @@ impl Control<MySql> {
     /// Has the tables there, and tells whether they hold nothing; false as well where something is wrong.
     pub(super) fn begin(&mut self, contents: &Contents) -> Result<bool, RunError> {
         let begun = dataset::begin::<Session>(&self.reactor, &self.ways[0], contents);
-        Ok(self.wait_for(PATIENCE, begun)?.unwrap_or(false))
+        Ok(self.wait_for(contents.patience(), begun)?.unwrap_or(false))
     }
 
     /// Makes the data set, over sessions of its own. `given_up` gets the numbers of those for which the server may still work

@@ -311,11 +311,14 @@ impl Database for MySql {
         }
         let is_group =
             private.is_some_and(|entry| entry.capabilities.cluster == Some(Cluster::GroupReplication));
-        let has_no_keys = cell.workload.descriptor().tables == Some(Tables::Pgbench);
-        if is_group && has_no_keys && study.server_spec(cell).is_cluster() {
+        let has_no_keys = match cell.workload.descriptor().tables {
+            Some(Tables::Pgbench) => Some("pgbench's tables are loaded before they have primary keys"),
+            Some(Tables::Tpcc) => Some("TPC-C's history has no primary key"),
+            _ => None,
+        };
+        if let Some(has_none) = has_no_keys.filter(|_| is_group && study.server_spec(cell).is_cluster()) {
             refusals.push(format!(
-                "cell {}: pgbench's tables are loaded before they have primary keys, which a replication group refuses; leave nodes \
-                 out, or take server = \"mariadb\"",
+                "cell {}: {has_none}, which a replication group refuses; leave nodes out, or take server = \"mariadb\"",
                 cell.name
             ));
         }

@@ -38,8 +38,8 @@ impl PlannedSlice<'_> {
 /// What a slice yielded.
 pub(crate) struct Measured {
     pub(crate) sample: Sample,
-    /// Operations whose end nobody saw.
-    pub(crate) unfinished: u64,
+    /// Operations whose end nobody saw; `None` where not even their number is known, since a load generator is lost.
+    pub(crate) unfinished: Option<u64>,
     /// Every single operation, where they are kept.
     pub(crate) kept: Vec<KeptOperation>,
     /// What was seen when it was looked into.

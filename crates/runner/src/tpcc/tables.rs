@@ -3,7 +3,7 @@
 use ciphertax_columns::MasterKey;
 use ciphertax_model::workload::{Tables as Asks, Vocabulary};
 use ciphertax_model::{Study, Workload};
-use ciphertax_records::{Proof, Sample, VoidReason};
+use ciphertax_records::{Proof, Yield};
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
 
@@ -56,11 +56,10 @@ impl Tables {
     }
 
     /// Hears what a slice asked of the set with this number; there may be one for all.
-    pub(crate) fn heard(&mut self, set: u32, sample: &Sample, unfinished: u64) {
+    pub(crate) fn heard(&mut self, set: u32, load: &Yield, unfinished: Option<u64>) {
         let index = self.index_of(set);
-        self.sets[index].asked.add(&sample.load, unfinished);
-        // What the one that is lost has done nobody says.
-        self.is_unknown |= matches!(sample.void, Some(VoidReason::RankLost { .. }));
+        self.sets[index].asked.add(load, unfinished.unwrap_or(0));
+        self.is_unknown |= unfinished.is_none();
     }
 
     /// True if they are to be restored, which is done to all of them at once.

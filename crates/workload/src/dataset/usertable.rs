@@ -8,10 +8,11 @@ use ciphertax_model::YcsbTable;
 
 use super::error::DatasetError;
 use super::parallel;
+use crate::ycsb::KeySpace;
 use crate::ycsb::key_value::Loader;
 
-/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which
-/// one number may have been left out.
+/// Records beyond those of the table that are looked for at a time: more than one load generator has connections, of each of which one
+/// number may have been left out.
 const FOREIGN_AT_A_TIME: u64 = 10_000;
 /// Records that are read back and compared byte for byte.
 const SAMPLE: u32 = 200;
@@ -68,11 +69,17 @@ pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result
     Ok(())
 }
 
-/// Deletes what a run that was killed inserted.
+/// Deletes what a run that was killed inserted, each of its load generators from another number on.
 async fn delete_foreign(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
-    let mut first = u64::from(table.record_count);
-    while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
-        first += FOREIGN_AT_A_TIME;
+    for part in 0..u32::MAX {
+        let mut first = KeySpace::first_inserted(table, part);
+        let begin = first;
+        while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
+            first += FOREIGN_AT_A_TIME;
+        }
+        if first == begin {
+            break;
+        }
     }
     Ok(())
 }

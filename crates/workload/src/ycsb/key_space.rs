@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use ciphertax_engine::Part;
 use ciphertax_model::YcsbTable;
 
-/// Between the numbers of the first records that two parts of a load insert: more than any of them ever inserts.
-const BETWEEN_PARTS: u64 = 1 << 40;
+/// Between the numbers of the first records that two parts of a load insert: more than any of them inserts before they are deleted.
+const BETWEEN_PARTS: u64 = 1 << 32;
 
 /// The records of one table that a part of a load knows. All arms of a cell that share a server share it, since what one of them
 /// inserts is in the table of all. Where several processes insert, each knows what was loaded and what it has inserted itself, as
@@ -43,11 +43,16 @@ impl KeySpace {
         let loaded = table.record_count.into();
         Self {
             loaded,
-            skipped: u64::from(part.index()) * BETWEEN_PARTS,
+            skipped: Self::first_inserted(table, part.index()) - loaded,
             next: AtomicU64::new(loaded),
             known: AtomicU64::new(loaded),
             early: Mutex::default(),
         }
+    }
+
+    /// The number of the first record that the part of this number inserts.
+    pub(crate) fn first_inserted(table: &YcsbTable, part: u32) -> u64 {
+        u64::from(table.record_count) + u64::from(part) * BETWEEN_PARTS
     }
 
     /// Records that were loaded.

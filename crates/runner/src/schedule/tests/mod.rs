@@ -233,7 +233,7 @@ impl Measure for Mock<'_> {
         self.is_stopped |= made.stops;
         Ok(Measured {
             sample,
-            unfinished: 0,
+            unfinished: Some(0),
             kept: Vec::new(),
             looked: Looked::default(),
         })

@@ -7,7 +7,7 @@ use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
 use ciphertax_records::why::SymbolTable;
-use ciphertax_records::{DataSize, QuietPhase, Round};
+use ciphertax_records::{DataSize, QuietPhase, Round, Yield};
 
 use super::round::{RoundClocks, ServersByArm};
 use super::slice::SliceMeter;
@@ -223,11 +223,15 @@ impl Measure for Cells<'_> {
             began: self.began,
             seed: *seed,
         };
-        let mut measured = meter.slice(slice)?;
-        let Measured {
-            sample, unfinished, ..
-        } = &measured;
-        servers.heard(self.study, slice, &sample.load, *unfinished);
+        let mut measured = match meter.slice(slice) {
+            Ok(measured) => measured,
+            Err(error) => {
+                // Something may have been asked all the same.
+                servers.heard(self.study, slice, &Yield::default(), None);
+                return Err(error);
+            }
+        };
+        servers.heard(self.study, slice, &measured.sample.load, measured.unfinished);
         if self.has_rounds(cell) {
             let (clocks, servers, _) = self.of_round(cell);
             measured.sample.others_worked = clocks.others_worked(servers);

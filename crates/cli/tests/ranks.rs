@@ -14,6 +14,7 @@ use ciphertax_testkit::{cache, fetched, not_tested};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{CLEANED_UP, OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
+use crate::tpcc::consistency;
 
 /// How soon a run that has lost a load generator must have written what it measured.
 const SOON: Duration = Duration::from_secs(10);
@@ -311,9 +312,7 @@ fn tpccs_tables_are_what_the_transactions_of_all_load_generators_made_of_them() 
     no_slice_is_lost(&run, &samples, 3);
     let asked: u64 = samples.iter().map(|sample| sample.load.operation_count()).sum();
     for arm in &run.head.arms {
-        let mut proofs = arm.sessions.iter().flat_map(|session| &session.proofs);
-        let tables = proofs.find(|proof| proof.claim.contains("consistency conditions"));
-        let tables = tables.unwrap_or_else(|| panic!("nothing is proved of the tables: {arm:?}"));
+        let tables = consistency(&run, &arm.name);
         assert!(tables.claim.starts_with("12 of 12 "), "{tables:?}");
         // Of both arms, with what did not count. Orders, payments and deliveries are as many as all three say that they were.
         let after: String = tables.claim[9..].chars().filter(char::is_ascii_digit).collect();
@@ -470,13 +469,8 @@ fn what_a_load_generator_did_that_dies_is_not_asked_of_tpccs_tables() {
     );
     let run = record(&sandbox.run());
     assert_eq!(run.head.inconsistent, None);
-    let proofs = run.head.arms.iter().flat_map(|arm| &arm.sessions);
-    let mut proofs = proofs.flat_map(|session| &session.proofs);
-    let tables = proofs.find(|proof| proof.claim.contains("consistency conditions"));
-    assert!(
-        tables.is_some_and(|tables| tables.evidence.contains("not asked")),
-        "{tables:?}"
-    );
+    let tables = consistency(&run, "plain");
+    assert!(tables.evidence.contains("not asked"), "{tables:?}");
     sandbox.expect_nothing_left();
 }
 

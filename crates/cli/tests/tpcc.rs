@@ -54,7 +54,7 @@ fn proofs<'a>(run: &'a Run, arm: &str) -> Vec<&'a Proof> {
 }
 
 /// What an arm's tables were found to be after the run.
-fn consistency<'a>(run: &'a Run, arm: &str) -> &'a Proof {
+pub(crate) fn consistency<'a>(run: &'a Run, arm: &str) -> &'a Proof {
     let mut proofs = proofs(run, arm).into_iter();
     let found = proofs.find(|proof| proof.claim.contains("consistency conditions"));
     found.unwrap_or_else(|| panic!("nothing is proved of the tables of {arm}"))

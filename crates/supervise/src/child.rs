@@ -64,7 +64,7 @@ pub(crate) fn with_many_files(command: &mut Command) {
 }
 
 /// Makes a command run in a session of its own, which no signal of the terminal reaches.
-pub fn in_own_session(command: &mut Command) {
+pub(crate) fn in_own_session(command: &mut Command) {
     // SAFETY: setsid is a system call and touches no memory, so it may be called between fork and exec.
     unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
 }

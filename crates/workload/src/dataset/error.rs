@@ -58,6 +58,18 @@ fn also(others: &[&str]) -> String {
     }
 }
 
+/// Whether a check found all as it was written.
+///
+/// # Errors
+/// Those that are about something else than what is there.
+pub(super) fn is_right(checked: Result<(), DatasetError>) -> Result<bool, DatasetError> {
+    match checked {
+        Ok(()) => Ok(true),
+        Err(DatasetError::Wrong(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl From<Failure> for DatasetError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)

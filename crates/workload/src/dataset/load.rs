@@ -61,11 +61,9 @@ async fn write<S: DataSession>(
     chunks: impl IntoIterator<Item = Chunk>,
     written: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let written = RefCell::new(written);
-    parallel::each(sessions, chunks, async |session, chunk| {
+    let write = async |session: &mut S, chunk| {
         sbtest::write(session, chunk, dataset).await?;
-        written.borrow_mut()(chunk.rows().into());
-        Ok(())
-    })
-    .await
+        Ok(chunk.rows().into())
+    };
+    parallel::each_counted(sessions, chunks, write, written).await
 }

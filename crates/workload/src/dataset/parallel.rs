@@ -38,6 +38,25 @@ pub(super) async fn each<S, J>(
     }
 }
 
+/// The same for work that says how much it has done; `counted` hears that each time.
+///
+/// # Errors
+/// As [`each`].
+pub(super) async fn each_counted<S, J>(
+    sessions: &mut [S],
+    jobs: impl IntoIterator<Item = J>,
+    work: impl AsyncFn(&mut S, J) -> Result<u64, DatasetError>,
+    counted: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let counted = RefCell::new(counted);
+    each(sessions, jobs, async |session, job| {
+        let count = work(session, job).await?;
+        counted.borrow_mut()(count);
+        Ok(())
+    })
+    .await
+}
+
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
 async fn all<F: Future<Output = Result<(), DatasetError>>>(
     futures: impl Iterator<Item = F>,

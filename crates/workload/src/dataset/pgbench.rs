@@ -1,11 +1,9 @@
 //! The tables of pgbench, as `pgbench --initialize` makes them (PostgreSQL 15 and 18).
 
-use std::cell::RefCell;
-
 use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
-use super::error::DatasetError;
+use super::error::{DatasetError, is_right};
 use super::parallel;
 use super::question::{expect, run, vacuum};
 use super::schema::SCHEMA;
@@ -152,10 +150,10 @@ pub(super) async fn load<S: DataSession>(
         Ok(vacuum(session, table).await?)
     })
     .await?;
-    match has_rows {
-        true => check_keys(&mut sessions[0]).await,
-        false => check(&mut sessions[0], tables).await,
+    if !has_rows {
+        check_rows(&mut sessions[0], tables).await?;
     }
+    check_keys(&mut sessions[0]).await
 }
 
 /// Writes a part of the rows of tables that are there and hold nothing. `written` hears of each chunk how many they are.
@@ -173,8 +171,7 @@ async fn write<S: DataSession>(
     chunks: impl Iterator<Item = Chunk>,
     written: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let written = RefCell::new(written);
-    parallel::each(sessions, chunks, async |session, chunk| {
+    let write = async |session: &mut S, chunk: Chunk| {
         let Chunk {
             kind,
             table,
@@ -186,19 +183,13 @@ async fn write<S: DataSession>(
         let mut rows = Rows::after(loading, &mut buffer);
         (first..=last).for_each(|key| kind.write(&mut rows, key));
         session.load(&mut buffer).await?;
-        written.borrow_mut()(chunk.rows().into());
-        Ok(())
-    })
-    .await
+        Ok(chunk.rows().into())
+    };
+    parallel::each_counted(sessions, chunks, write, written).await
 }
 
 /// Makes sure that the tables hold what was written, but for balances and history; reads all of it, so that it is in
 /// memory.
-pub(super) async fn check(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(), DatasetError> {
-    check_rows(session, tables).await?;
-    check_keys(session).await
-}
-
 async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(), DatasetError> {
     for (kind, table, key, _) in TABLES {
         let question = format!("SELECT COUNT(*), MIN({key}), MAX({key}) FROM {SCHEMA}.{table}");
@@ -223,15 +214,6 @@ async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Re
     match columns.iter().map(|row| row.text(0)).eq([key]) {
         true => Ok(()),
         false => Err(DatasetError::Wrong(format!("{table} has no primary key {key}"))),
-    }
-}
-
-/// Whether a check found all as it should be.
-fn is_right(checked: Result<(), DatasetError>) -> Result<bool, DatasetError> {
-    match checked {
-        Ok(()) => Ok(true),
-        Err(DatasetError::Wrong(_)) => Ok(false),
-        Err(error) => Err(error),
     }
 }
 

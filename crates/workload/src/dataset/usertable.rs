@@ -71,17 +71,20 @@ pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result
 
 /// Deletes what a run that was killed inserted, each of its load generators from another number on.
 async fn delete_foreign(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
-    for part in 0..u32::MAX {
-        let mut first = KeySpace::first_inserted(table, part);
-        let begin = first;
-        while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
-            first += FOREIGN_AT_A_TIME;
-        }
-        if first == begin {
-            break;
-        }
+    let mut part = 0;
+    while delete_from(loader, KeySpace::first_inserted(table, part)).await? {
+        part += 1;
     }
     Ok(())
+}
+
+/// Deletes the records from this number on, as far as they are close together, and tells whether there were any.
+async fn delete_from(loader: &mut impl Loader, begin: u64) -> Result<bool, Failure> {
+    let mut first = begin;
+    while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
+        first += FOREIGN_AT_A_TIME;
+    }
+    Ok(first > begin)
 }
 
 /// The batches that are not there as a whole.
@@ -105,19 +108,19 @@ async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<
 async fn write<L: Loader>(
     loaders: &mut [L],
     batches: impl IntoIterator<Item = Range<u64>>,
-    there: u64,
-    progress: impl FnMut(u64),
+    mut there: u64,
+    mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let heard = RefCell::new((there, progress));
     if there > 0 {
-        heard.borrow_mut().1(there);
+        progress(there);
     }
-    parallel::each(loaders, batches, async |loader, batch| {
+    let write = async |loader: &mut L, batch: Range<u64>| {
         insert(loader, batch.clone()).await?;
-        let (there, progress) = &mut *heard.borrow_mut();
-        *there += records(&batch);
-        progress(*there);
-        Ok(())
+        Ok(records(&batch))
+    };
+    parallel::each_counted(loaders, batches, write, |records| {
+        there += records;
+        progress(there);
     })
     .await
 }

@@ -16,6 +16,7 @@ use super::population::Population;
 use super::state::{self, Marks, relations};
 use super::table::{Chunk, Table};
 use super::writer::{Form, Writer};
+use crate::dataset::error::is_right;
 use crate::dataset::question::run;
 use crate::dataset::{DatasetError, parallel};
 use crate::sql::rows::statement;
@@ -254,13 +255,11 @@ async fn write<S: DataSession>(
     jobs: impl IntoIterator<Item = Job>,
     written: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let written = RefCell::new(written);
-    parallel::each(loaders, jobs, async |loader, (set, chunk)| {
+    let write = async |loader: &mut Loader<S>, (set, chunk)| {
         write_chunk(loader, contents, set, chunk, config).await?;
-        written.borrow_mut()(heard_rows(chunk));
-        Ok(())
-    })
-    .await
+        Ok(heard_rows(chunk))
+    };
+    parallel::each_counted(loaders, jobs, write, written).await
 }
 
 async fn create_all<S: DataSession>(
@@ -327,11 +326,7 @@ async fn holds<S: DataSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
 ) -> Result<bool, DatasetError> {
-    match check(loaders, contents).await {
-        Ok(()) => Ok(true),
-        Err(DatasetError::Wrong(_)) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_right(check(loaders, contents).await)
 }
 
 /// Writes a chunk and its mark in one transaction, again where the server gave it up for the sake of another session, or takes no

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::{Error, Result};
@@ -59,7 +60,7 @@ impl Process {
             tv_nsec: 0,
         };
         matches!(
-            poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_most)),
+            retry_on_intr(|| poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_most))),
             Ok(1..)
         )
     }

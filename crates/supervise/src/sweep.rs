@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
 use crate::folder::{self, MARKER, PREFIX, remove_folder};
@@ -83,7 +84,7 @@ fn end_programs(folder: &Path, known: &[Known]) {
                 tv_sec: 5,
                 tv_nsec: 0,
             };
-            let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&at_most));
+            let _ = retry_on_intr(|| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&at_most)));
         }
     }
 }

@@ -548,7 +548,10 @@ fn ctrl_c_is_heard_while_all_write_the_data() {
         server.schemas()
     );
     // It is removed last, and mpirun may have ended before.
-    assert!(within(SOON, || !sandbox.run().exists()), "a run without a slice is kept");
+    assert!(
+        within(SOON, || !sandbox.run().exists()),
+        "a run without a slice is kept"
+    );
     sandbox.expect_nothing_left();
 }
 

@@ -8,14 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_supervise::namespace;
 use etherparse::{SlicedPacket, TransportSlice};
 use memchr::memmem;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
-use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, recv, socket_with};
 
 use crate::error::{Error, Result};
 
@@ -33,6 +33,9 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Packets that are under way when a capture ends.
 const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// How long what has come by the end may take to be read: more may come without end.
+const REST: Duration = Duration::from_secs(1);
 
 /// A capture of TCP segments from and to some ports, of one network namespace. Each is kept once, however often it is seen.
 #[derive(Debug)]
@@ -130,17 +133,25 @@ fn open() -> io::Result<OwnedFd> {
 fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flows> {
     let (mut flows, mut kept) = (Flows::new(), 0);
     let mut packet = vec![0; LONGEST];
-    while !is_over.load(Ordering::Relaxed) {
-        let length = match rustix::io::read(socket, &mut packet) {
-            Ok(length) => length,
-            Err(Errno::AGAIN | Errno::INTR) => continue,
-            Err(error) => return Err(error.into()),
+    let mut deadline = None;
+    loop {
+        // What has come by then is read too, however late this thread has its turn.
+        let is_over = is_over.load(Ordering::Relaxed);
+        let flags = if is_over {
+            RecvFlags::DONTWAIT
+        } else {
+            RecvFlags::empty()
         };
-        if kept < LIMIT {
-            kept += keep(&packet[..length], ports, &mut flows);
+        match recv(socket, &mut packet[..], flags) {
+            Ok((length, _)) if kept < LIMIT => kept += keep(&packet[..length], ports, &mut flows),
+            Err(Errno::AGAIN) if is_over => return Ok(flows),
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if is_over && *deadline.get_or_insert_with(|| Instant::now() + REST) < Instant::now() {
+            return Ok(flows);
         }
     }
-    Ok(flows)
 }
 
 /// Keeps what a packet brought, if it is of interest and new; how much that was. Anybody may send anything to this machine.
@@ -171,6 +182,22 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    fn what_has_come_is_seen_also_by_who_has_its_turn_when_all_is_over() {
+        if check_capture().is_err() {
+            eprintln!("NOT TESTED: looking at packets needs root");
+            return;
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let socket = open().unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(b"a canary").unwrap();
+        listener.accept().unwrap().0.read_exact(&mut [0; 8]).unwrap();
+        let flows = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
+        assert!(Captured { flows }.saw(b"a canary"));
+    }
 
     #[test]
     fn what_travels_is_seen_once_and_only_of_these_ports() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZero;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,13 +41,16 @@ const REST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Capture {
     is_over: Arc<AtomicBool>,
-    reader: JoinHandle<io::Result<Flows>>,
+    reader: JoinHandle<io::Result<Captured>>,
 }
 
 /// What was captured.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     flows: Flows,
+    /// How much of it was kept, in bytes.
+    kept: usize,
+    misses_some: bool,
 }
 
 /// What was sent from one port to another, each piece at its sequence number.
@@ -85,9 +88,7 @@ impl Capture {
         self.is_over.store(true, Ordering::Relaxed);
         let read = self.reader.join();
         let read = read.unwrap_or_else(|_| Err(io::Error::other("the thread that captures panicked")));
-        Ok(Captured {
-            flows: read.map_err(Error::Capture)?,
-        })
+        read.map_err(Error::Capture)
     }
 }
 
@@ -98,6 +99,11 @@ impl Captured {
         self.flows
             .values()
             .any(|pieces| memmem::find(&all(pieces), text).is_some())
+    }
+
+    /// True if more travelled than was looked at: what was not seen may have been sent all the same.
+    pub(crate) fn misses_some(&self) -> bool {
+        self.misses_some
     }
 
     /// What was sent in all, in bytes.
@@ -130,8 +136,8 @@ fn open() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flows> {
-    let (mut flows, mut kept) = (Flows::new(), 0);
+fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Captured> {
+    let mut captured = Captured::default();
     let mut packet = vec![0; LONGEST];
     let mut deadline = None;
     loop {
@@ -143,37 +149,66 @@ fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flo
             RecvFlags::empty()
         };
         match recv(socket, &mut packet[..], flags) {
-            Ok((length, _)) if kept < LIMIT => kept += keep(&packet[..length], ports, &mut flows),
-            Err(Errno::AGAIN) if is_over => return Ok(flows),
-            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok((length, _)) => captured.keep(&packet[..length], ports),
+            Err(Errno::AGAIN) if is_over => break,
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         if is_over && *deadline.get_or_insert_with(|| Instant::now() + REST) < Instant::now() {
-            return Ok(flows);
+            captured.misses_some = true;
+            break;
         }
+    }
+    captured.misses_some |= dropped(socket)? > 0;
+    Ok(captured)
+}
+
+/// How many packets the kernel had no room for since it was asked last.
+fn dropped(socket: &OwnedFd) -> io::Result<u32> {
+    // `struct tpacket_stats`: the packets, and those of them that were dropped (packet(7)).
+    let mut counts = [0_u32; 2];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: writes at most `length` bytes to `counts`, which outlives the call, as does the socket.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            counts.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    match outcome {
+        0 => Ok(counts[1]),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Keeps what a packet brought, if it is of interest and new; how much that was. Anybody may send anything to this machine.
-fn keep(packet: &[u8], ports: &[u16], flows: &mut Flows) -> usize {
-    let Ok(parts) = SlicedPacket::from_ip(packet) else {
-        return 0;
-    };
-    let Some(TransportSlice::Tcp(segment)) = parts.transport else {
-        return 0;
-    };
-    let (from, to) = (segment.source_port(), segment.destination_port());
-    if segment.payload().is_empty() || !(ports.contains(&from) || ports.contains(&to)) {
-        return 0;
+impl Captured {
+    /// Keeps what a packet brought, if it is of interest and new. Anybody may send anything to this machine.
+    fn keep(&mut self, packet: &[u8], ports: &[u16]) {
+        let Ok(parts) = SlicedPacket::from_ip(packet) else {
+            return;
+        };
+        let Some(TransportSlice::Tcp(segment)) = parts.transport else {
+            return;
+        };
+        let (from, to) = (segment.source_port(), segment.destination_port());
+        let new = segment.payload();
+        if new.is_empty() || !(ports.contains(&from) || ports.contains(&to)) {
+            return;
+        }
+        if self.kept >= LIMIT {
+            self.misses_some = true;
+            return;
+        }
+        let pieces = self.flows.entry((from, to)).or_default();
+        let known = pieces.entry(segment.sequence_number()).or_default();
+        if new.len() > known.len() {
+            self.kept += new.len() - known.len();
+            *known = new.to_vec();
+        }
     }
-    let pieces = flows.entry((from, to)).or_default();
-    let new = segment.payload();
-    let known = pieces.entry(segment.sequence_number()).or_default();
-    let more = new.len().saturating_sub(known.len());
-    if more > 0 {
-        *known = new.to_vec();
-    }
-    more
 }
 
 #[cfg(test)]
@@ -195,8 +230,8 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         client.write_all(b"a canary").unwrap();
         listener.accept().unwrap().0.read_exact(&mut [0; 8]).unwrap();
-        let flows = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
-        assert!(Captured { flows }.saw(b"a canary"));
+        let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
+        assert!(captured.saw(b"a canary") && !captured.misses_some());
     }
 
     #[test]
@@ -228,12 +263,40 @@ mod tests {
     }
 
     #[test]
+    fn whoever_misses_some_says_so() {
+        if check_capture().is_err() {
+            eprintln!("NOT TESTED: looking at packets needs root");
+            return;
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let socket = open().unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        // More than the kernel keeps for whoever does not read.
+        let mut piece = vec![0; 1 << 20];
+        for _ in 0..3 * (KEPT >> 20) {
+            let sender = thread::spawn({
+                let (mut client, piece) = (client.try_clone().unwrap(), piece.clone());
+                move || client.write_all(&piece).unwrap()
+            });
+            server.read_exact(&mut piece).unwrap();
+            sender.join().unwrap();
+        }
+        client.write_all(b"a canary").unwrap();
+        server.read_exact(&mut [0; 8]).unwrap();
+        let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
+        assert!(!captured.saw(b"a canary") && captured.misses_some());
+    }
+
+    #[test]
     fn any_bytes_are_a_packet() {
-        let mut flows = Flows::new();
+        let mut captured = Captured::default();
         for length in 0..200 {
             let packet: Vec<u8> = (0..length).map(|place| (place * 37 + length) as u8).collect();
-            keep(&packet, &[1], &mut flows);
+            captured.keep(&packet, &[1]);
         }
-        assert_eq!(keep(&[], &[1], &mut flows), 0);
+        captured.keep(&[], &[1]);
+        assert_eq!(captured.bytes(), 0);
     }
 }

@@ -3,7 +3,7 @@
 use ciphertax_records::{Proof, Witness};
 
 use crate::capture::Capture;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::proof::{ProofError, proof};
 use crate::server::PrivateServer;
 
@@ -38,8 +38,12 @@ fn look(server: &PrivateServer) -> Result<Seen> {
     server.remove_canary()?;
     written?;
     let captured = captured?;
+    let row = captured.saw(halves.concat().as_bytes());
+    if !row && captured.misses_some() {
+        return Err(Error::MissedPackets);
+    }
     Ok(Seen {
-        row: captured.saw(halves.concat().as_bytes()),
+        row,
         bytes: captured.bytes(),
         members: server.addresses().len(),
     })

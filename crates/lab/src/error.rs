@@ -277,6 +277,12 @@ pub enum Error {
          cap_net_raw,cap_net_admin+ep`"
     )]
     Capture(#[source] io::Error),
+    /// More travelled between servers than could be looked at.
+    #[error(
+        "this machine is too busy to look at all that travels between the servers, so nothing of it can be proved; measure when \
+         others leave the machine alone"
+    )]
+    MissedPackets,
     /// Every port tried was taken by someone else.
     #[error("found no free port between {low} and {high} on 127.0.0.1; end what listens there")]
     NoPort {

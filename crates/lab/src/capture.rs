@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_supervise::namespace;
 use etherparse::{SlicedPacket, TransportSlice};
@@ -22,7 +22,8 @@ use crate::error::{Error, Result};
 /// The longest packet that a loopback device carries, with what comes before it.
 const LONGEST: usize = (64 << 10) + 64;
 
-/// How much the kernel keeps of what was not read yet, in bytes.
+/// How much room the kernel has for what was not read yet, in bytes: for as much that travels over a loopback device, where all is
+/// seen twice, in twice the room that was asked for (socket(7)).
 const KEPT: usize = 16 << 20;
 
 /// How much is kept of what travelled, in bytes.
@@ -33,9 +34,6 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Packets that are under way when a capture ends.
 const UNDER_WAY: Duration = Duration::from_millis(100);
-
-/// How long what has come by the end may take to be read: more may come without end.
-const REST: Duration = Duration::from_secs(1);
 
 /// A capture of TCP segments from and to some ports, of one network namespace. Each is kept once, however often it is seen.
 #[derive(Debug)]
@@ -139,52 +137,64 @@ fn open() -> io::Result<OwnedFd> {
 fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Captured> {
     let mut captured = Captured::default();
     let mut packet = vec![0; LONGEST];
-    let mut deadline = None;
-    loop {
-        // What has come by then is read too, however late this thread has its turn.
-        let is_over = is_over.load(Ordering::Relaxed);
-        let flags = if is_over {
-            RecvFlags::DONTWAIT
-        } else {
-            RecvFlags::empty()
-        };
-        match recv(socket, &mut packet[..], flags) {
-            Ok((length, _)) => captured.keep(&packet[..length], ports),
-            Err(Errno::AGAIN) if is_over => break,
-            Err(Errno::AGAIN | Errno::INTR) => {}
+    let mut count = 0_u32;
+    while !is_over.load(Ordering::Relaxed) {
+        match recv(socket, &mut packet[..], RecvFlags::TRUNC) {
+            Ok((kept, length)) => captured.take(&packet[..kept], length, ports),
+            Err(Errno::AGAIN | Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        if is_over && *deadline.get_or_insert_with(|| Instant::now() + REST) < Instant::now() {
-            captured.misses_some = true;
-            break;
+        count = count.wrapping_add(1);
+    }
+    // What has come by now is read too, however late this thread has its turn.
+    let Arrivals { packets, dropped } = arrivals(socket)?;
+    captured.misses_some |= dropped > 0;
+    for _ in 0..packets.wrapping_sub(dropped).wrapping_sub(count) {
+        match recv(socket, &mut packet[..], RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
+            Ok((kept, length)) => captured.take(&packet[..kept], length, ports),
+            Err(Errno::AGAIN) => break,
+            Err(error) => return Err(error.into()),
         }
     }
-    captured.misses_some |= dropped(socket)? > 0;
     Ok(captured)
 }
 
-/// How many packets the kernel had no room for since it was asked last.
-fn dropped(socket: &OwnedFd) -> io::Result<u32> {
-    // `struct tpacket_stats`: the packets, and those of them that were dropped (packet(7)).
-    let mut counts = [0_u32; 2];
-    let mut length = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: writes at most `length` bytes to `counts`, which outlives the call, as does the socket.
+/// What came to a socket since this was asked last, as the kernel counts it: `struct tpacket_stats` (packet(7)).
+#[repr(C)]
+#[derive(Default)]
+struct Arrivals {
+    /// All, those that were dropped included.
+    packets: u32,
+    /// Those that there was no room for.
+    dropped: u32,
+}
+
+fn arrivals(socket: &OwnedFd) -> io::Result<Arrivals> {
+    let mut arrivals = Arrivals::default();
+    let mut length = size_of_val(&arrivals) as libc::socklen_t;
+    // SAFETY: writes at most `length` bytes to `arrivals`, which outlives the call, as does the socket.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_PACKET,
             libc::PACKET_STATISTICS,
-            counts.as_mut_ptr().cast(),
+            (&raw mut arrivals).cast(),
             &raw mut length,
         )
     };
     match outcome {
-        0 => Ok(counts[1]),
+        0 => Ok(arrivals),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 impl Captured {
+    /// Takes the beginning of a packet of this length.
+    fn take(&mut self, beginning: &[u8], length: usize, ports: &[u16]) {
+        self.misses_some |= length > beginning.len();
+        self.keep(beginning, ports);
+    }
+
     /// Keeps what a packet brought, if it is of interest and new. Anybody may send anything to this machine.
     fn keep(&mut self, packet: &[u8], ports: &[u16]) {
         let Ok(parts) = SlicedPacket::from_ip(packet) else {
@@ -194,19 +204,18 @@ impl Captured {
             return;
         };
         let (from, to) = (segment.source_port(), segment.destination_port());
-        let new = segment.payload();
-        if new.is_empty() || !(ports.contains(&from) || ports.contains(&to)) {
+        if !(ports.contains(&from) || ports.contains(&to)) {
             return;
         }
-        if self.kept >= LIMIT {
+        let (at, new) = (segment.sequence_number(), segment.payload());
+        let flow = self.flows.get(&(from, to));
+        let known = flow.and_then(|pieces| pieces.get(&at)).map_or(0, Vec::len);
+        let more = new.len().saturating_sub(known);
+        if self.kept + more > LIMIT {
             self.misses_some = true;
-            return;
-        }
-        let pieces = self.flows.entry((from, to)).or_default();
-        let known = pieces.entry(segment.sequence_number()).or_default();
-        if new.len() > known.len() {
-            self.kept += new.len() - known.len();
-            *known = new.to_vec();
+        } else if more > 0 {
+            self.kept += more;
+            self.flows.entry((from, to)).or_default().insert(at, new.to_vec());
         }
     }
 }
@@ -215,78 +224,108 @@ impl Captured {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::process::Command;
+
+    use ciphertax_testkit::not_tested;
+    use etherparse::PacketBuilder;
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
 
     use super::*;
 
-    #[test]
-    fn what_has_come_is_seen_also_by_who_has_its_turn_when_all_is_over() {
+    /// Runs a test in a network of its own, where nobody else sends anything.
+    fn alone(test: fn()) {
         if check_capture().is_err() {
-            eprintln!("NOT TESTED: looking at packets needs root");
+            not_tested("looking at packets needs root");
             return;
         }
+        let in_its_network = move || {
+            // SAFETY: a network namespace changes nothing that other threads rely on.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
+            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+            assert!(up.unwrap().success());
+            test();
+        };
+        thread::spawn(in_its_network).join().unwrap();
+    }
+
+    /// A connection over the loopback device, its client first, and its port.
+    fn connection() -> (TcpStream, TcpStream, u16) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let socket = open().unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.write_all(b"a canary").unwrap();
-        listener.accept().unwrap().0.read_exact(&mut [0; 8]).unwrap();
-        let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
-        assert!(captured.saw(b"a canary") && !captured.misses_some());
+        let address = listener.local_addr().unwrap();
+        let client = TcpStream::connect(address).unwrap();
+        client.set_nodelay(true).unwrap();
+        (client, listener.accept().unwrap().0, address.port())
+    }
+
+    fn pass(client: &mut TcpStream, server: &mut TcpStream, bytes: &[u8]) {
+        thread::scope(|scope| {
+            scope.spawn(|| client.write_all(bytes).unwrap());
+            server.read_exact(&mut vec![0; bytes.len()]).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_has_come_is_seen_also_by_who_has_its_turn_when_all_is_over() {
+        alone(|| {
+            let socket = open().unwrap();
+            let (mut client, mut server, port) = connection();
+            pass(&mut client, &mut server, b"a canary");
+            let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
+            assert!(captured.saw(b"a canary") && !captured.misses_some());
+        });
+    }
+
+    #[test]
+    fn what_the_kernel_had_no_room_for_is_missed() {
+        alone(|| {
+            let socket = open().unwrap();
+            let (mut client, mut server, port) = connection();
+            // Nobody asks for what travels first, so that it is not too much to be kept.
+            let (mut other, mut its_server, _) = connection();
+            pass(&mut other, &mut its_server, &vec![0; 3 * KEPT]);
+            pass(&mut client, &mut server, b"a canary");
+            let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
+            assert!(!captured.saw(b"a canary") && captured.misses_some());
+        });
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_kept_is_missed() {
+        const LENGTH: usize = 32 << 10;
+        let segment = |number: usize| {
+            let at = (number * LENGTH) as u32;
+            let builder = PacketBuilder::ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64).tcp(1, 2, at, 1_000);
+            let mut packet = Vec::new();
+            builder.write(&mut packet, &[7; LENGTH]).unwrap();
+            packet
+        };
+        let mut captured = Captured::default();
+        let mut take = |number| {
+            let packet = segment(number);
+            captured.take(&packet, packet.len(), &[1]);
+            (captured.bytes(), captured.misses_some())
+        };
+        let all = LIMIT / LENGTH;
+        assert_eq!((0..all).map(&mut take).last(), Some((LIMIT as u64, false)));
+        assert_eq!(take(all - 1), (LIMIT as u64, false), "it was known");
+        assert_eq!(take(all), (LIMIT as u64, true));
     }
 
     #[test]
     fn what_travels_is_seen_once_and_only_of_these_ports() {
-        if check_capture().is_err() {
-            eprintln!("NOT TESTED: looking at packets needs root");
-            return;
-        }
-        let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let (one, other) = (listen(), listen());
-        let port = one.local_addr().unwrap().port();
-        let capture = Capture::start(None, &[port]).unwrap();
-        for (listener, words) in [
-            (&one, ["a canary ", "in two pieces"]),
-            (&other, ["somebody ", "else"]),
-        ] {
-            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            client.set_nodelay(true).unwrap();
-            let (mut server, _) = listener.accept().unwrap();
-            for word in words {
-                client.write_all(word.as_bytes()).unwrap();
-                server.read_exact(&mut vec![0; word.len()]).unwrap();
+        alone(|| {
+            let (mut client, mut server, port) = connection();
+            let (mut other, mut its_server, _) = connection();
+            let capture = Capture::start(None, &[port]).unwrap();
+            for word in ["a canary ", "in two pieces"] {
+                pass(&mut client, &mut server, word.as_bytes());
             }
-        }
-        let captured = capture.stop().unwrap();
-        assert!(captured.saw(b"canary in two"));
-        assert!(!captured.saw(b"somebody"));
-        assert_eq!(captured.bytes(), "a canary in two pieces".len() as u64);
-    }
-
-    #[test]
-    fn whoever_misses_some_says_so() {
-        if check_capture().is_err() {
-            eprintln!("NOT TESTED: looking at packets needs root");
-            return;
-        }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let socket = open().unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut server = listener.accept().unwrap().0;
-        // More than the kernel keeps for whoever does not read.
-        let mut piece = vec![0; 1 << 20];
-        for _ in 0..3 * (KEPT >> 20) {
-            let sender = thread::spawn({
-                let (mut client, piece) = (client.try_clone().unwrap(), piece.clone());
-                move || client.write_all(&piece).unwrap()
-            });
-            server.read_exact(&mut piece).unwrap();
-            sender.join().unwrap();
-        }
-        client.write_all(b"a canary").unwrap();
-        server.read_exact(&mut [0; 8]).unwrap();
-        let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
-        assert!(!captured.saw(b"a canary") && captured.misses_some());
+            pass(&mut other, &mut its_server, b"somebody else");
+            let captured = capture.stop().unwrap();
+            assert!(captured.saw(b"canary in two"));
+            assert!(!captured.saw(b"somebody") && !captured.misses_some());
+            assert_eq!(captured.bytes(), "a canary in two pieces".len() as u64);
+        });
     }
 
     #[test]
@@ -294,9 +333,15 @@ mod tests {
         let mut captured = Captured::default();
         for length in 0..200 {
             let packet: Vec<u8> = (0..length).map(|place| (place * 37 + length) as u8).collect();
-            captured.keep(&packet, &[1]);
+            captured.take(&packet, packet.len(), &[1]);
         }
-        captured.keep(&[], &[1]);
-        assert_eq!(captured.bytes(), 0);
+        assert!(captured.bytes() == 0 && !captured.misses_some());
+    }
+
+    #[test]
+    fn a_packet_of_which_the_end_is_cut_off_is_missed() {
+        let mut captured = Captured::default();
+        captured.take(&[0; 100], 101, &[1]);
+        assert!(captured.misses_some());
     }
 }

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::proof::{ProofError, proof};
 use crate::server::PrivateServer;
 
+/// How often it is looked again where packets were missed: a machine may be busy for a moment.
+const LOOKS: u32 = 3;
+
 /// Proves that the members of a server encrypt what they tell each other, or do not, by a row that only a server puts together and
 /// that all have to be told of: whoever looks between them can read it, or cannot. It is removed again.
 ///
@@ -31,6 +34,16 @@ struct Seen {
 }
 
 fn look(server: &PrivateServer) -> Result<Seen> {
+    for _ in 0..LOOKS {
+        if let Some(seen) = look_once(server)? {
+            return Ok(seen);
+        }
+    }
+    Err(Error::MissedPackets)
+}
+
+/// `None` if the row was not seen, and perhaps only because not all was.
+fn look_once(server: &PrivateServer) -> Result<Option<Seen>> {
     let halves = [half()?, half()?];
     let capture = Capture::start(server.namespace(), server.ports_between())?;
     let written = server.write_replicated([&halves[0], &halves[1]]);
@@ -40,13 +53,13 @@ fn look(server: &PrivateServer) -> Result<Seen> {
     let captured = captured?;
     let row = captured.saw(halves.concat().as_bytes());
     if !row && captured.misses_some() {
-        return Err(Error::MissedPackets);
+        return Ok(None);
     }
-    Ok(Seen {
+    Ok(Some(Seen {
         row,
         bytes: captured.bytes(),
         members: server.addresses().len(),
-    })
+    }))
 }
 
 /// A text that is nowhere else. MongoDB's members compress what they tell each other (Snappy, which replaces four bytes and more

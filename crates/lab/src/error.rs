@@ -279,8 +279,8 @@ pub enum Error {
     Capture(#[source] io::Error),
     /// More travelled between servers than could be looked at.
     #[error(
-        "this machine is too busy to look at all that travels between the servers, so nothing of it can be proved; measure when \
-         others leave the machine alone"
+        "not all that travels between the servers could be looked at, so nothing of it can be proved: this machine is too busy, or \
+         they tell each other too much; measure when others leave it alone"
     )]
     MissedPackets,
     /// Every port tried was taken by someone else.

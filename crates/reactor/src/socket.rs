@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::{Errno, ioctl_fionbio, retry_on_intr};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::reactor::Reactor;
@@ -71,7 +71,7 @@ impl Socket {
             Err(Errno::AGAIN) => {
                 sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(QUEUE_PATIENCE))?;
                 ioctl_fionbio(&fd, false)?;
-                net::connect(&fd, &address)?;
+                retry_on_intr(|| net::connect(&fd, &address))?;
                 ioctl_fionbio(&fd, true)?;
             }
             outcome => outcome?,

@@ -1,23 +1,27 @@
 //! Running a program for what it prints.
 
 use std::fmt;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, PipeReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::child;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What it printed is read so long after its end. A child of its own that outlives it may keep its output open for ever.
-const AFTERWARDS: Duration = Duration::from_millis(500);
-/// So much of what it prints is read.
-const MOST_BYTES: u64 = 16 << 20;
+/// How much it may print, in bytes.
+const MOST_BYTES: usize = 16 << 20;
+/// How often its end is looked for.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 
 /// Why a program printed nothing of use.
 #[derive(Debug)]
@@ -63,26 +67,28 @@ fn run_within(words: &[String], patience: Duration) -> Result<String, Failed> {
         is_missing: error.kind() == ErrorKind::NotFound,
         words: format!("{program} cannot be started: {error}"),
     })?;
-    let output = child.stdout.take().map(Output::read);
-    let complaints = child.stderr.take().map(Output::read);
+    let mut output = Output::of(child.stdout.take())?;
+    let mut complaints = Output::of(child.stderr.take())?;
     let deadline = Instant::now() + patience;
     let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Err(error) => return Err(failed(error.to_string())),
-            Ok(None) if stop::is_over(deadline) => {
-                kill(&mut child);
-                return Err(failed(match stop::is_requested() {
-                    true => "it was stopped".to_owned(),
-                    false => format!("it did not end within {} s", patience.as_secs()),
-                }));
-            }
-            Ok(None) => thread::sleep(Duration::from_millis(1)),
+        wait(&[&output, &complaints]);
+        let ended = child.try_wait().map_err(|error| failed(error.to_string()))?;
+        // What it printed is there when it has ended. A child of its own that outlives it may keep its output open for ever.
+        let printed = output.read().and_then(|()| complaints.read());
+        if let Some(status) = ended {
+            printed?;
+            break status;
         }
+        let trouble = match printed {
+            Err(trouble) => trouble,
+            Ok(()) if !stop::is_over(deadline) => continue,
+            Ok(()) if stop::is_requested() => failed("it was stopped"),
+            Ok(()) => failed(format!("it did not end within {} s", patience.as_secs())),
+        };
+        kill(&mut child);
+        return Err(trouble);
     };
-    let deadline = Instant::now() + AFTERWARDS;
-    let text = |output: Option<Output>| output.map_or_else(String::new, |output| output.until(deadline));
-    let (output, complaints) = (text(output), text(complaints));
+    let (output, complaints) = (output.text(), complaints.text());
     if status.success() {
         return Ok(output);
     }
@@ -104,36 +110,54 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// What a program prints, read by a thread of its own.
+/// What a program prints.
 struct Output {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    reader: thread::JoinHandle<()>,
+    /// Until its end was read.
+    pipe: Option<PipeReader>,
+    bytes: Vec<u8>,
 }
 
 impl Output {
-    fn read(source: impl Read + Send + 'static) -> Self {
-        let bytes: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let kept = Arc::clone(&bytes);
-        let reader = thread::spawn(move || {
-            let mut source = source.take(MOST_BYTES);
-            let mut part = [0; 8192];
-            // What was read until it broke is judged by its contents.
-            while let Ok(count @ 1..) = source.read(&mut part) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&part[..count]);
-            }
-        });
-        Self { bytes, reader }
+    fn of(pipe: Option<impl Into<OwnedFd>>) -> Result<Self, Failed> {
+        let pipe = pipe.map(Into::into);
+        if let Some(pipe) = &pipe {
+            ioctl_fionbio(pipe, true).map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(Self {
+            pipe: pipe.map(PipeReader::from),
+            bytes: Vec::new(),
+        })
     }
 
-    /// What is there when all is read, or when it is time.
-    fn until(self, deadline: Instant) -> String {
-        while !self.reader.is_finished() && !stop::is_over(deadline) {
-            thread::sleep(Duration::from_millis(1));
+    /// Takes all that is there.
+    fn read(&mut self) -> Result<(), Failed> {
+        let mut part = [0; 8192];
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut part) {
+                Ok(count @ 1..) => self.bytes.extend_from_slice(&part[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // What was read until it broke is judged by its contents.
+                Ok(0) | Err(_) => self.pipe = None,
+            }
+            if self.bytes.len() > MOST_BYTES {
+                return Err(failed(format!("it prints more than {} MiB", MOST_BYTES >> 20)));
+            }
         }
-        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
+        Ok(())
     }
+
+    fn text(self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+/// Waits a moment, or until there is something to read.
+fn wait(outputs: &[&Output]) {
+    let pipes = outputs.iter().filter_map(|output| output.pipe.as_ref());
+    let mut pipes: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    // A signal ends it too.
+    let _ = poll(&mut pipes, Some(&LOOK));
 }
 
 #[cfg(test)]
@@ -153,6 +177,19 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(3));
         let refused = shell("echo why >&2; sleep 3 & exit 7", PATIENCE).unwrap_err();
         assert_eq!(refused.to_string(), "exit status: 7: why");
+    }
+
+    #[test]
+    fn all_that_a_program_printed_is_read_and_no_more_than_it_may_print() {
+        let printed = shell(
+            "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last",
+            PATIENCE,
+        )
+        .unwrap();
+        assert_eq!(printed.len(), 3_000_006);
+        assert!(printed.ends_with("x\nlast\n"));
+        let refused = shell("yes", PATIENCE).unwrap_err();
+        assert_eq!(refused.to_string(), "it prints more than 16 MiB");
     }
 
     #[test]

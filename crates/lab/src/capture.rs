@@ -106,8 +106,7 @@ impl Captured {
 
     /// What was sent in all, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let pieces = self.flows.values().flat_map(BTreeMap::values);
-        pieces.map(|piece| piece.len() as u64).sum()
+        self.kept as u64
     }
 }
 
@@ -137,21 +136,25 @@ fn open() -> io::Result<OwnedFd> {
 fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Captured> {
     let mut captured = Captured::default();
     let mut packet = vec![0; LONGEST];
+    let mut next = |captured: &mut Captured, flags| -> rustix::io::Result<()> {
+        let (kept, length) = recv(socket, &mut packet[..], flags | RecvFlags::TRUNC)?;
+        captured.take(&packet[..kept], length, ports);
+        Ok(())
+    };
     let mut count = 0_u32;
     while !is_over.load(Ordering::Relaxed) {
-        match recv(socket, &mut packet[..], RecvFlags::TRUNC) {
-            Ok((kept, length)) => captured.take(&packet[..kept], length, ports),
-            Err(Errno::AGAIN | Errno::INTR) => continue,
+        match next(&mut captured, RecvFlags::empty()) {
+            Ok(()) => count = count.wrapping_add(1),
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        count = count.wrapping_add(1);
     }
     // What has come by now is read too, however late this thread has its turn.
     let Arrivals { packets, dropped } = arrivals(socket)?;
     captured.misses_some |= dropped > 0;
     for _ in 0..packets.wrapping_sub(dropped).wrapping_sub(count) {
-        match recv(socket, &mut packet[..], RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
-            Ok((kept, length)) => captured.take(&packet[..kept], length, ports),
+        match next(&mut captured, RecvFlags::DONTWAIT) {
+            Ok(()) => {}
             Err(Errno::AGAIN) => break,
             Err(error) => return Err(error.into()),
         }

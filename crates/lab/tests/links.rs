@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -20,7 +20,7 @@ use ciphertax_model::{Distances, Link, LinkKind};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     OrdinaryUser, PATIENCE, copy_program, example, is_root, is_running, not_tested, parent_of,
-    processes_with, temporary_folder, within,
+    processes_with, temporary_folder, uninterrupted, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::{
@@ -561,16 +561,6 @@ fn may_link() -> bool {
 /// The length of the next packet.
 fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> usize {
     uninterrupted(|| socket.recv(bytes)).unwrap()
-}
-
-/// Signals of other tests' children interrupt what waits, and so does a machine that stands still for a while.
-fn uninterrupted(mut work: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match work() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
 }
 
 /// True if the peer has ended or broken off, false where it says something or nothing.

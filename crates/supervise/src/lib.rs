@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod child;
+mod child_pipe;
 mod conversation;
 mod envelope;
 mod error;
@@ -24,6 +25,7 @@ mod say;
 pub mod supervisor;
 mod sweep;
 
+pub use child_pipe::ChildPipe;
 pub use conversation::Conversation;
 pub use envelope::Envelope;
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@
 //! owner is gone, however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use ciphertax_records::CpuTime;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
 use crate::child::{adopt_orphans, die_with_this_thread, in_own_session};
+use crate::child_pipe::ChildPipe;
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::guard::GuardProgram;
@@ -214,19 +215,17 @@ fn watch(mut program: Child, began: Instant, owner: &Conversation) -> io::Result
         let _ = kill_process_group(pid, Signal::KILL);
     };
     let end = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut output = Output::of(program.stdout.take().map(Into::into))?;
-    let mut errors = Output::of(program.stderr.take().map(Into::into))?;
+    let mut output = Output::of(program.stdout.take())?;
+    let mut errors = Output::of(program.stderr.take())?;
     loop {
         let mut ready = vec![
             PollFd::new(owner, PollFlags::IN),
             PollFd::new(&end, PollFlags::IN),
         ];
-        let pipes = [&output.pipe, &errors.pipe];
         ready.extend(
-            pipes
+            [&output.pipe, &errors.pipe]
                 .into_iter()
-                .flatten()
-                .map(|pipe| PollFd::new(pipe, PollFlags::IN)),
+                .filter_map(ChildPipe::readable),
         );
         match poll(&mut ready, None) {
             Err(Errno::INTR) => continue,
@@ -255,7 +254,11 @@ fn watch(mut program: Child, began: Instant, owner: &Conversation) -> io::Result
                 took,
                 cpu: CpuTime::default(),
                 context_switches: 0,
-                last_line: errors.last_line().or(output.last_line()).unwrap_or_default(),
+                last_line: errors
+                    .said
+                    .last_line()
+                    .or(output.said.last_line())
+                    .unwrap_or_default(),
             }));
         }
     }
@@ -263,40 +266,32 @@ fn watch(mut program: Child, began: Instant, owner: &Conversation) -> io::Result
 
 /// What a program writes, of which the last line is kept.
 struct Output {
-    /// `None` when nobody writes any more.
-    pipe: Option<PipeReader>,
-    /// The last line that is not empty, and the one being written.
-    last: Vec<u8>,
-    current: Vec<u8>,
+    pipe: ChildPipe,
+    said: LastLine,
 }
 
 impl Output {
-    fn of(pipe: Option<OwnedFd>) -> io::Result<Self> {
-        if let Some(pipe) = &pipe {
-            ioctl_fionbio(pipe, true)?;
-        }
+    fn of(pipe: Option<impl Into<OwnedFd>>) -> io::Result<Self> {
         Ok(Self {
-            pipe: pipe.map(PipeReader::from),
-            last: Vec::new(),
-            current: Vec::new(),
+            pipe: ChildPipe::of(pipe)?,
+            said: LastLine::default(),
         })
     }
 
     /// Takes what is there, but no more than a pipe holds: whoever writes without end is not listened to without end.
     fn read(&mut self) {
-        let mut buffer = [0; PIPE / 4];
-        for _ in 0..4 {
-            let Some(pipe) = &mut self.pipe else { return };
-            match pipe.read(&mut buffer) {
-                Ok(0) => self.pipe = None,
-                Ok(count) => self.take(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.pipe = None,
-            }
-        }
+        self.pipe.read(PIPE, |bytes| self.said.take(bytes));
     }
+}
 
+/// The last line that is not empty, and the one being written.
+#[derive(Default)]
+struct LastLine {
+    last: Vec<u8>,
+    current: Vec<u8>,
+}
+
+impl LastLine {
     fn take(&mut self, bytes: &[u8]) {
         for (index, part) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if index > 0 && !self.current.trim_ascii().is_empty() {
@@ -364,9 +359,9 @@ mod tests {
     #[test]
     fn the_last_line_that_says_anything_is_kept() {
         let kept = |parts: &[&str]| {
-            let mut output = Output::of(None).unwrap();
-            parts.iter().for_each(|part| output.take(part.as_bytes()));
-            output.last_line()
+            let mut said = LastLine::default();
+            parts.iter().for_each(|part| said.take(part.as_bytes()));
+            said.last_line()
         };
         assert_eq!(kept(&[]), None);
         assert_eq!(kept(&["\n \n"]), None);

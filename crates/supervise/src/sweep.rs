@@ -6,12 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, geteuid};
 
 use crate::folder::{self, MARKER, PREFIX, remove_folder};
 use crate::privilege;
+use crate::process::Process;
 
 /// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder.
 /// The folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to
@@ -74,17 +73,12 @@ fn end_programs(folder: &Path, known: &[Known]) {
             continue;
         };
         // The handle is opened first: what is checked afterwards is checked of the process it stands for.
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+        let Ok(handle) = Process::open(pid) else {
             continue;
         };
-        if known.iter().any(|known| is_ours(&process.path(), folder, known))
-            && pidfd_send_signal(&handle, Signal::KILL).is_ok()
-        {
-            let at_most = Timespec {
-                tv_sec: 5,
-                tv_nsec: 0,
-            };
-            let _ = retry_on_intr(|| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&at_most)));
+        if known.iter().any(|known| is_ours(&process.path(), folder, known)) {
+            // The next start finds what does not die.
+            let _ = handle.kill();
         }
     }
 }

@@ -26,4 +26,4 @@ pub use roles::play_role;
 pub use servers::{fetched, plain, plain_postgresql, postgresql_programs};
 pub use tunnels::every_tunnel;
 pub use user::{OrdinaryUser, is_root};
-pub use waiting::{PATIENCE, within};
+pub use waiting::{PATIENCE, uninterrupted, within};

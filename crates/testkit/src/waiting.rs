@@ -1,5 +1,6 @@
 //! Waiting for what must come, with bounds that a busy machine keeps.
 
+use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,4 +24,14 @@ pub fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// What waits with a time limit, again where a signal interrupts it, or a machine that stands still for a while (signal(7)).
+pub fn uninterrupted(mut wait: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match wait() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
 }

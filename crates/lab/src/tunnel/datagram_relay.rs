@@ -125,19 +125,9 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind;
+    use ciphertax_testkit::uninterrupted;
 
     use super::*;
-
-    /// The length of the next datagram, also where the process stood still meanwhile.
-    fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> usize {
-        loop {
-            match socket.recv(buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                received => return received.unwrap(),
-            }
-        }
-    }
 
     #[test]
     fn datagrams_pass_both_ways_and_are_seen_but_unknown_senders_are_ignored() {
@@ -152,10 +142,10 @@ mod tests {
         let mut buffer = [0; 16];
         unknown.send_to(b"foreign", address).unwrap();
         one.send_to(b"there", address).unwrap();
-        let length = receive(&other, &mut buffer);
+        let length = uninterrupted(|| other.recv(&mut buffer)).unwrap();
         assert_eq!(&buffer[..length], b"there");
         other.send_to(b"back", address).unwrap();
-        let length = receive(&one, &mut buffer);
+        let length = uninterrupted(|| one.recv(&mut buffer)).unwrap();
         assert_eq!(&buffer[..length], b"back");
         assert!(relay.saw(b"her").unwrap() && relay.saw(b"back").unwrap());
         assert!(!relay.saw(b"foreign").unwrap() && !relay.saw(b"thereback").unwrap());

@@ -1,16 +1,15 @@
 //! Running a program for what it prints.
 
 use std::fmt;
-use std::io::{ErrorKind, PipeReader, Read};
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::child;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::ioctl_fionbio;
+use ciphertax_supervise::{ChildPipe, child};
+use rustix::event::{PollFd, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long it may take.
@@ -71,7 +70,7 @@ fn run_within(words: &[String], patience: Duration) -> Result<String, Failed> {
     let mut complaints = Output::of(child.stderr.take())?;
     let deadline = Instant::now() + patience;
     let status = loop {
-        wait(&[&output, &complaints]);
+        wait([&output, &complaints]);
         let ended = child.try_wait().map_err(|error| failed(error.to_string()))?;
         // What it printed is there when it has ended. A child of its own that outlives it may keep its output open for ever.
         let printed = output.read().and_then(|()| complaints.read());
@@ -112,39 +111,26 @@ fn kill(child: &mut Child) {
 
 /// What a program prints.
 struct Output {
-    /// Until its end was read.
-    pipe: Option<PipeReader>,
+    pipe: ChildPipe,
     bytes: Vec<u8>,
 }
 
 impl Output {
     fn of(pipe: Option<impl Into<OwnedFd>>) -> Result<Self, Failed> {
-        let pipe = pipe.map(Into::into);
-        if let Some(pipe) = &pipe {
-            ioctl_fionbio(pipe, true).map_err(|error| failed(error.to_string()))?;
-        }
         Ok(Self {
-            pipe: pipe.map(PipeReader::from),
+            pipe: ChildPipe::of(pipe).map_err(|error| failed(error.to_string()))?,
             bytes: Vec::new(),
         })
     }
 
     /// Takes all that is there.
     fn read(&mut self) -> Result<(), Failed> {
-        let mut part = [0; 8192];
-        while let Some(pipe) = &mut self.pipe {
-            match pipe.read(&mut part) {
-                Ok(count @ 1..) => self.bytes.extend_from_slice(&part[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // What was read until it broke is judged by its contents.
-                Ok(0) | Err(_) => self.pipe = None,
-            }
-            if self.bytes.len() > MOST_BYTES {
-                return Err(failed(format!("it prints more than {} MiB", MOST_BYTES >> 20)));
-            }
+        let room = MOST_BYTES + 1 - self.bytes.len();
+        self.pipe.read(room, |bytes| self.bytes.extend_from_slice(bytes));
+        match self.bytes.len() {
+            ..=MOST_BYTES => Ok(()),
+            _ => Err(failed(format!("it prints more than {} MiB", MOST_BYTES >> 20))),
         }
-        Ok(())
     }
 
     fn text(self) -> String {
@@ -153,9 +139,9 @@ impl Output {
 }
 
 /// Waits a moment, or until there is something to read.
-fn wait(outputs: &[&Output]) {
-    let pipes = outputs.iter().filter_map(|output| output.pipe.as_ref());
-    let mut pipes: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+fn wait(outputs: [&Output; 2]) {
+    let pipes = outputs.into_iter().filter_map(|output| output.pipe.readable());
+    let mut pipes: Vec<PollFd<'_>> = pipes.collect();
     // A signal ends it too.
     let _ = poll(&mut pipes, Some(&LOOK));
 }

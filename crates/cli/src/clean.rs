@@ -11,6 +11,7 @@ use crate::signals::Stop;
 
 pub(crate) fn run(arguments: &CleanArguments) -> Result<Exit, String> {
     let target = measuring::parse_target(&arguments.target)?;
+    measuring::warn_if_unverified(&target);
     let stop = Stop::watch()?;
     stop.leaves(|left| left.made_on = Some(target.clone()));
     let what = made_on(&target);

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::arguments::file_ending_in;
 use crate::exit::Exit;
 use crate::export::write_text;
-use crate::measuring::{parse_any_target, tool};
+use crate::measuring::{parse_any_target, tool, warn_if_unverified};
 use crate::show;
 use crate::signals::Stop;
 
@@ -76,6 +76,9 @@ pub(crate) fn run(arguments: &ConnectArguments) -> Result<Exit, String> {
         library: arguments.library,
         count: arguments.count,
     };
+    if plan.transport.is_encrypted() {
+        warn_if_unverified(&plan.target);
+    }
     let stop = Stop::watch()?;
     let bar = progress(&plan.target.to_string(), arguments.count);
     let connected = connect(&plan, stop.flag(), &mut |done| bar.set_position(done.into()));

@@ -8,7 +8,7 @@ use ciphertax_model::{AgentAddress, Profiling, Secret, Study};
 use ciphertax_records::{Destination, RunStatus, Tool};
 use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunError, follow, play, role};
 use ciphertax_supervise::say;
-use ciphertax_wire::Target;
+use ciphertax_wire::{Protocol, Target};
 
 use crate::arguments::MeasuringArguments;
 use crate::arguments::OutputArguments;
@@ -85,6 +85,9 @@ pub(crate) fn play_and_show(
     let plan = &plan;
     export::looked_into(&arguments.output.export, plan.study.profile)?;
     export::possible(&arguments.output.export, arguments.out.as_deref())?;
+    if plan.study.arms.iter().any(|arm| arm.transport.is_encrypted()) {
+        plan.target.iter().for_each(warn_if_unverified);
+    }
     let stop = Stop::watch()?;
     let verbosity = arguments.verbosity();
     let played = play_with(plan, destination, &stop, verbosity);
@@ -226,6 +229,23 @@ pub(crate) fn parse_target(url: &str) -> Result<Target, String> {
 /// When the URL is not understood.
 pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
     Target::parse_any(url, password()).map_err(|error| error.to_string())
+}
+
+/// Says before the first login who may answer it.
+pub(crate) fn warn_if_unverified(target: &Target) {
+    if !target.is_unverified() {
+        return;
+    }
+    // MongoDB's logins show that the client knows the password, and never send it.
+    let (risk, option) = match target.protocol() {
+        Protocol::MySql => (" and may learn the password", "ssl-ca"),
+        Protocol::PostgreSql => (" and may learn the password", "sslrootcert"),
+        Protocol::MongoDb => ("", "tlsCAFile"),
+    };
+    say(format_args!(
+        "Warning: nobody verifies the certificate of {target}, so anybody between here and there may answer{risk}; name \
+         the server's CA in the URL: {option}=FILE"
+    ));
 }
 
 fn password() -> Option<Secret> {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ciphertax_explain::explain_folder;
-use ciphertax_records::{RunStatus, write_run};
+use ciphertax_records::{RunStatus, refuse_foreign_folder, write_run};
 use ciphertax_report::html;
 
 use crate::arguments::ReportArguments;
@@ -15,6 +15,9 @@ use crate::show::{self, REPORT};
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
+    if !arguments.trust_folder {
+        refuse_foreign_folder(&folder).map_err(|error| error.to_string())?;
+    }
     let mut run = explain_folder(&folder).map_err(|error| error.to_string())?;
     if run.head.status == RunStatus::Running {
         run.head.status = RunStatus::Partial {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ciphertax_model::{Study, StudyText};
-use ciphertax_records::{CutOff, Destination};
+use ciphertax_records::{CutOff, Destination, refuse_foreign_folder};
 use ciphertax_runner::Plan;
 use ciphertax_wire::Target;
 
@@ -16,6 +16,9 @@ use crate::server_cpu::ServerCpuArguments;
 
 /// Goes on with the run in `folder`, whose study, target and seed are those of its record.
 pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, String> {
+    if !arguments.trust_folder {
+        refuse_foreign_folder(folder).map_err(|error| error.to_string())?;
+    }
     let cut_off = CutOff::open(folder, &measuring::tool(), &ciphertax_observe::host())
         .map_err(|error| error.to_string())?;
     let head = cut_off.head().clone();

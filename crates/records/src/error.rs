@@ -36,6 +36,17 @@ pub enum RecordError {
         /// Which file, and what is wrong with it.
         problem: String,
     },
+    /// A folder that root is to write into, and that somebody else could fill with links.
+    #[error(
+        "{folder} belongs to another account (uid {uid}), and root writes what that account could not; do it as that account, or \
+         add --trust-folder"
+    )]
+    OfAnotherAccount {
+        /// The folder.
+        folder: PathBuf,
+        /// Whose it is.
+        uid: u32,
+    },
     /// A run that cannot go on.
     #[error("the run in {folder} cannot be resumed: {problem}")]
     NotResumable {

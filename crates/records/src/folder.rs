@@ -1,19 +1,19 @@
 //! The folder a run leaves: written as it happens, locked meanwhile, and read back.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::error::RecordError;
+use crate::files::{cut_to_whole_lines, unwritable, write_whole};
 use crate::head::Head;
 use crate::operations::{KeptOperation, Operations};
 use crate::round::Round;
 use crate::run::{Run, head_from_json};
 use crate::sample::Sample;
-use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of, whole_lines};
+use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of};
 use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
 
 pub(crate) const RUN: &str = "run.json";
@@ -243,38 +243,6 @@ pub fn write_run(folder: &Path, run: &Run) -> Result<(), RecordError> {
     })
 }
 
-/// Writes a file beside its place and then puts it there: readers see the old one or the new one, never half of it.
-///
-/// # Errors
-/// When it cannot be written; then the old one is there, if there was one.
-pub fn write_whole(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), RecordError> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    let draft = path.with_file_name(name);
-    let put_there = || {
-        let mut file = BufWriter::new(File::create(&draft)?);
-        write(&mut file)?;
-        // Some file systems tell only now that they are full.
-        file.into_inner()?.sync_all()?;
-        fs::rename(&draft, path)
-    };
-    put_there().map_err(|source| {
-        let _ = fs::remove_file(&draft);
-        unwritable(path)(source)
-    })
-}
-
-pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> RecordError {
-    move |source| RecordError::Write {
-        path: path.to_owned(),
-        source,
-    }
-}
-
 fn looks_of(folder: &Path) -> Result<LookFiles, RecordError> {
     LookFiles::open(folder).map_err(damaged(folder, "symbols.jsonl"))
 }
@@ -304,46 +272,5 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
-    }
-}
-
-pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {
-    OpenOptions::new()
-        .write(true)
-        .open(path)?
-        .set_len(whole_lines(path)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_cannot_be_written_as_a_whole_stays_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("report.html");
-        write_whole(&path, |file| file.write_all(b"old")).unwrap();
-        let fails = |file: &mut BufWriter<File>| {
-            file.write_all(&[b'n'; 1 << 16])?;
-            Err(io::ErrorKind::StorageFull.into())
-        };
-        let error = write_whole(&path, fails).unwrap_err().to_string();
-        assert!(
-            error.contains("report.html cannot be written") && error.contains("make room"),
-            "{error}"
-        );
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_line_that_was_cut_off_is_removed_before_others_follow() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("operations.csv");
-        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
-            fs::write(&path, text).unwrap();
-            cut_to_whole_lines(&path).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
-        }
     }
 }

@@ -375,6 +375,11 @@ pub enum LeftOutReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         has: Option<String>,
     },
+    /// The server wants the password itself over plaintext, and nobody verified who would get it.
+    PasswordWithheld {
+        /// Why, and what can be done.
+        password_withheld: String,
+    },
     /// As a former release put it.
     Former(String),
 }
@@ -386,6 +391,7 @@ impl fmt::Display for LeftOutReason {
                 write!(f, "the server does not offer {lacks_tls}")?;
                 has.iter().try_for_each(|has| write!(f, ", it has {has}"))
             }
+            Self::PasswordWithheld { password_withheld } => f.write_str(password_withheld),
             Self::Former(reason) => f.write_str(reason),
         }
     }

@@ -24,6 +24,7 @@ mod dry_run;
 mod edges;
 mod error;
 mod facts;
+mod files;
 mod folder;
 mod gate;
 mod harmless;
@@ -60,7 +61,8 @@ pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
 };
-pub use folder::{Recorded, RunFolder, write_run, write_whole};
+pub use files::{refuse_foreign_folder, write_whole};
+pub use folder::{Recorded, RunFolder, write_run};
 pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
 pub use harmless::{harmless, harmless_lines};
 pub use head::{

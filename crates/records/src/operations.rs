@@ -1,12 +1,13 @@
 //! `operations.csv`: every single operation, where a cell keeps them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use csv::Writer;
 
+use crate::files::append_to;
 use crate::sample::SliceId;
 use crate::trace::{ConnectTrace, Phase};
 
@@ -30,7 +31,7 @@ pub(crate) struct Operations {
 impl Operations {
     /// Begins the file, or goes on with it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let file = append_to(path, true)?;
         let is_empty = file.metadata()?.len() == 0;
         let mut writer = Writer::from_writer(file);
         if !is_empty {

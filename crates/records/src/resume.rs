@@ -1,12 +1,12 @@
 //! Where a run goes: a new folder, or that of a run that was cut off.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::RecordError;
-use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, cut_to_whole_lines, lock, unwritable};
+use crate::files::{append_to, cut_to_whole_lines, unwritable};
+use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, lock};
 use crate::head::{Head, Host, Tool};
 use crate::round::Round;
 use crate::sample::Sample;
@@ -71,10 +71,7 @@ impl CutOff {
         };
         let head = Recorded::head(path)?;
         let file = path.join(SAMPLES);
-        let samples = OpenOptions::new()
-            .append(true)
-            .open(&file)
-            .map_err(unwritable(&file))?;
+        let mut samples = append_to(&file, false).map_err(unwritable(&file))?;
         if !lock(&samples).map_err(unwritable(&file))? {
             return Err(refused(
                 "another ciphertax still measures it; wait for its end".into(),
@@ -83,7 +80,7 @@ impl CutOff {
         if let Some(problem) = never_resumed(&head, tool, host) {
             return Err(refused(problem));
         }
-        let whole = whole_lines(&file).map_err(unwritable(&file))?;
+        let whole = whole_lines(&mut samples).map_err(unwritable(&file))?;
         samples.set_len(whole).map_err(unwritable(&file))?;
         let whole = match whole {
             // It was cut off in its very first line.

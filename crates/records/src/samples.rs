@@ -300,7 +300,7 @@ impl Lines {
 }
 
 /// Bytes up to the end of the last line that is whole.
-pub(crate) fn whole_lines(path: &Path) -> io::Result<u64> {
-    let lines = Lines::of(&mut File::open(path)?)?;
+pub(crate) fn whole_lines(file: &mut File) -> io::Result<u64> {
+    let lines = Lines::of(file)?;
     Ok(lines.bounds.last().copied().unwrap_or(0))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Arm, Cell, ServerSpec, Study, TlsVersion};
+use ciphertax_model::{Arm, Cell, ServerSpec, Study, Transport};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 use ciphertax_workload::Driver;
 
@@ -124,11 +124,14 @@ pub(crate) trait OwnDatabase {
     /// What it cannot do that a cell asks.
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
-    /// The version of a TLS session that offers this one alone, or all that are thought safe.
+    /// True if clients are to verify the server.
+    fn verifies(&self) -> bool;
+
+    /// Logs in, and tells of which version TLS is.
     ///
     /// # Errors
     /// The outer if there is no answer, the inner if there is no session.
-    fn negotiate(&self, version: Option<TlsVersion>) -> Result<Result<Option<String>, WireError>, RunError>;
+    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError>;
 
     /// What keeps the server busy for so long, over one session: that for what is not measured of the study.
     ///
@@ -176,8 +179,12 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         refuse::<D>(study, cell, None)
     }
 
-    fn negotiate(&self, version: Option<TlsVersion>) -> Result<Result<Option<String>, WireError>, RunError> {
-        self.negotiate(version)
+    fn verifies(&self) -> bool {
+        self.verifies()
+    }
+
+    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError> {
+        self.negotiate(transport)
     }
 
     fn busy(&self, study: &Study) -> Result<Busy, RunError> {

@@ -1,9 +1,9 @@
 //! Arms that a server of the user's own cannot do are left out before anything is measured, and said to be; and slices are as
 //! long as what tells its CPU time needs.
 
-use ciphertax_model::{Arm, CpuCounter, Study, TlsVersion};
+use ciphertax_model::{Arm, CpuCounter, Study, Transport};
 use ciphertax_records::{LeftOut, LeftOutReason};
-use ciphertax_wire::Target;
+use ciphertax_wire::{Protocol, Target, WireError};
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
@@ -12,48 +12,62 @@ use crate::patience::unusable;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 
-/// The plan without the arms whose TLS version the target does not have, and which those are.
+/// The plan without the arms whose TLS version the target does not have, and without plain ones where the password would go to
+/// whoever answers; and which those are.
 ///
 /// # Errors
-/// When the baseline is one of them, or nothing is left to compare it with; when the server does not answer.
+/// When the target does not have the TLS version of the baseline, or nothing is left to compare; when the server does not answer.
 pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>), RunError> {
     let mut left_out = Vec::new();
     let Some(target) = &plan.target else {
         return Ok((plan.clone(), left_out));
     };
-    let arms = plan.study.arms.iter();
-    let pinned: Vec<(&Arm, TlsVersion)> = arms
-        .filter_map(|arm| Some((arm, arm.transport.tls_version()?)))
-        .collect();
-    if !pinned.is_empty() {
-        progress.stage(&Stage::Connecting(target.to_string()));
-    }
     let own = databases::target(target);
-    for (arm, version) in pinned {
-        match own.negotiate(Some(version))? {
+    let arms = &plan.study.arms;
+    progress.stage(&Stage::Connecting(target.to_string()));
+    let mut lets_in = true;
+    for arm in arms.iter().filter(|arm| arm.transport.tls_version().is_some()) {
+        match own.negotiate(arm.transport)? {
             Ok(_) => {}
             Err(error) if error.is_failed_handshake() => {
                 // A connection may break by chance, but not twice.
-                let again = own.negotiate(Some(version))?;
+                let again = own.negotiate(arm.transport)?;
                 if again.is_err_and(|error| error.is_failed_handshake()) {
-                    left_out.extend(lacks(own.as_ref(), arm, version)?);
+                    left_out.extend(lacks(own.as_ref(), arm)?);
                 }
             }
             // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
-            Err(_) => break,
+            Err(_) => {
+                lets_in = false;
+                break;
+            }
         }
     }
+    if lets_in && let Some(password_withheld) = withheld(own.as_ref(), &plan.study)? {
+        let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
+        left_out.extend(plain.map(|arm| LeftOut {
+            arm: arm.name.clone(),
+            reason: LeftOutReason::PasswordWithheld {
+                password_withheld: password_withheld.clone(),
+            },
+        }));
+    }
     let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
-    let study = plan.study.without_arms(&names);
+    let mut study = plan.study.without_arms(&names);
     let baseline = &plan.study.baseline().name;
     if let Some(lacking) = left_out.iter().find(|left_out| left_out.arm == *baseline) {
-        return Err(unusable(
-            &target.to_string(),
-            format!(
-                "the baseline {baseline} cannot be measured: {}; take a study whose first arm it can do",
-                lacking.reason
-            ),
-        ));
+        if study.cells.is_empty() || matches!(lacking.reason, LeftOutReason::TlsVersion { .. }) {
+            return Err(unusable(
+                &target.to_string(),
+                format!(
+                    "the baseline {baseline} cannot be measured: {}; take a study whose first arm it can do",
+                    lacking.reason
+                ),
+            ));
+        }
+        // The first arm that is left is the baseline now, and these are about the former.
+        study.published.clear();
+        study.budgets.clear();
     }
     if study.cells.is_empty() {
         let reasons: Vec<String> = left_out
@@ -105,9 +119,31 @@ fn with_resolution(
     Ok(study)
 }
 
-/// Why an arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
-fn lacks(own: &dyn OwnDatabase, arm: &Arm, version: TlsVersion) -> Result<Option<LeftOut>, RunError> {
-    let has = match own.negotiate(None)? {
+/// Why the password is not sent over plaintext, where plain arms have to; `None` where they can be measured, and where nothing else
+/// can, which whoever connects next is told. TLS comes first: so even a password's hash goes to nobody who should have been
+/// verified and was not, and a server that remembers the password (`caching_sha2_password`) asks for its hash alone.
+fn withheld(own: &dyn OwnDatabase, study: &Study) -> Result<Option<String>, RunError> {
+    let is_encrypted = |arm: &Arm| arm.transport.is_encrypted();
+    // MongoDB's logins never send it.
+    if own.protocol() == Protocol::MongoDb || study.arms.iter().all(is_encrypted) {
+        return Ok(None);
+    }
+    let has_tls = own.verifies() || study.arms.iter().any(is_encrypted);
+    if !has_tls || own.negotiate(Transport::Tls)?.is_err() {
+        return Ok(None);
+    }
+    match own.negotiate(Transport::Plain)? {
+        Err(WireError::PasswordWithheld(why)) => Ok(Some(format!("the password was not sent: {why}"))),
+        _ => Ok(None),
+    }
+}
+
+/// An arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
+fn lacks(own: &dyn OwnDatabase, arm: &Arm) -> Result<Option<LeftOut>, RunError> {
+    let Some(version) = arm.transport.tls_version() else {
+        return Ok(None);
+    };
+    let has = match own.negotiate(Transport::Tls)? {
         Ok(Some(has)) if has != version.to_string() => Some(has),
         Ok(None) => None,
         Ok(Some(_)) | Err(_) => return Ok(None),

@@ -87,20 +87,23 @@ impl Trust {
         }))
     }
 
-    /// How sessions travel that are not measured: in plaintext where an arm does, else over TLS as the baseline's, since a server
-    /// that is measured without a plain arm may take no other.
+    /// TLS for sessions that are not measured: as the first arm that is encrypted has it, since a server may take no other, but
+    /// for whom it trusts where it `verifies` the server.
     ///
     /// # Errors
     /// As [`Trust::policy`].
-    pub(crate) fn default_tls(&self, study: &Study) -> Result<Option<Arc<TlsConnector>>, RunError> {
-        if study.arms.iter().any(|arm| !arm.transport.is_encrypted()) {
-            return Ok(None);
-        }
-        let policy = TlsPolicy {
-            resumption: Resumption::Off,
-            ..self.policy(study.baseline())?
+    pub(crate) fn default_tls(&self, study: &Study, verifies: bool) -> Result<Arc<TlsConnector>, RunError> {
+        let Some(arm) = study.arms.iter().find(|arm| arm.transport.is_encrypted()) else {
+            return self.any_tls();
         };
-        Ok(Some(Arc::new(TlsConnector::new(&policy)?)))
+        let mut policy = TlsPolicy {
+            resumption: Resumption::Off,
+            ..self.policy(arm)?
+        };
+        if verifies {
+            policy.verification = self.verification.clone();
+        }
+        Ok(Arc::new(TlsConnector::new(&policy)?))
     }
 
     /// TLS of the best version that both sides have, for what is not part of a study.

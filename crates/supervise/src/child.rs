@@ -12,6 +12,15 @@ use rustix::process::{
 /// How many files a program may have open through which connections go, if the system allows it: each is two or more.
 const MANY_FILES: u64 = 65_536;
 
+/// Keeps ciphertax's own variables from a program, `CIPHERTAX_PASSWORD` among them.
+pub fn without_own_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"CIPHERTAX_") {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// Makes the kernel kill the command's process when the thread that starts it ends, for whatever reason.
 pub fn die_with_this_thread(command: &mut Command) {
     let parent = getpid();

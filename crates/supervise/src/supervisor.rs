@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
-use crate::child::{adopt_orphans, die_with_this_thread, in_own_session};
+use crate::child::{adopt_orphans, die_with_this_thread, in_own_session, without_own_variables};
 use crate::child_pipe::ChildPipe;
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
@@ -145,11 +145,7 @@ fn spawn_supervisor(
     owner: OwnedFd,
 ) -> Result<Child> {
     let mut command = Command::new(&command_line[0]);
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"CIPHERTAX_") {
-            command.env_remove(name);
-        }
-    }
+    without_own_variables(&mut command);
     command
         .args(&command_line[1..])
         .envs(environment.iter().cloned())

@@ -118,6 +118,9 @@ pub enum WireError {
     /// A replica set cannot be written to.
     #[error("the replica set {0:?} has no primary")]
     NoPrimary(String),
+    /// The server wants the password itself, and nobody verified who would get it. What can be done is said with it.
+    #[error("the password was not sent: {0}")]
+    PasswordWithheld(String),
     /// The login cannot go on.
     #[error("login failed: {0}")]
     Authentication(String),

@@ -26,7 +26,9 @@ mod traffic;
 mod url;
 mod value;
 
-pub use crate::url::{MongoDbTarget, MySqlTarget, PostgreSqlTarget, Target, TargetError};
+pub use crate::url::{
+    MongoDbTarget, MySqlTarget, PostgreSqlTarget, PublicKey, Target, TargetError, is_this_machine,
+};
 pub use address::Address;
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};

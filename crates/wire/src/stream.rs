@@ -19,6 +19,8 @@ pub(crate) struct Stream {
     socket: Socket,
     tls: Option<Box<dyn TlsSession>>,
     meter: Meter,
+    /// The peer is on this machine: it was reached over loopback or a Unix socket.
+    is_local: bool,
 }
 
 impl Stream {
@@ -29,7 +31,11 @@ impl Stream {
                 address: address.to_string(),
                 source,
             })?;
-        Ok(Self::connected(socket, 1))
+        Ok(Self::connected(
+            socket,
+            1,
+            address.ip().to_canonical().is_loopback(),
+        ))
     }
 
     /// Connects over a Unix socket, which the kernel does without the server.
@@ -40,15 +46,21 @@ impl Stream {
                 address: path.display().to_string(),
                 source,
             })?;
-        Ok(Self::connected(socket, 0))
+        Ok(Self::connected(socket, 0, true))
     }
 
-    fn connected(socket: Socket, flights: u32) -> Self {
+    fn connected(socket: Socket, flights: u32, is_local: bool) -> Self {
         Self {
             socket,
             tls: None,
             meter: Meter::new(flights),
+            is_local,
         }
+    }
+
+    /// True if the peer is on this machine: it was reached over loopback or a Unix socket.
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
     }
 
     /// Switches to TLS. Returns the CPU time that the client's handshake took, in nanoseconds.

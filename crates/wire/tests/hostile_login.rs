@@ -1,6 +1,10 @@
 //! Servers that lie while a client logs in: they learn no password and get no session.
 
+use std::sync::Arc;
+
 use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, KeysOverTls, TrustedKeys};
+use ciphertax_wire::tls::{TlsPolicy, Verification};
 use openssl::pkey::Private;
 use openssl::rsa::{Padding, Rsa};
 
@@ -80,6 +84,66 @@ fn a_password_encrypted_for_a_public_key_can_be_read_with_its_private_key_alone(
             assert!(!contains(&heard, PASSWORD));
             let sent = &heard[heard.len() - bits as usize / 8..];
             assert_eq!(decrypt(&key, sent), [PASSWORD.as_bytes(), b"\0"].concat());
+        }
+    }
+}
+
+/// MySQL's own clients send it neither, unless `get-server-public-key` or `server-public-key-path` says so; for `sha256_password`
+/// they do.
+#[test]
+fn a_password_is_encrypted_with_a_key_that_is_trusted_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, other) = (Rsa::generate(2048).unwrap(), Rsa::generate(2048).unwrap());
+    let file = |name: &str, pem: Vec<u8>| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, pem).unwrap();
+        TrustedKeys::File(path)
+    };
+    let own = file("own.pem", key.public_key_to_pem().unwrap());
+    let others = file("others.pem", other.public_key_to_pem().unwrap());
+    // What listens there lets nobody verify it.
+    let elsewhere = FakeServer::start(Vec::new(), Ending::Close);
+    let options = elsewhere.options();
+    let policy = TlsPolicy::new(None, Verification::None);
+    let over_tls = TrustedKeys::OverTls(Arc::new(KeysOverTls::new(policy, &options.host, options.port)));
+    for plugin in ["sha256_password", "caching_sha2_password"] {
+        let asked = |trusted: &TrustedKeys| {
+            let script = offer_key(plugin, &key.public_key_to_pem().unwrap());
+            let server = FakeServer::start(script, Ending::Close);
+            let outcome = ask(&ConnectOptions {
+                trusted_keys: trusted.clone(),
+                ..server.options()
+            });
+            (outcome.unwrap_err(), server.heard())
+        };
+        for (trusted, words) in [
+            (TrustedKeys::Nobody, "anybody may have sent"),
+            (others.clone(), "is not the one in"),
+            (TrustedKeys::File("/nowhere".into()), "No such file"),
+            (over_tls.clone(), "could not be asked for over TLS"),
+        ] {
+            let (problem, heard) = asked(&trusted);
+            let WireError::PasswordWithheld(why) = &problem else {
+                panic!("{plugin}: {problem}");
+            };
+            assert!(why.contains(plugin) && why.contains(words), "{problem}");
+            assert!(
+                problem.to_string().contains("get-server-public-key=true"),
+                "{problem}"
+            );
+            // The last that it heard is the question for the key.
+            let question = if plugin == "sha256_password" {
+                [3, 1]
+            } else {
+                [5, 2]
+            };
+            assert!(heard.ends_with(&question), "{heard:?}");
+        }
+        for trusted in [TrustedKeys::Anybody, TrustedKeys::ThisMachine, own.clone()] {
+            let (problem, heard) = asked(&trusted);
+            assert!(matches!(problem, WireError::Closed), "{problem}");
+            let sent = decrypt(&key, &heard[heard.len() - 256..]);
+            assert_eq!(sent, [PASSWORD.as_bytes(), b"\0"].concat());
         }
     }
 }

@@ -264,7 +264,10 @@ fn a_login_that_is_none_gets_no_password() {
         };
         let problem = ask(&options).unwrap_err();
         assert!(
-            matches!(problem, WireError::Authentication(_) | WireError::Protocol(_)),
+            matches!(
+                problem,
+                WireError::Authentication(_) | WireError::Protocol(_) | WireError::PasswordWithheld(_)
+            ),
             "{problem}"
         );
         let heard = server.heard();

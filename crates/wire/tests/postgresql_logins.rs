@@ -58,7 +58,7 @@ fn each_account_is_logged_in_by_the_method_that_the_server_asks_for() {
 fn a_password_is_sent_in_plaintext_only_where_that_is_what_is_asked_for() {
     let Some(server) = postgres() else { return };
     let problem = refusal(&server.plain("plain"));
-    assert!(matches!(problem, WireError::Authentication(_)), "{problem}");
+    assert!(matches!(problem, WireError::PasswordWithheld(_)), "{problem}");
     assert!(problem.to_string().contains("without TLS"), "{problem}");
     let asked_for = by(server.plain("plain"), Some(Method::Password));
     assert_eq!(facts(&asked_for).0, "password");

@@ -162,7 +162,7 @@ impl Finished {
 }
 
 fn is_progress(line: &str) -> bool {
-    const STAGES: [&str; 13] = [
+    const STAGES: [&str; 14] = [
         "Finding out how far ",
         "Checking ",
         "Loading the tables anew",
@@ -176,6 +176,7 @@ fn is_progress(line: &str) -> bool {
         "Removing what was made",
         "Evaluating",
         "Waiting until",
+        "Warning: ",
     ];
     STAGES.iter().any(|stage| line.starts_with(stage))
 }

@@ -1,6 +1,7 @@
 //! What the tests share: a sandbox, the command in it, servers of the "user's own", and looking for traces.
 
 mod command;
+pub(crate) mod impostor;
 mod own_mongodb;
 mod own_postgresql;
 mod own_server;

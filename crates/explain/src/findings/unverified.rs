@@ -25,7 +25,10 @@ pub(super) fn unverified(run: &Run) -> Option<Finding> {
         finding(
             "unverified-server",
             Severity::Advice,
-            format!("The TLS sessions were encrypted, but to whom was not verified: give {option}=… in the target."),
+            format!(
+                "The server's certificate was not verified, so anybody between could have answered and read along; name its CA in \
+                 the URL: {option}=FILE."
+            ),
             format!("{}: verification none", arm.name),
         )
     })

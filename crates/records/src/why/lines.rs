@@ -1,7 +1,7 @@
 //! Files of lines: the first says the version of the format, a last one that a crash cut off is passed over.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
-use crate::folder::{cut_to_whole_lines, unwritable};
+use crate::files::{append_to, cut_to_whole_lines, unwritable};
 use crate::samples::line_of;
 
 /// No line that is written comes near it; one that is longer is damage, and is not read into memory.
@@ -77,7 +77,7 @@ impl Appended {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => {
-                let file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+                let file = append_to(&self.path, true)?;
                 self.whole = file.metadata()?.len();
                 file
             }

@@ -62,11 +62,13 @@ impl Link {
         let mut command = Command::new(ssh);
         command
             .args(words(address))
+            .env_remove("PGPASSWORD")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(output))
             .stderr(Stdio::piped())
             // Ctrl-C in the terminal is for the run, which ends it afterwards.
             .process_group(0);
+        child::without_own_variables(&mut command);
         child::die_with_this_thread(&mut command);
         let mut child = command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => {

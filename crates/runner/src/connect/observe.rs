@@ -206,17 +206,20 @@ impl<D: Database> Subject<'_, D> {
         D::patience(&self.servers.login)
     }
 
-    /// How the server is reached, and over TLS where it was not.
+    /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.
     fn ways(&self, options: &D::Options) -> Ways<D> {
         let arm = Arm {
             transport: Transport::Tls,
             ..self.arm.clone()
         };
-        let endpoint = &self.servers.endpoints[0];
+        let encrypted = self.servers.options_of(&arm, &self.servers.endpoints[0]);
         Ways {
             default: vec![options.clone()],
             is_encrypted: self.is_encrypted,
-            encrypted: self.servers.options_of(&arm, endpoint).into_iter().collect(),
+            encrypted: encrypted
+                .into_iter()
+                .filter(|_| !self.servers.is_unverified())
+                .collect(),
             patience: self.patience(),
         }
     }

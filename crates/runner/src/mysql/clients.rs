@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ciphertax_lab::Account;
 use ciphertax_model::command::Placeholder;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
-use ciphertax_wire::Expectation;
-use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
-use ciphertax_wire::tls::TlsConnector;
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Expectation, is_this_machine};
 use ciphertax_workload::sql::Columns;
 
 use super::encdb::Encdb;
@@ -40,6 +40,36 @@ pub(crate) struct Login {
     pub(super) password: Secret,
     /// The schema that sessions begin in; `None` for none.
     pub(super) schema: Option<String>,
+    pub(super) keys: Keys,
+}
+
+/// Whose public key may encrypt the password where it is sent without TLS.
+#[derive(Clone)]
+pub(super) enum Keys {
+    /// Whatever the server is: a private one, or one whose URL says so.
+    These(TrustedKeys),
+    /// Those that the servers name over TLS by this policy, which verifies them.
+    OverTls(Box<TlsPolicy>),
+    /// That of a server which is on this machine.
+    ThisMachine,
+}
+
+impl Keys {
+    fn of(&self, endpoint: &Endpoint) -> TrustedKeys {
+        match self {
+            Self::These(keys) => keys.clone(),
+            Self::OverTls(policy) => {
+                let mut policy = TlsPolicy::clone(policy);
+                if let Verification::HostName(_, name) = &mut policy.verification {
+                    name.clone_from(&endpoint.host);
+                }
+                TrustedKeys::OverTls(Arc::new(KeysOverTls::new(policy, &endpoint.host, endpoint.port)))
+            }
+            // Also where a relay of ciphertax on this machine is what is connected to.
+            Self::ThisMachine if is_this_machine(&endpoint.host) => TrustedKeys::ThisMachine,
+            Self::ThisMachine => TrustedKeys::Nobody,
+        }
+    }
 }
 
 impl Clients for MySql {
@@ -58,6 +88,7 @@ impl Clients for MySql {
             user: account.user.clone(),
             password: account.password.clone(),
             schema: None,
+            keys: Keys::These(TrustedKeys::Anybody),
         }
     }
 
@@ -70,6 +101,7 @@ impl Clients for MySql {
             socket: endpoint.socket.clone(),
             database: login.schema.clone(),
             tls,
+            trusted_keys: login.keys.of(endpoint),
             ..ConnectOptions::new(&endpoint.host, endpoint.port, &login.user, login.password.clone())
         }
     }

@@ -12,8 +12,9 @@ use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::{Expectation, MySqlTarget, Target};
+use ciphertax_wire::mysql::{ConnectOptions, Session, TrustedKeys};
+use ciphertax_wire::tls::{TlsPolicy, Verification};
+use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError};
@@ -21,7 +22,7 @@ use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
 
-use super::clients::{Login, MySql, is_cold};
+use super::clients::{Keys, Login, MySql, is_cold};
 use super::encdb::Encdb;
 use super::members::standing;
 use super::{cold, counted, environment};
@@ -72,6 +73,12 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
             user: target.user.clone(),
             password: target.password.clone(),
             schema: target.schema.clone(),
+            keys: match (&target.public_key, &target.verification) {
+                (Some(PublicKey::Anybodys), _) => Keys::These(TrustedKeys::Anybody),
+                (Some(PublicKey::File(file)), _) => Keys::These(TrustedKeys::File(file.clone())),
+                (None, Verification::None) => Keys::ThisMachine,
+                (None, verification) => Keys::OverTls(TlsPolicy::new(None, verification.clone()).into()),
+            },
         },
         verification: target.verification.clone(),
         client_certificate: None,

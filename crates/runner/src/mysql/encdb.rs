@@ -14,7 +14,7 @@ use ciphertax_wire::Client;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_workload::mysql::{KeyExchange, exchange_keys};
 
-use super::clients::{Login, MySql};
+use super::clients::{Keys, Login, MySql};
 use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
@@ -35,6 +35,7 @@ impl Encdb {
                 user: account.user.clone(),
                 password: account.password.clone(),
                 schema: None,
+                keys: Keys::ThisMachine,
             },
             key,
             suite: OnceLock::new(),

@@ -138,13 +138,14 @@ mod tests {
 
     use super::*;
     use crate::database::Endpoint;
-    use crate::mysql::clients::Login;
+    use crate::mysql::clients::{Keys, Login};
 
     fn login() -> Login {
         Login {
             user: "app".into(),
             password: Secret::new("p#\"w\\:d/é"),
             schema: None,
+            keys: Keys::ThisMachine,
         }
     }
 

@@ -13,7 +13,6 @@ use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
-use ciphertax_wire::tls::Verification;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::ycsb::FieldEncryption;
@@ -148,17 +147,17 @@ impl<D: Database> GroupServer<D> {
         identity: Identity,
         ranks: Option<&Ranks>,
     ) -> Result<Self, RunError> {
-        let mut route = Route::to_target(&target.endpoints, target.trust());
+        let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
-        route.default_tls = route.trust.default_tls(study)?;
-        let control = connect(
-            study,
-            &target.database,
-            &route,
-            None,
-            &target.login,
-            Some(&target.url),
-        )?;
+        let (database, login, url) = (&target.database, &target.login, Some(target.url.as_str()));
+        let control = connect(study, database, &route, None, login, url)?;
+        if study.arms.iter().any(|arm| !arm.transport.is_encrypted())
+            && let Some(tls) = route.default_tls.take()
+        {
+            // A server that demands TLS says so to plain sessions alone.
+            connect(study, database, &route, None, login, url)?;
+            route.default_tls = Some(tls);
+        }
         let mut server = Self {
             record: unseen(identity, &target.display),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
@@ -204,12 +203,11 @@ impl<D: Database> GroupServer<D> {
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
         };
-        // By the way that the URL means, then by the other.
-        let over_tls = target.needs_tls || !matches!(target.verification, Verification::None);
-        route.use_tls(over_tls)?;
+        let only_tls = target.needs_tls || target.verifies();
+        route.use_tls(only_tls)?;
         let mut control = match connect(&route) {
-            Err(refusal) if !target.needs_tls => {
-                route.use_tls(!over_tls)?;
+            Err(refusal) if !only_tls => {
+                route.use_tls(true)?;
                 connect(&route).map_err(|_| refusal)?
             }
             connected => connected?,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ciphertax_model::{Study, TlsVersion};
+use ciphertax_model::{Study, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Negotiated, Session, WireError};
+use ciphertax_wire::{Negotiated, Session, WireError, is_this_machine};
 
 use super::reach::connect;
 use super::route::Route;
@@ -46,28 +46,51 @@ impl<D: Clients> TargetServers<D> {
         }
     }
 
+    /// How everything that is not measured of a study is reached: over TLS where it verifies the server, or where no arm is
+    /// plain. Over a Unix socket nobody is in between, so there plain arms are enough.
+    ///
+    /// # Errors
+    /// When TLS cannot be prepared.
+    pub(crate) fn route(&self, study: &Study) -> Result<Route, RunError> {
+        let mut route = Route::to_target(&self.endpoints, self.trust());
+        let verifies = self.verifies();
+        if verifies || study.arms.iter().all(|arm| arm.transport.is_encrypted()) {
+            route.default_tls = Some(route.trust.default_tls(study, verifies)?);
+        }
+        Ok(route)
+    }
+
     /// A session for what is not measured of a study.
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
     pub(crate) fn control(&self, study: &Study) -> Result<Control<D>, RunError> {
-        let mut route = Route::to_target(&self.endpoints, self.trust());
-        route.default_tls = route.trust.default_tls(study)?;
+        let route = self.route(study)?;
         connect(study, &self.database, &route, None, &self.login, Some(&self.url))
     }
 
-    /// The version that a session with the first server is of which offers this one alone, or all that are thought safe. A
-    /// login is part of it, so the server is verified as the target wants it.
+    /// True if clients are to verify the server: then nothing logs in to one that was not, but an arm that says so.
+    pub(crate) fn verifies(&self) -> bool {
+        self.verification != Verification::None && self.endpoints[0].socket.is_none()
+    }
+
+    /// True if TLS may go to whoever answers: nobody is to verify the server, and it is on another machine.
+    pub(crate) fn is_unverified(&self) -> bool {
+        let Endpoint { host, socket, .. } = &self.endpoints[0];
+        self.verification == Verification::None && socket.is_none() && !is_this_machine(host)
+    }
+
+    /// Logs in to the first server, which is verified as the target wants it, and tells of which version TLS is.
     pub(crate) fn negotiate(
         &self,
-        version: Option<TlsVersion>,
+        transport: Transport,
     ) -> Result<Result<Option<String>, WireError>, RunError> {
         let policy = TlsPolicy {
             client_certificate: self.client_certificate.clone(),
-            ..TlsPolicy::new(version, self.verification.clone())
+            ..TlsPolicy::new(transport.tls_version(), self.verification.clone())
         };
-        let tls = Arc::new(TlsConnector::new(&policy)?);
-        let options = D::options(&self.endpoints[0], &self.login, Some(tls));
+        let tls = transport.is_encrypted().then(|| TlsConnector::new(&policy));
+        let options = D::options(&self.endpoints[0], &self.login, tls.transpose()?.map(Arc::new));
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {
             let (session, _) = D::Session::connect(&reactor, &options).await?;

@@ -1,13 +1,16 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
+use std::rc::Rc;
+
 use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_reactor::Reactor;
 use ciphertax_records::{AuthenticationFacts, LoginPath};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket};
 use mysql_common::proto::MyDeserialize;
-use openssl::error::ErrorStack;
+use openssl::pkey::Public;
 use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
@@ -18,18 +21,15 @@ use crate::trace::thread_cpu_ns;
 
 /// Packets that a login may take at most; a server that asks for more is broken or hostile.
 const MOST_STEPS: u32 = 8;
-/// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.
-const SHORTEST_KEY: u32 = 1024 / 8;
 
 /// A login in progress.
 pub(super) struct Login<'a> {
+    options: &'a ConnectOptions,
     plugin: AuthPlugin<'static>,
     procedure: AuthProc,
     nonce: Vec<u8>,
-    password: &'a Secret,
-    encrypted: bool,
-    /// Over a Unix socket, where nobody can listen.
-    local: bool,
+    /// The server is on this machine.
+    is_local: bool,
     /// The kernel tells the server who connects: nothing is answered, whatever is asked.
     by_kernel: bool,
     path: LoginPath,
@@ -42,22 +42,21 @@ impl<'a> Login<'a> {
     pub(super) fn new(
         greeting: &HandshakePacket<'_>,
         options: &'a ConnectOptions,
+        is_local: bool,
     ) -> Result<Self, WireError> {
-        let encrypted = options.tls.is_some();
         let offered = greeting.auth_plugin().map(AuthPlugin::into_owned);
         // A plugin we cannot start with is no reason to give up: the server switches to that of the account.
         let plugin = match offered {
-            Some(plugin) if is_allowed(&plugin, encrypted) => plugin,
+            Some(plugin) if check(&plugin, options, is_local).is_ok() => plugin,
             _ => AuthPlugin::MysqlNativePassword,
         };
         let procedure = start(&plugin)?;
         Ok(Self {
+            options,
             plugin,
             procedure,
             nonce: greeting.nonce(),
-            password: &options.password,
-            encrypted,
-            local: options.socket.is_some(),
+            is_local,
             by_kernel: options.authentication == Some(AuthenticationMethod::UnixSocket),
             path: LoginPath::Single,
             awaits_key: false,
@@ -96,23 +95,14 @@ impl<'a> Login<'a> {
 
     fn switch(&mut self, request: &AuthSwitchRequest<'_>) -> Result<Vec<u8>, WireError> {
         let plugin = request.auth_plugin().into_owned();
-        let name = servers_name(&plugin);
         if self.by_kernel {
             return Err(WireError::Authentication(format!(
-                "the account uses {name}, not {}",
+                "the account uses {}, not {}",
+                servers_name(&plugin),
                 AuthenticationMethod::UnixSocket
             )));
         }
-        if !is_allowed(&plugin, self.encrypted) {
-            return Err(WireError::Authentication(format!(
-                "the account uses {name}, which ciphertax does not speak{}",
-                if is_allowed(&plugin, true) {
-                    " on a connection without TLS"
-                } else {
-                    ""
-                }
-            )));
-        }
+        check(&plugin, self.options, self.is_local)?;
         self.nonce = request.plugin_data().to_vec();
         self.procedure = start(&plugin)?;
         self.plugin = plugin;
@@ -123,20 +113,24 @@ impl<'a> Login<'a> {
     /// The plugin's answer to what its other half says.
     fn step(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         let before = thread_cpu_ns();
-        let answer = if std::mem::take(&mut self.awaits_key) {
-            encrypt(self.password, &self.nonce, challenge).map(Some)
-        } else {
-            self.run_plugin(challenge)
-        };
+        let answer = self.run_plugin(challenge);
         self.cpu_ns += thread_cpu_ns() - before;
         answer
     }
 
+    /// The password for the owner of this key alone.
+    fn encrypt_for(&mut self, key: &Rsa<Public>) -> Result<Vec<u8>, WireError> {
+        let before = thread_cpu_ns();
+        let encrypted = encrypt(&self.options.password, &self.nonce, key);
+        self.cpu_ns += thread_cpu_ns() - before;
+        encrypted
+    }
+
     fn run_plugin(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         let context = LoginContext {
-            password: self.password,
-            encrypted: self.encrypted,
-            local: self.local,
+            password: &self.options.password,
+            encrypted: self.options.tls.is_some(),
+            local: self.options.socket.is_some(),
             nonce: &self.nonce,
         };
         let response = self
@@ -149,13 +143,14 @@ impl<'a> Login<'a> {
             AuthPlugin::CachingSha2Password | AuthPlugin::Sha256Password
         );
         // As plaintext, their only answer of one byte asks for the server's public key.
-        self.awaits_key = is_sha2 && !self.encrypted && matches!(packet.as_deref(), Some([_]));
+        self.awaits_key = is_sha2 && self.options.tls.is_none() && matches!(packet.as_deref(), Some([_]));
         Ok(packet)
     }
 }
 
 /// Answers the server until it says yes or no.
 pub(super) async fn complete(
+    reactor: &Rc<Reactor>,
     framed: &mut Framed,
     login: &mut Login<'_>,
     capabilities: CapabilityFlags,
@@ -181,6 +176,12 @@ pub(super) async fn complete(
                 return Err(WireError::Authentication(
                     "the account does not log in by unix_socket: the server asks for more".into(),
                 ));
+            }
+            [0x01, key @ ..] if std::mem::take(&mut login.awaits_key) => {
+                let (options, is_local) = (login.options, login.is_local);
+                let trusted = &options.trusted_keys;
+                let key = trusted.trusted(reactor, options, &login.plugin, key, is_local);
+                Some(login.encrypt_for(&key.await?)?)
             }
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
@@ -209,17 +210,9 @@ fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
     }
 }
 
-/// The password for the server alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the nonce,
-/// by RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
-fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireError> {
-    let unusable = |problem: String| {
-        WireError::Authentication(format!("the server's public key cannot be used: {problem}"))
-    };
-    let broken = |error: ErrorStack| unusable(error.to_string());
-    let key = Rsa::public_key_from_pem(key).map_err(broken)?;
-    if key.size() < SHORTEST_KEY {
-        return Err(unusable(format!("it has only {} bits", 8 * key.size())));
-    }
+/// The password for the owner of a key alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the
+/// nonce, by RSA with OAEP.
+fn encrypt(password: &Secret, nonce: &[u8], key: &Rsa<Public>) -> Result<Vec<u8>, WireError> {
     let mut message = password.expose().as_bytes().to_vec();
     message.push(0);
     for (byte, mask) in message.iter_mut().zip(nonce.iter().cycle()) {
@@ -227,7 +220,7 @@ fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireE
     }
     let mut encrypted = vec![0; key.size() as usize];
     key.public_encrypt(&message, &mut encrypted, Padding::PKCS1_OAEP)
-        .map_err(broken)?;
+        .map_err(|error| WireError::Authentication(format!("the password cannot be encrypted: {error}")))?;
     Ok(encrypted)
 }
 
@@ -245,15 +238,26 @@ fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
         .map_err(|error| WireError::Authentication(error.to_string()))
 }
 
-/// Plaintext passwords, and what is as good as them, go over TLS only; and never the hash of before 4.1.
-fn is_allowed(plugin: &AuthPlugin<'_>, encrypted: bool) -> bool {
+/// Refuses plugins that are not spoken, as that of before 4.1; and the password as it is (`mysql_clear_password`) where nobody
+/// knows who gets it. MySQL's own clients send that only with `enable-cleartext-plugin`, to whomever they are connected.
+fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> Result<(), WireError> {
     match plugin {
         AuthPlugin::MysqlNativePassword
         | AuthPlugin::CachingSha2Password
         | AuthPlugin::Sha256Password
-        | AuthPlugin::Ed25519 => true,
-        AuthPlugin::MysqlClearPassword => encrypted,
-        _ => false,
+        | AuthPlugin::Ed25519 => Ok(()),
+        AuthPlugin::MysqlClearPassword => match &options.tls {
+            Some(tls) if tls.is_verified() || options.trusted_keys.is_anybody(is_local) => Ok(()),
+            _ => Err(WireError::PasswordWithheld(
+                "the server wants it as it is (mysql_clear_password), and nobody verified who gets it; log in over TLS, and \
+                 name the server's CA in the URL (ssl-ca=FILE)"
+                    .into(),
+            )),
+        },
+        _ => Err(WireError::Authentication(format!(
+            "the account uses {}, which ciphertax does not speak",
+            servers_name(plugin)
+        ))),
     }
 }
 

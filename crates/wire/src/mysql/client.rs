@@ -5,8 +5,10 @@ use std::rc::Rc;
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use openssl::rand::rand_bytes;
 
 use super::options::ConnectOptions;
+use super::public_key::TrustedKeys;
 use super::session::Session;
 use crate::client::{self, Client, Endpoint};
 use crate::error::WireError;
@@ -100,7 +102,8 @@ impl Client for Session {
         }
     }
 
-    /// By the kernel's word no password is sent, so there it is the user who is wrong.
+    /// By the kernel's word no password is sent, so there it is the user who is wrong. A wrong password has nothing of the right
+    /// one, so whoever asks may have it.
     fn with_wrong_secret(options: &ConnectOptions) -> Option<(&'static str, ConnectOptions)> {
         let right = options.clone();
         Some(match options.authentication {
@@ -114,10 +117,18 @@ impl Client for Session {
             _ => (
                 "a wrong password",
                 ConnectOptions {
-                    password: Secret::new(format!("not{}", right.password.expose())),
+                    password: random_password(),
+                    trusted_keys: TrustedKeys::Anybody,
                     ..right
                 },
             ),
         })
     }
+}
+
+fn random_password() -> Secret {
+    let mut bytes = [0; 16];
+    // Where there is no chance at all, zeros are wrong enough.
+    let _ = rand_bytes(&mut bytes);
+    Secret::new(bytes.map(|byte| format!("{byte:02x}")).concat())
 }

@@ -103,7 +103,7 @@ async fn connect(
         tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));
     }
 
-    let mut login = Login::new(&greeting, options)?;
+    let mut login = Login::new(&greeting, options, framed.stream.is_local())?;
     let mut response = packet();
     HandshakeResponse::new(
         Some(login.first_response()?),
@@ -117,7 +117,7 @@ async fn connect(
     )
     .serialize(&mut response);
     framed.reply(&mut response).await?;
-    authentication::complete(&mut framed, &mut login, capabilities).await?;
+    authentication::complete(reactor, &mut framed, &mut login, capabilities).await?;
     tracer.end(Phase::Auth, framed.stream.traffic(), Some(login.cpu_ns()));
 
     let session = Session::new(

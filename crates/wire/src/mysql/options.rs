@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ciphertax_model::{AuthenticationMethod, Secret};
 
 use super::cold_accounts::ColdAccounts;
+use super::public_key::TrustedKeys;
 use crate::tls::TlsConnector;
 
 /// What a connection needs to know.
@@ -32,6 +33,8 @@ pub struct ConnectOptions {
     /// Whether the server may ask for rows, where [`Session::load_lines`](super::Session::load_lines) has some. Files of
     /// this machine it never gets.
     pub local_infile: bool,
+    /// Whose key may encrypt the password where the server wants it without TLS.
+    pub trusted_keys: TrustedKeys,
     /// Accounts of which each connect takes the next.
     pub cold_accounts: Option<Arc<ColdAccounts>>,
 }
@@ -49,6 +52,7 @@ impl ConnectOptions {
             socket: None,
             authentication: None,
             local_infile: false,
+            trusted_keys: TrustedKeys::default(),
             cold_accounts: None,
         }
     }

@@ -146,10 +146,11 @@ impl Request {
                 "the server asks for {method}; expected {wanted}, which its pg_hba.conf and the kind of password that the \
                  account has (password_encryption) decide"
             ))),
+            // psql sends it to whoever asks, unless require_auth says otherwise.
             None if method == Method::Password && options.tls.is_none() && options.socket.is_none() => {
-                Err(WireError::Authentication(
-                    "the server asks for the password as it is, which is not sent without TLS unless that is the method \
-                     asked for"
+                Err(WireError::PasswordWithheld(
+                    "the server asks for it as it is, and without TLS anybody could read it; log in over TLS, have \
+                     pg_hba.conf ask for scram-sha-256, or say authentication = { method = \"password\" } in an arm"
                         .into(),
                 ))
             }

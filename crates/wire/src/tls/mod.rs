@@ -53,6 +53,7 @@ pub struct TlsSummary {
 /// knows them.
 pub struct TlsConnector {
     back_end: BackEnd,
+    is_verified: bool,
 }
 
 enum BackEnd {
@@ -68,11 +69,17 @@ impl TlsConnector {
     /// for; the message says what it can do instead.
     pub fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
         Ok(Self {
+            is_verified: policy.verification != Verification::None,
             back_end: match policy.library {
                 TlsLibrary::OpenSsl => BackEnd::OpenSsl(self::openssl::Connector::new(policy)?),
                 TlsLibrary::Rustls => BackEnd::Rustls(self::rustls::Connector::new(policy)?),
             },
         })
+    }
+
+    /// True if the server's certificate is verified.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.is_verified
     }
 
     pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {

@@ -7,14 +7,17 @@ mod pgpass;
 mod postgresql;
 
 use std::fmt;
+use std::net::IpAddr;
 
 use ciphertax_model::{Secret, nearest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::address::Address;
 use crate::protocol::Protocol;
+use crate::tls::Verification;
 
 pub use mongodb::MongoDbTarget;
-pub use mysql::MySqlTarget;
+pub use mysql::{MySqlTarget, PublicKey};
 pub use postgresql::PostgreSqlTarget;
 
 /// A server given by URL.
@@ -75,6 +78,20 @@ impl Target {
             Self::MongoDb(_) => false,
             Self::PostgreSql(target) => target.socket().is_some(),
         }
+    }
+
+    /// True if TLS sessions go to a server of another machine whose certificate nobody verifies.
+    pub fn is_unverified(&self) -> bool {
+        let (verification, hosts): (_, Vec<&str>) = match self {
+            Self::MySql(MySqlTarget { socket: Some(_), .. }) => return false,
+            Self::MySql(target) => (&target.verification, with_others(&target.host, &target.others)),
+            Self::MongoDb(target) => {
+                let seeds = target.seeds.iter().map(|seed| seed.host.as_str());
+                (&target.verification, seeds.collect())
+            }
+            Self::PostgreSql(target) => (&target.verification, with_others(&target.host, &target.others)),
+        };
+        *verification == Verification::None && self.has_tls() && !hosts.into_iter().all(is_this_machine)
     }
 
     /// What its clients speak.
@@ -223,6 +240,18 @@ pub enum TargetError {
     ReadPreference(String),
 }
 
+fn with_others<'a>(host: &'a str, others: &'a [Address]) -> Vec<&'a str> {
+    let others = others.iter().map(|other| other.host.as_str());
+    std::iter::once(host).chain(others).collect()
+}
+
+/// True for hosts that are this machine whatever a resolver says: addresses of the loopback device, and `localhost` (RFC 6761).
+pub fn is_this_machine(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 /// In MongoDB's URLs the database says where the user is known, unless an option does.
 fn in_auth_source(what: &str) -> &'static str {
     match what {
@@ -279,6 +308,33 @@ mod tests {
             ("PostgreSQL://a:b@h/db", Protocol::PostgreSql),
         ] {
             assert_eq!(Target::parse(url, None).unwrap().protocol(), protocol, "{url}");
+        }
+    }
+
+    #[test]
+    fn who_answers_on_another_machine_is_known_by_a_certificate_alone() {
+        for (url, is_unverified) in [
+            ("mysql://a:b@db/", true),
+            ("mysql://a:b@db/?ssl-ca=/ca.pem", false),
+            ("mysql://a:b@LocalHost/", false),
+            ("mysql://a:b@127.1.2.3/", false),
+            ("mysql://a:b@[::1]/", false),
+            ("mysql://a:b@[::ffff:127.0.0.1]/", false),
+            ("mysql://a:b@localhost,db/", true),
+            ("mysql://a:b@localhost/?socket=/run/s", false),
+            ("mysql://a:b@localhost.example/", true),
+            ("postgres://a:b@db/", true),
+            ("postgres://a:b@db/?sslrootcert=/ca.pem", false),
+            ("postgres://a:b@%2Frun/d", false),
+            ("mongodb://a:b@db/", true),
+            ("mongodb://a:b@127.0.0.1,db/", true),
+            ("mongodb://a:b@db/?tlsCAFile=/ca.pem", false),
+        ] {
+            assert_eq!(
+                Target::parse(url, None).unwrap().is_unverified(),
+                is_unverified,
+                "{url}"
+            );
         }
     }
 

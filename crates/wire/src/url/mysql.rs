@@ -14,7 +14,13 @@ use crate::tls::Verification;
 /// What is expected.
 pub(super) const FORM: &str = "mysql://user:password@host:port/";
 /// The options, by the names that MySQL's own clients use.
-const KNOWN: &[&str] = &["socket", "ssl-ca", "ssl-mode"];
+const KNOWN: &[&str] = &[
+    "get-server-public-key",
+    "server-public-key-path",
+    "socket",
+    "ssl-ca",
+    "ssl-mode",
+];
 /// Hosts by which MySQL's clients mean this machine, which a Unix socket is on.
 const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const PORT: u16 = 3306;
@@ -39,6 +45,17 @@ pub struct MySqlTarget {
     pub schema: Option<String>,
     /// How the server's certificate is verified in TLS arms.
     pub verification: Verification,
+    /// Whose key may encrypt the password without TLS; `None` where the URL says nothing of it.
+    pub public_key: Option<PublicKey>,
+}
+
+/// Whose key may encrypt the password without TLS, by the options of MySQL's own clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublicKey {
+    /// That of whoever answers (`get-server-public-key=true`).
+    Anybodys,
+    /// The one in this PEM file (`server-public-key-path`).
+    File(PathBuf),
 }
 
 impl MySqlTarget {
@@ -69,7 +86,11 @@ impl MySqlTarget {
             .map(Secret::new)
             .or(password)
             .unwrap_or_default();
-        let Options { verification, socket } = options(&url, &host)?;
+        let Options {
+            verification,
+            socket,
+            public_key,
+        } = options(&url, &host)?;
         let instead = "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca";
         have_one_name(&verification, &others, instead)?;
         let is_here = url.port().is_none() && others.is_empty() && THIS_MACHINE.contains(&host.as_str());
@@ -84,6 +105,7 @@ impl MySqlTarget {
             password,
             schema,
             verification,
+            public_key,
             host,
         })
     }
@@ -92,16 +114,27 @@ impl MySqlTarget {
 impl MySqlTarget {
     pub(super) fn url(&self) -> String {
         let path = |path: &Path| encoded(&path.to_string_lossy()).to_string();
-        let verification = match &self.verification {
-            Verification::None => String::new(),
-            Verification::Ca(ca) => format!("ssl-ca={}", path(ca)),
-            Verification::HostName(ca, _) => format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={}", path(ca)),
-        };
+        let mut options = Vec::new();
+        match &self.verification {
+            Verification::None => {}
+            Verification::Ca(ca) => options.push(format!("ssl-ca={}", path(ca))),
+            Verification::HostName(ca, _) => {
+                options.extend([
+                    "ssl-mode=VERIFY_IDENTITY".to_owned(),
+                    format!("ssl-ca={}", path(ca)),
+                ]);
+            }
+        }
+        match &self.public_key {
+            None => {}
+            Some(PublicKey::Anybodys) => options.push("get-server-public-key=true".to_owned()),
+            Some(PublicKey::File(file)) => options.push(format!("server-public-key-path={}", path(file))),
+        }
         // The socket is in the target's text already.
-        match (verification.as_str(), &self.socket) {
-            ("", _) => self.to_string(),
-            (options, None) => format!("{self}?{options}"),
-            (options, Some(_)) => format!("{self}&{options}"),
+        match (options.is_empty(), &self.socket) {
+            (true, _) => self.to_string(),
+            (false, None) => format!("{self}?{}", options.join("&")),
+            (false, Some(_)) => format!("{self}&{}", options.join("&")),
         }
     }
 
@@ -154,12 +187,14 @@ fn of_several(text: &str, authority: &str) -> Result<(String, Vec<Address>), Tar
 struct Options {
     verification: Verification,
     socket: Option<PathBuf>,
+    public_key: Option<PublicKey>,
 }
 
 fn options(url: &Url, host: &str) -> Result<Options, TargetError> {
     let mut mode = None;
     let mut ca = None;
     let mut socket = None;
+    let mut public_key = None;
     for (name, value) in url.query_pairs() {
         let option = format!("{name}={value}");
         match (&*name, &*value.to_ascii_lowercase()) {
@@ -182,11 +217,26 @@ fn options(url: &Url, host: &str) -> Result<Options, TargetError> {
                     expected: MODES,
                 });
             }
-            ("ssl-ca", "") => {
+            ("ssl-ca" | "server-public-key-path", "") => {
                 return Err(TargetError::Value {
                     name: name.into(),
                     value: String::new(),
                     expected: "the path of a PEM file",
+                });
+            }
+            // As with MySQL's own clients, a file goes before asking.
+            ("server-public-key-path", _) => {
+                public_key = Some(PublicKey::File(PathBuf::from(value.as_ref())));
+            }
+            ("get-server-public-key", "true" | "1") => {
+                public_key = public_key.or(Some(PublicKey::Anybodys));
+            }
+            ("get-server-public-key", "false" | "0") => {}
+            ("get-server-public-key", _) => {
+                return Err(TargetError::Value {
+                    name: name.into(),
+                    value: value.into(),
+                    expected: "true or false",
                 });
             }
             ("ssl-ca", _) => ca = Some(PathBuf::from(value.as_ref())),
@@ -209,6 +259,7 @@ fn options(url: &Url, host: &str) -> Result<Options, TargetError> {
     Ok(Options {
         verification: verification(mode.as_deref(), ca, host)?,
         socket,
+        public_key,
     })
 }
 
@@ -306,6 +357,8 @@ mod tests {
             "",
             "?ssl-ca=/etc/my%20ca.pem",
             "?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem",
+            "?get-server-public-key=true",
+            "?ssl-ca=/etc/ca.pem&server-public-key-path=/etc/my%20key.pem",
         ] {
             for schema in ["", "my%20shop"] {
                 let target = parse(&format!("mysql://app:secret@[::1]:3307/{schema}{options}")).unwrap();
@@ -321,6 +374,24 @@ mod tests {
                 assert_eq!(again, target);
             }
         }
+    }
+
+    #[test]
+    fn a_key_is_taken_of_whoever_answers_only_where_the_url_says_so() {
+        let key = |options: &str| parse(&format!("mysql://a:b@h/?{options}")).unwrap().public_key;
+        let file = Some(PublicKey::File("/k.pem".into()));
+        assert_eq!(key("ssl-ca=/ca.pem"), None);
+        assert_eq!(key("get-server-public-key=false"), None);
+        assert_eq!(key("get-server-public-key=TRUE"), Some(PublicKey::Anybodys));
+        assert_eq!(key("server-public-key-path=/k.pem&get-server-public-key=1"), file);
+        assert_eq!(key("get-server-public-key=1&server-public-key-path=/k.pem"), file);
+        let message = |options: &str| {
+            parse(&format!("mysql://a:b@h/?{options}"))
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(message("get-server-public-key=maybe").contains("true or false"));
+        assert!(message("server-public-key-path=").contains("PEM file"));
     }
 
     #[test]

@@ -238,13 +238,12 @@ pub(crate) fn warn_if_unverified(target: &Target) {
     }
     // MongoDB's logins show that the client knows the password, and never send it.
     let (risk, option) = match target.protocol() {
-        Protocol::MySql => (" and may learn the password", "ssl-ca"),
-        Protocol::PostgreSql => (" and may learn the password", "sslrootcert"),
-        Protocol::MongoDb => ("", "tlsCAFile"),
+        Protocol::MySql => ("may learn the password", "ssl-ca"),
+        Protocol::PostgreSql => ("may learn the password", "sslrootcert"),
+        Protocol::MongoDb => ("is believed", "tlsCAFile"),
     };
     say(format_args!(
-        "Warning: nobody verifies the certificate of {target}, so anybody between here and there may answer{risk}; name \
-         the server's CA in the URL: {option}=FILE"
+        "Warning: the certificate of {target} is not verified, so whoever answers there {risk}; add {option}=FILE to the URL"
     ));
 }
 

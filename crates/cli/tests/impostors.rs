@@ -90,9 +90,9 @@ fn each_command(target: &str) -> [Vec<&str>; 5] {
     [
         vec!["quick", target, "--time=2", "--out=run"],
         vec!["run", "plain.toml", target, "--time=2", "--out=run"],
-        vec!["connect", target, "--transport=plain"],
         vec!["connect", target],
         vec!["clean", target],
+        vec!["connect", target, "--transport=plain"],
     ]
 }
 
@@ -114,6 +114,13 @@ fn without_tls_a_password_goes_to_nobody_on_another_machine() {
             for command in each_command(&target) {
                 let finished = finish(&sandbox, &command);
                 let is_over_tls = command == ["connect", &target];
+                // Only what uses TLS, or may, is about certificates.
+                let warns = !command.contains(&"plain.toml") && !command.contains(&"--transport=plain");
+                assert_eq!(
+                    finished.stderr.starts_with("Warning: the certificate of "),
+                    warns,
+                    "{finished:?}"
+                );
                 finished.refuses(&[if is_over_tls {
                     "offers no TLS"
                 } else {
@@ -128,7 +135,7 @@ fn without_tls_a_password_goes_to_nobody_on_another_machine() {
 }
 
 /// Where the URL names a CA, not even a name goes to whom it did not sign for, here as elsewhere, unless `connect` is told to log in
-/// without TLS: then the name does, and no password.
+/// without TLS where there is none (or on PostgreSQL, whose plain logins need no key): then the name does, and no password.
 #[test]
 fn who_has_no_certificate_of_the_named_authority_hears_of_no_login() {
     elsewhere(|| {
@@ -152,20 +159,20 @@ fn who_has_no_certificate_of_the_named_authority_hears_of_no_login() {
                 let certificate = own_certificate(&sandbox);
                 let impostor = Impostor::start(at, asks, speaks_tls.then_some(&certificate));
                 let target = url(&impostor, asks, &format!("{option}={}", ca.display()));
-                let by_key = matches!(asks, Asks::CachingSha2 | Asks::Sha256);
-                let mut told = false;
+                let is_mysql = asks != Asks::PostgreSql;
                 for command in each_command(&target) {
                     let is_told = command.contains(&"--transport=plain");
                     let finished = finish(&sandbox, &command);
-                    // Without TLS, a plain login by a hash alone is what `--transport=plain` asks for.
+                    // A login that sends a proof alone is what `--transport=plain` asks for.
                     finished.refuses(&[match (speaks_tls, is_told) {
                         (false, false) => "TLS",
                         (true, false) => "signed by another CA",
-                        (true, true) if by_key => "signed by another CA",
+                        (true, true) if is_mysql => "signed by another CA",
                         (_, true) => "the password was not sent",
                     }]);
-                    told |= is_told;
-                    assert_eq!(impostor.has_heard("app"), told, "{asks:?} at {at}: {command:?}");
+                    // The last of them, so that what it tells was told by no other.
+                    let tells = is_told && !(speaks_tls && is_mysql);
+                    assert_eq!(impostor.has_heard("app"), tells, "{asks:?} at {at}: {command:?}");
                     assert!(!finished.stderr.contains("Warning"), "{}", finished.stderr);
                     assert!(!impostor.has_heard(PASSWORD), "{asks:?} at {at}: {command:?}");
                 }
@@ -205,6 +212,14 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
             (Asks::PostgreSql, ELSEWHERE, "", "tls", true, true),
             // As it is, MySQL's own clients send it nobody who does not ask for it explicitly.
             (Asks::Clear, ELSEWHERE, "", "tls", false, true),
+            (
+                Asks::Clear,
+                ELSEWHERE,
+                "get-server-public-key=true",
+                "tls",
+                false,
+                true,
+            ),
             (Asks::Clear, HERE, "", "plain", false, false),
         ] {
             let impostor = Impostor::start(at, asks, Some(&certificate));
@@ -218,9 +233,38 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
             let row = format!("{asks:?} {at} {options} {transport}: {}", finished.stderr);
             assert_eq!(impostor.has_heard(PASSWORD), learns, "{row}");
             let warning = finished.stderr.lines().next().unwrap_or_default();
-            assert_eq!(warning.starts_with("Warning: nobody verifies"), warns, "{row}");
+            assert_eq!(
+                warning.starts_with("Warning: the certificate of "),
+                warns,
+                "{row}"
+            );
             assert!(!warns || warning.contains("=FILE"), "{row}");
             assert!(!finished.stderr.contains(PASSWORD));
+        }
+    });
+}
+
+/// Over TLS `channel_binding=require` takes no login but that which is tied to the certificate, whoever logs in for whatever reason.
+#[test]
+fn a_login_that_must_be_tied_to_the_certificate_is_no_other() {
+    elsewhere(|| {
+        let sandbox = Sandbox::new();
+        let certificate = own_certificate(&sandbox);
+        let impostor = Impostor::start(ELSEWHERE, Asks::PostgreSql, Some(&certificate));
+        let target = url(&impostor, Asks::PostgreSql, "channel_binding=require");
+        let tls = study("postgresql", ["tls1.3", "tls1.2", "tls"]);
+        fs::write(sandbox.work().join("tls.toml"), tls).unwrap();
+        for command in [
+            &["quick", &target][..],
+            &["run", "tls.toml", &target],
+            &["connect", &target],
+            &["clean", &target],
+        ] {
+            finish(&sandbox, command).refuses(&["password"]);
+            assert!(
+                impostor.has_heard("app") && !impostor.has_heard(PASSWORD),
+                "{command:?}"
+            );
         }
     });
 }

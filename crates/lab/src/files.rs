@@ -1,7 +1,11 @@
-//! Files and folders that may go meanwhile.
+//! Files and folders that others may use too, or that may go meanwhile.
 
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::{fs, io};
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 
@@ -11,6 +15,13 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
         _ => Ok(()),
     }
+}
+
+/// A file to be locked, which is made if it is not there; never through a link that somebody has put there.
+pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)
 }
 
 /// `None` for a file or folder that is not there any more.

@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::files::remove;
+use crate::files::{lock_file, remove};
 use crate::locate::Installation;
 use crate::search::cache_root;
 use ciphertax_supervise::free_mb;
@@ -86,7 +86,7 @@ impl<'a> Template<'a> {
             recipe,
             folder: templates.join(name),
             partial: templates.join(format!(".{name}.partial")),
-            lock: File::create(templates.join(format!(".{name}.lock"))).ok()?,
+            lock: lock_file(&templates.join(format!(".{name}.lock"))).ok()?,
         };
         let room = || free_mb(&templates).is_ok_and(|free| free >= recipe.needed_mb);
         (template.is_current() || room()).then_some(template)

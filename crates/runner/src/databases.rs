@@ -124,10 +124,13 @@ pub(crate) trait OwnDatabase {
     /// What it cannot do that a cell asks.
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
-    /// True if clients are to verify the server.
-    fn verifies(&self) -> bool;
+    /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
+    ///
+    /// # Errors
+    /// When a server denies access, so that a wrong password is not tried again.
+    fn withheld(&self, study: &Study) -> Result<Option<String>, RunError>;
 
-    /// Logs in, and tells of which version TLS is.
+    /// Logs in to the first server, and tells of which version TLS is.
     ///
     /// # Errors
     /// The outer if there is no answer, the inner if there is no session.
@@ -179,12 +182,12 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         refuse::<D>(study, cell, None)
     }
 
-    fn verifies(&self) -> bool {
-        self.verifies()
+    fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
+        self.withheld(study)
     }
 
     fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError> {
-        self.negotiate(transport)
+        self.log_in(&self.endpoints[0], transport)
     }
 
     fn busy(&self, study: &Study) -> Result<Busy, RunError> {

@@ -3,7 +3,7 @@
 
 use ciphertax_model::{Arm, CpuCounter, Study, Transport};
 use ciphertax_records::{LeftOut, LeftOutReason};
-use ciphertax_wire::{Protocol, Target, WireError};
+use ciphertax_wire::Target;
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
@@ -43,7 +43,7 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
             }
         }
     }
-    if lets_in && let Some(password_withheld) = withheld(own.as_ref(), &plan.study)? {
+    if lets_in && let Some(password_withheld) = own.withheld(&plan.study)? {
         let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
         left_out.extend(plain.map(|arm| LeftOut {
             arm: arm.name.clone(),
@@ -56,7 +56,9 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let mut study = plan.study.without_arms(&names);
     let baseline = &plan.study.baseline().name;
     if let Some(lacking) = left_out.iter().find(|left_out| left_out.arm == *baseline) {
-        if study.cells.is_empty() || matches!(lacking.reason, LeftOutReason::TlsVersion { .. }) {
+        let is_of_version = matches!(lacking.reason, LeftOutReason::TlsVersion { .. });
+        // Budgets are for what the others cost against this one.
+        if study.cells.is_empty() || is_of_version || !study.budgets.is_empty() {
             return Err(unusable(
                 &target.to_string(),
                 format!(
@@ -67,7 +69,6 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
         }
         // The first arm that is left is the baseline now, and these are about the former.
         study.published.clear();
-        study.budgets.clear();
     }
     if study.cells.is_empty() {
         let reasons: Vec<String> = left_out
@@ -117,25 +118,6 @@ fn with_resolution(
         ..counter
     });
     Ok(study)
-}
-
-/// Why the password is not sent over plaintext, where plain arms have to; `None` where they can be measured, and where nothing else
-/// can, which whoever connects next is told. TLS comes first: so even a password's hash goes to nobody who should have been
-/// verified and was not, and a server that remembers the password (`caching_sha2_password`) asks for its hash alone.
-fn withheld(own: &dyn OwnDatabase, study: &Study) -> Result<Option<String>, RunError> {
-    let is_encrypted = |arm: &Arm| arm.transport.is_encrypted();
-    // MongoDB's logins never send it.
-    if own.protocol() == Protocol::MongoDb || study.arms.iter().all(is_encrypted) {
-        return Ok(None);
-    }
-    let has_tls = own.verifies() || study.arms.iter().any(is_encrypted);
-    if !has_tls || own.negotiate(Transport::Tls)?.is_err() {
-        return Ok(None);
-    }
-    match own.negotiate(Transport::Plain)? {
-        Err(WireError::PasswordWithheld(why)) => Ok(Some(format!("the password was not sent: {why}"))),
-        _ => Ok(None),
-    }
 }
 
 /// An arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.

@@ -8,7 +8,9 @@ use ciphertax_wire::tls::{TlsPolicy, Verification};
 use openssl::pkey::Private;
 use openssl::rsa::{Padding, Rsa};
 
-use crate::common::packets::{NONCE, OK, error, greeting, greeting_payload, native_switch, packet, switch};
+use crate::common::packets::{
+    NONCE, OK, error, greeting, greeting_payload, native_switch, offer_key, packet, switch,
+};
 use crate::common::{Ending, FakeServer, PASSWORD, ask, breach_in, contains};
 
 #[test]
@@ -120,7 +122,7 @@ fn a_password_is_encrypted_with_a_key_that_is_trusted_and_no_other() {
             (TrustedKeys::Nobody, "anybody may have sent"),
             (others.clone(), "is not the one in"),
             (TrustedKeys::File("/nowhere".into()), "No such file"),
-            (over_tls.clone(), "could not be asked for over TLS"),
+            (over_tls.clone(), "does not name over TLS ("),
         ] {
             let (problem, heard) = asked(&trusted);
             let WireError::PasswordWithheld(why) = &problem else {
@@ -145,6 +147,47 @@ fn a_password_is_encrypted_with_a_key_that_is_trusted_and_no_other() {
             let sent = decrypt(&key, &heard[heard.len() - 256..]);
             assert_eq!(sent, [PASSWORD.as_bytes(), b"\0"].concat());
         }
+    }
+}
+
+/// Whoever is in between may send the right key, which everybody can get, and then another.
+#[test]
+fn a_second_key_gets_no_second_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, other) = (Rsa::generate(2048).unwrap(), Rsa::generate(2048).unwrap());
+    let path = folder.path().join("key.pem");
+    std::fs::write(&path, key.public_key_to_pem().unwrap()).unwrap();
+    let second = [b"\x01", &other.public_key_to_pem().unwrap()[..]].concat();
+    let nonce = [NONCE.as_slice(), b"\0"].concat();
+    for (plugin, number) in [("sha256_password", 6), ("caching_sha2_password", 8)] {
+        let first = offer_key(plugin, &key.public_key_to_pem().unwrap());
+        // At once; and after the plugin was begun anew, or another was, so that nobody has asked for a key.
+        let again = |plugin: &str| [switch(number, plugin, &nonce), packet(number + 2, &second)].concat();
+        for more in [
+            packet(number, &second),
+            again("sha256_password"),
+            again("caching_sha2_password"),
+            again("mysql_native_password"),
+        ] {
+            let server = FakeServer::start([first.clone(), more].concat(), Ending::Close);
+            let outcome = ask(&ConnectOptions {
+                trusted_keys: TrustedKeys::File(path.clone()),
+                ..server.options()
+            });
+            assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
+            let heard = server.heard();
+            let sent = decrypt(&key, &heard[heard.len() - 256..]);
+            assert_eq!(sent, [PASSWORD.as_bytes(), b"\0"].concat());
+        }
+        // Before anybody has asked for one.
+        let unasked = [greeting(plugin), packet(2, &second)].concat();
+        let server = FakeServer::start(unasked, Ending::Close);
+        ask(&ConnectOptions {
+            trusted_keys: TrustedKeys::File(path.clone()),
+            ..server.options()
+        })
+        .unwrap_err();
+        assert!(server.heard().len() < 256);
     }
 }
 
@@ -220,19 +263,6 @@ fn a_server_that_answers_the_request_for_tls_with_something_else_is_refused() {
             "the login was sent unencrypted"
         );
     }
-}
-
-/// A login that ends with the offer of a public key; `caching_sha2_password` first asks for the full path.
-fn offer_key(plugin: &str, key: &[u8]) -> Vec<u8> {
-    let mut script = greeting("mysql_native_password");
-    script.extend(switch(2, plugin, &[NONCE.as_slice(), b"\0"].concat()));
-    let mut sequence = 4;
-    if plugin == "caching_sha2_password" {
-        script.extend(packet(sequence, [1, 4]));
-        sequence += 2;
-    }
-    script.extend(packet(sequence, [b"\x01", key].concat()));
-    script
 }
 
 fn decrypt(key: &Rsa<Private>, sent: &[u8]) -> Vec<u8> {

@@ -1,14 +1,20 @@
 //! Logins by every plugin that the server has, over TCP and over its Unix socket.
 
+use std::sync::Arc;
+
 use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::MARIADB_11_8;
+use ciphertax_lab::catalogue::{MARIADB_11_8, MYSQL};
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
 use ciphertax_records::{LoginPath, Phase};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, KeysOverTls, Session, TrustedKeys};
+use ciphertax_wire::tls::{TlsPolicy, Verification};
+use openssl::rsa::Rsa;
 
+use crate::common::packets::offer_key;
+use crate::common::{Ending, FakeServer, contains};
 use crate::common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
 
 #[test]
@@ -46,6 +52,55 @@ fn ed25519_logs_in() {
         assert_eq!(facts.authentication.method, AuthenticationMethod::Ed25519.name());
     }
     assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
+}
+
+/// The keys that a real server names over TLS are those that it sends without; a fake one's is another.
+#[test]
+fn a_password_is_encrypted_with_the_key_that_the_server_names_over_tls() {
+    if fetched(&MYSQL).is_none() {
+        return;
+    }
+    let server = builder_of(&MYSQL).start().unwrap();
+    for plugin in ["sha256_password", "caching_sha2_password"] {
+        administer(
+            &server,
+            &[&format!(
+                "CREATE USER {plugin} IDENTIFIED WITH {plugin} BY 'a hashed secret'"
+            )],
+        );
+        let verified = |options: ConnectOptions| {
+            let policy = TlsPolicy::new(None, Verification::Ca(server.ca_file().unwrap().to_owned()));
+            let address = server.address();
+            ConnectOptions {
+                trusted_keys: TrustedKeys::OverTls(Arc::new(KeysOverTls::new(
+                    policy,
+                    address.ip().to_string(),
+                    address.port(),
+                ))),
+                ..as_user(options, plugin, "a hashed secret")
+            }
+        };
+        // What asks for the key leaves the server remembering the password, so that it has to forget it.
+        let options = verified(plain(&server));
+        facts(&options);
+        administer(&server, &["FLUSH PRIVILEGES"]);
+        let login = facts(&options).authentication;
+        let path = match plugin {
+            "sha256_password" => LoginPath::Single,
+            _ => LoginPath::Full,
+        };
+        assert_eq!((login.method.as_str(), login.path), (plugin, path));
+
+        let other = Rsa::generate(2048).unwrap().public_key_to_pem().unwrap();
+        let impostor = FakeServer::start(offer_key(plugin, &other), Ending::Close);
+        let problem = refusal(&verified(impostor.options()));
+        assert!(matches!(problem, WireError::PasswordWithheld(_)), "{problem}");
+        assert!(
+            problem.to_string().contains("not the one that it names over TLS"),
+            "{problem}"
+        );
+        assert!(!contains(&impostor.heard(), "a hashed secret"));
+    }
 }
 
 #[test]

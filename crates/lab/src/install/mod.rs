@@ -26,6 +26,7 @@ use rustix::io::Errno;
 
 use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
+use crate::files::lock_file;
 use crate::locate::{Installation, cache_folder};
 use crate::server::families::family;
 
@@ -101,7 +102,7 @@ fn lock(
     on_step: &mut dyn FnMut(InstallStep),
 ) -> Result<File> {
     let path = servers.join(format!(".{}.lock", entry.name));
-    let file = File::create(&path).map_err(Error::write(&path))?;
+    let file = lock_file(&path).map_err(Error::write(&path))?;
     let mut has_said_so = false;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -244,6 +244,14 @@ impl<D: Database> Subject<'_, D> {
             format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
         } else if error.is_missing_right() {
             format!("{error}; leave it out of the URL, or name one that the account may use")
+        } else if error.is_access_denied()
+            && !error.is_of_pg_hba()
+            && !self.is_encrypted
+            && self.servers.is_unverified()
+        {
+            format!(
+                "{error}; check user and password, or leave --transport plain out: it may be TLS that is demanded"
+            )
         } else {
             format!("{error}{}", error.remedy(protocol))
         };

@@ -23,8 +23,6 @@ pub(super) const APPLICATION: &str = "ciphertax";
 pub(crate) struct PostgreSql {
     /// How TLS begins where an arm does not say.
     pub(super) negotiation: Negotiation,
-    /// How TLS arms log in that do not say; `None` for as the server asks.
-    pub(super) method: Option<Method>,
     /// Sessions that loaded and were given up, for which the server may still work.
     pub(super) given_up: Vec<u32>,
     /// How a private server encrypts columns, where its arms ask it to.
@@ -42,6 +40,8 @@ pub(crate) struct Login {
     pub(super) database: Option<String>,
     /// How; `None` for as the server asks.
     pub(super) method: Option<AuthenticationMethod>,
+    /// The same over TLS, where the URL says so (`channel_binding`).
+    pub(super) method_over_tls: Option<Method>,
     /// Settings of every session.
     pub(super) settings: Vec<(String, String)>,
     /// How long a connect may take that is not measured; `None` where nothing is said of it.
@@ -73,6 +73,7 @@ impl Clients for PostgreSql {
             password: account.password.clone(),
             database: Some(DATABASE.to_owned()),
             method: Some(account.method),
+            method_over_tls: None,
             settings: Vec::new(),
             connect_timeout: None,
         }
@@ -87,8 +88,11 @@ impl Clients for PostgreSql {
             socket: endpoint.socket.clone(),
             database: login.database.clone(),
             settings: settings(login),
+            method: match tls {
+                Some(_) if login.method_over_tls.is_some() => login.method_over_tls,
+                _ => login.method.and_then(|method| Method::called(method.name())),
+            },
             tls,
-            method: login.method.and_then(|method| Method::called(method.name())),
             scram_keys: ScramKeys::kept(),
             ..ConnectOptions::new(&endpoint.host, endpoint.port, &login.user, login.password.clone())
         }
@@ -96,7 +100,6 @@ impl Clients for PostgreSql {
 
     fn options_of_arm(&self, options: ConnectOptions, arm: &Arm) -> ConnectOptions {
         let method = arm.authentication.method;
-        let of_tls_arms = self.method.filter(|_| options.tls.is_some());
         ConnectOptions {
             negotiation: match arm.tls.negotiation {
                 TlsNegotiation::Request => self.negotiation,
@@ -104,7 +107,6 @@ impl Clients for PostgreSql {
             },
             method: method
                 .and_then(|method| Method::called(method.name()))
-                .or(of_tls_arms)
                 .or(options.method),
             scram_keys: match arm.authentication.password_cache {
                 PasswordCache::Warm => ScramKeys::kept(),

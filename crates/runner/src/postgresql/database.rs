@@ -54,7 +54,6 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
     TargetServers {
         database: PostgreSql {
             negotiation: target.negotiation.unwrap_or_default(),
-            method: target.method,
             ..PostgreSql::default()
         },
         endpoints: Endpoint::of_target(
@@ -69,6 +68,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             password: target.password.clone(),
             database: target.database.clone(),
             method: None,
+            method_over_tls: target.method,
             settings: target.settings.clone(),
             connect_timeout: target.connect_timeout,
         },

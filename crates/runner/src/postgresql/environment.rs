@@ -158,6 +158,7 @@ mod tests {
             password: Secret::new("p:#\\é"),
             database: None,
             method: None,
+            method_over_tls: None,
             settings: Vec::new(),
             connect_timeout: None,
         }

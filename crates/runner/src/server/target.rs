@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciphertax_model::{Study, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Negotiated, Session, WireError, is_this_machine};
+use ciphertax_wire::{Client, Negotiated, Protocol, Session, WireError, is_this_machine};
 
 use super::reach::connect;
 use super::route::Route;
@@ -80,9 +80,49 @@ impl<D: Clients> TargetServers<D> {
         self.verification == Verification::None && socket.is_none() && !is_this_machine(host)
     }
 
-    /// Logs in to the first server, which is verified as the target wants it, and tells of which version TLS is.
-    pub(crate) fn negotiate(
+    /// Why plain arms cannot be measured: one of the servers wants the password itself, which is not sent to who was not verified.
+    /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
+    /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
+    /// next is told why.
+    ///
+    /// # Errors
+    /// When a server denies access, so that a wrong password is not tried again.
+    pub(crate) fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
+        let mut encrypted = study.arms.iter().filter(|arm| arm.transport.is_encrypted());
+        let over_tls = match encrypted.next() {
+            Some(arm) => arm.transport,
+            None if self.verifies() => Transport::Tls,
+            None => return Ok(None),
+        };
+        // MongoDB's logins never send it.
+        let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
+        if !has_plain || D::Session::PROTOCOL == Protocol::MongoDb {
+            return Ok(None);
+        }
+        for endpoint in &self.endpoints {
+            let has_password = !D::lacks_password(&D::options(endpoint, &self.login, None));
+            match self.log_in(endpoint, over_tls) {
+                Ok(Ok(_)) => {}
+                Err(RunError::Stopped) => return Err(RunError::Stopped),
+                Ok(Err(denied)) if has_password && denied.is_access_denied() && !denied.is_of_pg_hba() => {
+                    let remedy = denied.remedy(D::Session::PROTOCOL);
+                    return Err(unusable(&self.display, format!("{denied}{remedy}")));
+                }
+                Ok(Err(_)) | Err(_) => continue,
+            }
+            if let Ok(Err(withheld @ WireError::PasswordWithheld(_))) =
+                self.log_in(endpoint, Transport::Plain)
+            {
+                return Ok(Some(withheld.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Logs in to one of the servers, which is verified as the target wants it, and tells of which version TLS is.
+    pub(crate) fn log_in(
         &self,
+        endpoint: &Endpoint,
         transport: Transport,
     ) -> Result<Result<Option<String>, WireError>, RunError> {
         let policy = TlsPolicy {
@@ -90,7 +130,7 @@ impl<D: Clients> TargetServers<D> {
             ..TlsPolicy::new(transport.tls_version(), self.verification.clone())
         };
         let tls = transport.is_encrypted().then(|| TlsConnector::new(&policy));
-        let options = D::options(&self.endpoints[0], &self.login, tls.transpose()?.map(Arc::new));
+        let options = D::options(endpoint, &self.login, tls.transpose()?.map(Arc::new));
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {
             let (session, _) = D::Session::connect(&reactor, &options).await?;

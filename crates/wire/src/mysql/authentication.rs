@@ -1,9 +1,6 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
-use std::rc::Rc;
-
 use ciphertax_model::{AuthenticationMethod, Secret};
-use ciphertax_reactor::Reactor;
 use ciphertax_records::{AuthenticationFacts, LoginPath};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
@@ -15,12 +12,16 @@ use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
 use super::options::ConnectOptions;
+use super::public_key::TrustedKeys;
 use super::result::server_error;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 
 /// Packets that a login may take at most; a server that asks for more is broken or hostile.
 const MOST_STEPS: u32 = 8;
+
+/// Bytes of the longest proof that either SHA-256 login sends.
+const SCRAMBLE: usize = 32;
 
 /// A login in progress.
 pub(super) struct Login<'a> {
@@ -35,6 +36,8 @@ pub(super) struct Login<'a> {
     path: LoginPath,
     /// The server was asked for its public key.
     awaits_key: bool,
+    /// The password was sent, encrypted with that key: there is nothing more to say.
+    is_said: bool,
     cpu_ns: u64,
 }
 
@@ -60,6 +63,7 @@ impl<'a> Login<'a> {
             by_kernel: options.authentication == Some(AuthenticationMethod::UnixSocket),
             path: LoginPath::Single,
             awaits_key: false,
+            is_said: false,
             cpu_ns: 0,
         })
     }
@@ -120,6 +124,7 @@ impl<'a> Login<'a> {
 
     /// The password for the owner of this key alone.
     fn encrypt_for(&mut self, key: &Rsa<Public>) -> Result<Vec<u8>, WireError> {
+        self.is_said = true;
         let before = thread_cpu_ns();
         let encrypted = encrypt(&self.options.password, &self.nonce, key);
         self.cpu_ns += thread_cpu_ns() - before;
@@ -142,15 +147,21 @@ impl<'a> Login<'a> {
             self.plugin,
             AuthPlugin::CachingSha2Password | AuthPlugin::Sha256Password
         );
+        let is_plaintext = is_sha2 && self.options.tls.is_none();
         // As plaintext, their only answer of one byte asks for the server's public key.
-        self.awaits_key = is_sha2 && self.options.tls.is_none() && matches!(packet.as_deref(), Some([_]));
-        Ok(packet)
+        self.awaits_key = is_plaintext && matches!(packet.as_deref(), Some([_]));
+        match &packet {
+            // The plugin encrypts nothing then: with whose key is decided where that comes.
+            Some(packet) if is_plaintext && packet.len() > SCRAMBLE && self.options.socket.is_none() => {
+                Err(WireError::protocol("a step of a login out of turn"))
+            }
+            _ => Ok(packet),
+        }
     }
 }
 
 /// Answers the server until it says yes or no.
 pub(super) async fn complete(
-    reactor: &Rc<Reactor>,
     framed: &mut Framed,
     login: &mut Login<'_>,
     capabilities: CapabilityFlags,
@@ -160,6 +171,10 @@ pub(super) async fn complete(
         let answer = match payload {
             [0x00, ..] => return Ok(()),
             [0xFF, ..] => return Err(server_error(payload, capabilities)),
+            // A second key would be a second chance to learn it.
+            _ if login.is_said => {
+                return Err(WireError::protocol("a login that goes on after its last step"));
+            }
             [0xFE] => {
                 return Err(WireError::Authentication(
                     "the server asks for passwords of before 4.1".into(),
@@ -180,8 +195,8 @@ pub(super) async fn complete(
             [0x01, key @ ..] if std::mem::take(&mut login.awaits_key) => {
                 let (options, is_local) = (login.options, login.is_local);
                 let trusted = &options.trusted_keys;
-                let key = trusted.trusted(reactor, options, &login.plugin, key, is_local);
-                Some(login.encrypt_for(&key.await?)?)
+                let key = trusted.trusted(options, &login.plugin, key, is_local)?;
+                Some(login.encrypt_for(&key)?)
             }
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
@@ -247,8 +262,9 @@ fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> R
         | AuthPlugin::Sha256Password
         | AuthPlugin::Ed25519 => Ok(()),
         AuthPlugin::MysqlClearPassword => match &options.tls {
-            Some(tls) if tls.is_verified() || options.trusted_keys.is_anybody(is_local) => Ok(()),
-            _ => Err(WireError::PasswordWithheld(
+            Some(tls) if tls.is_verified() => Ok(()),
+            Some(_) if is_local && matches!(options.trusted_keys, TrustedKeys::ThisMachine) => Ok(()),
+            Some(_) | None => Err(WireError::PasswordWithheld(
                 "the server wants it as it is (mysql_clear_password), and nobody verified who gets it; log in over TLS, and \
                  name the server's CA in the URL (ssl-ca=FILE)"
                     .into(),

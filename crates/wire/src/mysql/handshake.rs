@@ -75,6 +75,7 @@ async fn connect(
         Some(accounts) => accounts.take()?,
         None => &options.user,
     };
+    options.trusted_keys.prepare(reactor, options).await?;
     let mut tracer = Tracer::start();
     let stream = reach(
         reactor,
@@ -117,7 +118,7 @@ async fn connect(
     )
     .serialize(&mut response);
     framed.reply(&mut response).await?;
-    authentication::complete(reactor, &mut framed, &mut login, capabilities).await?;
+    authentication::complete(&mut framed, &mut login, capabilities).await?;
     tracer.end(Phase::Auth, framed.stream.traffic(), Some(login.cpu_ns()));
 
     let session = Session::new(

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ciphertax_reactor::Reactor;
 use mysql_common::packets::AuthPlugin;
@@ -11,6 +11,7 @@ use openssl::pkey::Public;
 use openssl::rsa::Rsa;
 
 use super::options::ConnectOptions;
+use super::result::TextRow;
 use super::session::Session;
 use crate::error::WireError;
 use crate::tls::{TlsConnector, TlsPolicy};
@@ -37,12 +38,16 @@ pub enum TrustedKeys {
     Nobody,
 }
 
-/// The keys of a server, asked for over verified TLS when a login first needs one.
+/// Keys in PEM by the status variables that have them; or why they could not be asked for.
+type Known = Result<Vec<(String, Vec<u8>)>, String>;
+
+/// The keys of a server, asked for over verified TLS before the first login without TLS.
 pub struct KeysOverTls {
     policy: TlsPolicy,
     host: String,
     port: u16,
-    known: Mutex<Vec<(&'static str, Vec<u8>)>>,
+    /// `None` until somebody has asked.
+    known: Mutex<Option<Known>>,
 }
 
 impl KeysOverTls {
@@ -56,44 +61,72 @@ impl KeysOverTls {
         }
     }
 
-    /// The key, in PEM, which the server has in this status variable; empty where it has none.
-    async fn key(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        variable: &'static str,
-    ) -> Result<Vec<u8>, WireError> {
-        let known = |(name, key): &(&str, Vec<u8>)| (*name == variable).then(|| key.clone());
-        if let Some(key) = self.lock().iter().find_map(known) {
-            return Ok(key);
+    /// Asks for them as the account of `options`, if nobody has yet.
+    ///
+    /// # Errors
+    /// When the server is not the one that is trusted, or lets the account in no way. For other reasons they are unknown.
+    async fn ask(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(), WireError> {
+        if self.lock().is_some() {
+            return Ok(());
         }
-        let options = ConnectOptions {
-            host: self.host.clone(),
-            port: self.port,
-            tls: Some(Arc::new(TlsConnector::new(&self.policy)?)),
-            ..options.clone()
+        let asking = async {
+            let options = ConnectOptions {
+                host: self.host.clone(),
+                port: self.port,
+                tls: Some(Arc::new(TlsConnector::new(&self.policy)?)),
+                ..options.clone()
+            };
+            let (mut session, _) = Box::pin(Session::connect(reactor, &options)).await?;
+            let rows = session.query("SHOW STATUS LIKE '%rsa_public_key'").await?;
+            session.close().await?;
+            let key = |row: &TextRow| (row.text(0).to_ascii_lowercase(), row.text(1).as_bytes().to_vec());
+            Ok(rows.iter().map(key).collect())
         };
-        let (mut session, _) = Box::pin(Session::connect(reactor, &options)).await?;
-        let rows = session.query(&format!("SHOW STATUS LIKE '{variable}'")).await?;
-        session.close().await?;
-        let key = rows.first().map(|row| row.text(1).as_bytes().to_vec());
-        let key = key.unwrap_or_default();
-        self.lock().push((variable, key.clone()));
-        Ok(key)
+        let known = match asking.await {
+            Err(error @ WireError::NotTrusted { .. }) => return Err(error),
+            Err(error) if error.is_access_denied() => return Err(error),
+            known => known.map_err(|error: WireError| error.to_string()),
+        };
+        *self.lock() = Some(known);
+        Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, Vec<u8>)>> {
+    /// The key for a plugin.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn key(&self, plugin: &AuthPlugin<'_>) -> Result<Vec<u8>, String> {
+        let variable = match plugin {
+            AuthPlugin::Sha256Password => "rsa_public_key",
+            _ => "caching_sha2_password_rsa_public_key",
+        };
+        let known = self.lock();
+        let keys = known.as_ref().ok_or("nobody has asked")?.as_ref()?;
+        let key = keys.iter().find(|(name, _)| name == variable);
+        key.map(|(_, key)| key.clone())
+            .ok_or_else(|| "it names none".to_owned())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl TrustedKeys {
-    /// True for a server to which a password may go that nobody verified; `is_local` of one on this machine.
-    pub(super) fn is_anybody(&self, is_local: bool) -> bool {
+    /// Makes sure that what is known of them is known, before a login without TLS begins: no part of it takes the time.
+    ///
+    /// # Errors
+    /// When the server is not the one that is trusted, or lets the account in no way.
+    pub(super) async fn prepare(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(), WireError> {
         match self {
-            Self::ThisMachine => is_local,
-            Self::Anybody => true,
-            Self::File(_) | Self::OverTls(_) | Self::Nobody => false,
+            Self::OverTls(keys) if options.tls.is_none() && options.socket.is_none() => {
+                keys.ask(reactor, options).await
+            }
+            _ => Ok(()),
         }
     }
 
@@ -101,52 +134,38 @@ impl TrustedKeys {
     ///
     /// # Errors
     /// [`WireError::PasswordWithheld`] where it is not; and when it is no key, or a weak one.
-    pub(super) async fn trusted(
+    pub(super) fn trusted(
         &self,
-        reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         plugin: &AuthPlugin<'_>,
         sent: &[u8],
         is_local: bool,
     ) -> Result<Rsa<Public>, WireError> {
         let key = usable(sent)?;
-        let name = String::from_utf8_lossy(plugin.as_bytes());
-        let withheld = |why: String| {
-            WireError::PasswordWithheld(format!(
-                "the server wants it by {name}, encrypted with a key that {why}; {REMEDY}"
-            ))
-        };
         let is_same = |other: &[u8]| {
             let other = Rsa::public_key_from_pem(other).and_then(|other| other.public_key_to_der());
             matches!((other, key.public_key_to_der()), (Ok(other), Ok(key)) if other == key)
         };
-        if options.socket.is_some() || self.is_anybody(is_local) {
-            return Ok(key);
-        }
-        match self {
+        let why = match self {
+            _ if options.socket.is_some() => return Ok(key),
+            Self::Anybody => return Ok(key),
+            Self::ThisMachine if is_local => return Ok(key),
             Self::File(path) => match std::fs::read(path) {
-                Ok(pem) if is_same(&pem) => Ok(key),
-                Ok(_) => Err(withheld(format!("is not the one in {}", path.display()))),
-                Err(error) => Err(withheld(format!(
-                    "cannot be compared with {}: {error}",
-                    path.display()
-                ))),
+                Ok(pem) if is_same(&pem) => return Ok(key),
+                Ok(_) => format!("is not the one in {}", path.display()),
+                Err(error) => format!("cannot be compared with {}: {error}", path.display()),
             },
-            Self::OverTls(keys) => {
-                let variable = match plugin {
-                    AuthPlugin::Sha256Password => "Rsa_public_key",
-                    _ => "Caching_sha2_password_rsa_public_key",
-                };
-                match keys.key(reactor, options, variable).await {
-                    Ok(pem) if is_same(&pem) => Ok(key),
-                    Ok(pem) if pem.is_empty() => Err(withheld("it does not name over TLS".into())),
-                    Ok(_) => Err(withheld("is not the one that it names over TLS".into())),
-                    Err(error @ WireError::NotTrusted { .. }) => Err(error),
-                    Err(error) => Err(withheld(format!("could not be asked for over TLS: {error}"))),
-                }
-            }
-            _ => Err(withheld("anybody may have sent".into())),
-        }
+            Self::OverTls(keys) => match keys.key(plugin) {
+                Ok(pem) if is_same(&pem) => return Ok(key),
+                Ok(_) => "is not the one that it names over TLS".to_owned(),
+                Err(why) => format!("it does not name over TLS ({why})"),
+            },
+            Self::ThisMachine | Self::Nobody => "anybody may have sent".to_owned(),
+        };
+        let name = String::from_utf8_lossy(plugin.as_bytes());
+        Err(WireError::PasswordWithheld(format!(
+            "the server wants it by {name}, encrypted with a key that {why}; {REMEDY}"
+        )))
     }
 }
 

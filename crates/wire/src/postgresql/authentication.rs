@@ -149,8 +149,8 @@ impl Request {
             // psql sends it to whoever asks, unless require_auth says otherwise.
             None if method == Method::Password && options.tls.is_none() && options.socket.is_none() => {
                 Err(WireError::PasswordWithheld(
-                    "the server asks for it as it is, and without TLS anybody could read it; log in over TLS, have \
-                     pg_hba.conf ask for scram-sha-256, or say authentication = { method = \"password\" } in an arm"
+                    "the server asks for it as it is, and without TLS anybody could read it; log in over TLS, or have \
+                     pg_hba.conf ask for scram-sha-256"
                         .into(),
                 ))
             }

@@ -80,3 +80,16 @@ pub(crate) fn one_column() -> Vec<u8> {
 pub(crate) fn end_of_rows(sequence: u8) -> Vec<u8> {
     packet(sequence, [0xFE, 0, 0, 2, 0, 0, 0])
 }
+
+/// A login that ends with the offer of a public key; `caching_sha2_password` first asks for the full path.
+pub(crate) fn offer_key(plugin: &str, key: &[u8]) -> Vec<u8> {
+    let mut script = greeting("mysql_native_password");
+    script.extend(switch(2, plugin, &[NONCE.as_slice(), b"\0"].concat()));
+    let mut sequence = 4;
+    if plugin == "caching_sha2_password" {
+        script.extend(packet(sequence, [1, 4]));
+        sequence += 2;
+    }
+    script.extend(packet(sequence, [b"\x01", key].concat()));
+    script
+}

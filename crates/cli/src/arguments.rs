@@ -155,7 +155,7 @@ pub(crate) struct RunArguments {
         "server_agent", "agent_rank", "server_cpu_exporter",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// As root, go on with a run in the folder of another account too: its target gets the password, and root writes there
+    /// As root, go on with a run in the folder of another account too: the server that is named there gets the password
     #[arg(long, requires = "resume")]
     pub(crate) trust_folder: bool,
     /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]

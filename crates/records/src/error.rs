@@ -38,8 +38,8 @@ pub enum RecordError {
     },
     /// A folder that root is to write into, and that somebody else could fill with links.
     #[error(
-        "{folder} belongs to another account (uid {uid}), and root writes what that account could not; do it as that account, or \
-         add --trust-folder"
+        "{folder} belongs to another account (uid {uid}), which could make root overwrite other files; run this as that account, \
+         or add --trust-folder"
     )]
     OfAnotherAccount {
         /// The folder.

@@ -24,15 +24,16 @@ pub fn write_whole(
     write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> Result<(), RecordError> {
     let put_there = || {
-        refuse_devices(path)?;
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let folder = folder.unwrap_or(Path::new("."));
+        refuse_devices(path, folder)?;
         let mut prefix = std::ffi::OsString::from(".");
         prefix.push(path.file_name().unwrap_or_default());
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
         let mut draft = tempfile::Builder::new()
             .prefix(&prefix)
             .suffix(".new")
             .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+            .tempfile_in(folder)?;
         let mut file = BufWriter::new(draft.as_file_mut());
         write(&mut file)?;
         // Some file systems tell only now that they are full.
@@ -43,10 +44,11 @@ pub fn write_whole(
     put_there().map_err(unwritable(path))
 }
 
-/// What is no file must not be replaced by one: `/dev/stdout` is a link, which root could replace for everybody.
-fn refuse_devices(path: &Path) -> io::Result<()> {
+/// What is no file must not be replaced by one; `/dev/stdout` is a link, which root would replace for everybody.
+fn refuse_devices(path: &Path, folder: &Path) -> io::Result<()> {
     let is_device = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
-    let is_among_devices = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+    let folder = folder.canonicalize()?;
+    let is_among_devices = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     match is_device || is_among_devices {
         true => Err(io::Error::other("it is no regular file")),
         false => Ok(()),
@@ -73,7 +75,7 @@ pub(crate) fn append_to(path: &Path, makes: bool) -> io::Result<File> {
     })?;
     let there = file.metadata()?;
     match (there.is_file(), there.nlink()) {
-        (true, 1) => Ok(file),
+        (true, 0 | 1) => Ok(file),
         (true, _) => Err(io::Error::other(
             "it has another name too (a hard link), where it would be changed as well",
         )),

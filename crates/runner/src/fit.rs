@@ -43,7 +43,9 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
             }
         }
     }
-    if lets_in && let Some(password_withheld) = own.withheld(&plan.study)? {
+    let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
+    let possible = plan.study.without_arms(&names);
+    if lets_in && let Some(password_withheld) = own.withheld(&possible)? {
         let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
         left_out.extend(plain.map(|arm| LeftOut {
             arm: arm.name.clone(),

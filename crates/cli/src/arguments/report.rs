@@ -28,7 +28,7 @@ pub(crate) struct ReportArguments {
     /// Rewrite also a report that another release of ciphertax has made, without asking
     #[arg(long)]
     pub(crate) force: bool,
-    /// As root, write into the folder of another account too, who may have put something there to mislead root
+    /// As root, write into the run folder of another account too
     #[arg(long)]
     pub(crate) trust_folder: bool,
 }

@@ -3,10 +3,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use ciphertax_lab::certificates::CertificateFiles;
+use ciphertax_testkit::{PATIENCE, within};
 use openssl::pkey::Private;
 use openssl::rsa::{Padding, Rsa};
 use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
@@ -37,6 +39,9 @@ pub(crate) enum Asks {
 pub(crate) struct Impostor {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<u8>>>,
+    /// Connections that it has taken, and that have ended.
+    taken: Arc<AtomicUsize>,
+    ended: Arc<AtomicUsize>,
 }
 
 trait Stream: Read + Write {}
@@ -55,10 +60,12 @@ impl Impostor {
         let listener = TcpListener::bind((at, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let ears = Arc::clone(&heard);
+        let (taken, ended) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let (ears, takes, ends) = (Arc::clone(&heard), Arc::clone(&taken), Arc::clone(&ended));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (ears, tls) = (Arc::clone(&ears), tls.clone());
+                takes.fetch_add(1, Ordering::SeqCst);
+                let (ears, ends, tls) = (Arc::clone(&ears), Arc::clone(&ends), tls.clone());
                 thread::spawn(move || {
                     let hear = |bytes: &[u8]| ears.lock().unwrap().extend_from_slice(bytes);
                     // A client goes when it has heard enough.
@@ -66,18 +73,35 @@ impl Impostor {
                         Asks::PostgreSql => postgresql(stream, tls.as_ref(), &hear),
                         _ => mysql(stream, asks, tls.as_ref(), &hear),
                     };
+                    ends.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { address, heard }
+        Self {
+            address,
+            heard,
+            taken,
+            ended,
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// True if these bytes came in plaintext, in TLS, or encrypted with its key.
+    /// True if these bytes came in plaintext, in TLS, or encrypted with its key, over connections that clients have closed.
     pub(crate) fn has_heard(&self, text: &str) -> bool {
+        // Connections are taken in their order, so with this one all before it are.
+        let before = self.taken.load(Ordering::SeqCst);
+        drop(TcpStream::connect(self.address).unwrap());
+        let have_ended = || {
+            let (taken, ended) = (
+                self.taken.load(Ordering::SeqCst),
+                self.ended.load(Ordering::SeqCst),
+            );
+            taken > before && taken == ended
+        };
+        assert!(within(PATIENCE, have_ended), "a client keeps its connection");
         let heard = self.heard.lock().unwrap();
         heard.windows(text.len()).any(|window| window == text.as_bytes())
     }

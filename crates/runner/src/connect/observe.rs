@@ -218,7 +218,7 @@ impl<D: Database> Subject<'_, D> {
             is_encrypted: self.is_encrypted,
             encrypted: encrypted
                 .into_iter()
-                .filter(|_| !self.servers.is_unverified())
+                .filter(|_| !(D::DENIAL_MAY_MEAN_TLS && self.servers.is_unverified()))
                 .collect(),
             patience: self.patience(),
         }
@@ -244,16 +244,13 @@ impl<D: Database> Subject<'_, D> {
             format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
         } else if error.is_missing_right() {
             format!("{error}; leave it out of the URL, or name one that the account may use")
-        } else if error.is_access_denied()
-            && !error.is_of_pg_hba()
-            && !self.is_encrypted
-            && self.servers.is_unverified()
-        {
-            format!(
-                "{error}; check user and password, or leave --transport plain out: it may be TLS that is demanded"
-            )
         } else {
-            format!("{error}{}", error.remedy(protocol))
+            let may_mean_tls = D::DENIAL_MAY_MEAN_TLS && error.is_access_denied() && !error.is_of_pg_hba();
+            let tls = match may_mean_tls && !self.is_encrypted && self.servers.is_unverified() {
+                true => "; or leave --transport plain out, where it is TLS that is demanded",
+                false => "",
+            };
+            format!("{error}{}{tls}", error.remedy(protocol))
         };
         unusable(&self.servers.display, problem)
     }

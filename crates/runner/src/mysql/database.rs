@@ -12,7 +12,7 @@ use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, Session, TrustedKeys};
+use ciphertax_wire::mysql::{ConnectOptions, KeyFile, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
 use ciphertax_workload::Driver;
@@ -75,7 +75,9 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
             schema: target.schema.clone(),
             keys: match (&target.public_key, &target.verification) {
                 (Some(PublicKey::Anybodys), _) => Keys::These(TrustedKeys::Anybody),
-                (Some(PublicKey::File(file)), _) => Keys::These(TrustedKeys::File(file.clone())),
+                (Some(PublicKey::File(file)), _) => {
+                    Keys::These(TrustedKeys::File(KeyFile::read(file.clone()).into()))
+                }
                 (None, Verification::None) => Keys::ThisMachine,
                 (None, verification) => Keys::OverTls(TlsPolicy::new(None, verification.clone()).into()),
             },

@@ -149,15 +149,14 @@ impl<D: Database> GroupServer<D> {
     ) -> Result<Self, RunError> {
         let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
-        let (database, login, url) = (&target.database, &target.login, Some(target.url.as_str()));
-        let control = connect(study, database, &route, None, login, url)?;
-        if study.arms.iter().any(|arm| !arm.transport.is_encrypted())
-            && let Some(tls) = route.default_tls.take()
-        {
-            // A server that demands TLS says so to plain sessions alone.
-            connect(study, database, &route, None, login, url)?;
-            route.default_tls = Some(tls);
-        }
+        let control = connect(
+            study,
+            &target.database,
+            &route,
+            None,
+            &target.login,
+            Some(&target.url),
+        )?;
         let mut server = Self {
             record: unseen(identity, &target.display),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
@@ -178,6 +177,7 @@ impl<D: Database> GroupServer<D> {
             is_loaded: false,
         };
         server.find_members()?;
+        server.refuse_demand_of_tls(study, &target.url)?;
         server.ask_from_afar(study, ranks)?;
         D::claim(&mut server.control)?;
         server.leave_connections_to_others(study)?;
@@ -186,6 +186,18 @@ impl<D: Database> GroupServer<D> {
             .refuse_what_cannot_be_removed(&mut server.control)?;
         server.describe()?;
         Ok(server)
+    }
+
+    /// Makes sure that plain arms are let in where they go to. A server that demands TLS says so to plain sessions alone.
+    fn refuse_demand_of_tls(&mut self, study: &Study, url: &str) -> Result<(), RunError> {
+        let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
+        let Some(tls) = self.route.default_tls.take_if(|_| has_plain) else {
+            return Ok(());
+        };
+        let control = std::mem::replace(&mut self.route.control, vec![self.route.measured[0].clone()]);
+        let connected = connect(study, &self.database, &self.route, None, &self.login, Some(url));
+        (self.route.control, self.route.default_tls) = (control, Some(tls));
+        connected.map(drop)
     }
 
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.

@@ -1,6 +1,7 @@
 //! The user's own servers, by their URL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_model::{Study, Transport};
 use ciphertax_reactor::Reactor;
@@ -13,6 +14,9 @@ use crate::database::{Clients, Control, Endpoint};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 use crate::trust::Trust;
+
+/// How long all servers but the first are waited for before it is known which of them answer.
+const OTHERS: Duration = Duration::from_secs(5);
 
 /// The user's own servers, which form one database.
 pub(crate) struct TargetServers<D: Clients> {
@@ -86,7 +90,7 @@ impl<D: Clients> TargetServers<D> {
     /// next is told why.
     ///
     /// # Errors
-    /// When a server denies access, so that a wrong password is not tried again.
+    /// When the last of them denies access, so that a wrong password is not tried again.
     pub(crate) fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
         let mut encrypted = study.arms.iter().filter(|arm| arm.transport.is_encrypted());
         let over_tls = match encrypted.next() {
@@ -99,14 +103,14 @@ impl<D: Clients> TargetServers<D> {
         if !has_plain || D::Session::PROTOCOL == Protocol::MongoDb {
             return Ok(None);
         }
+        let mut denial = None;
         for endpoint in &self.endpoints {
-            let has_password = !D::lacks_password(&D::options(endpoint, &self.login, None));
             match self.log_in(endpoint, over_tls) {
                 Ok(Ok(_)) => {}
                 Err(RunError::Stopped) => return Err(RunError::Stopped),
-                Ok(Err(denied)) if has_password && denied.is_access_denied() && !denied.is_of_pg_hba() => {
-                    let remedy = denied.remedy(D::Session::PROTOCOL);
-                    return Err(unusable(&self.display, format!("{denied}{remedy}")));
+                Ok(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() => {
+                    denial = denial.or(Some(error));
+                    continue;
                 }
                 Ok(Err(_)) | Err(_) => continue,
             }
@@ -115,8 +119,16 @@ impl<D: Clients> TargetServers<D> {
             {
                 return Ok(Some(withheld.to_string()));
             }
+            denial = None;
         }
-        Ok(None)
+        let has_password = !D::lacks_password(&D::options(&self.endpoints[0], &self.login, None));
+        match denial.filter(|_| has_password) {
+            Some(error) => {
+                let remedy = error.remedy(D::Session::PROTOCOL);
+                Err(unusable(&self.display, format!("{error}{remedy}")))
+            }
+            None => Ok(None),
+        }
     }
 
     /// Logs in to one of the servers, which is verified as the target wants it, and tells of which version TLS is.
@@ -138,6 +150,12 @@ impl<D: Clients> TargetServers<D> {
             session.close().await?;
             Ok(version)
         };
-        wait_for(&reactor, &self.display, D::patience(&self.login), negotiated)
+        let patience = D::patience(&self.login);
+        // One of several that is silent must not hold up the others.
+        let patience = match *endpoint == self.endpoints[0] {
+            true => patience,
+            false => patience.min(OTHERS),
+        };
+        wait_for(&reactor, &self.display, patience, negotiated)
     }
 }

@@ -12,7 +12,6 @@ use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
 use super::options::ConnectOptions;
-use super::public_key::TrustedKeys;
 use super::result::server_error;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
@@ -122,11 +121,13 @@ impl<'a> Login<'a> {
         answer
     }
 
-    /// The password for the owner of this key alone.
-    fn encrypt_for(&mut self, key: &Rsa<Public>) -> Result<Vec<u8>, WireError> {
+    /// The password for the owner of the key that was sent alone, if that is trusted.
+    fn answer_key(&mut self, sent: &[u8]) -> Result<Vec<u8>, WireError> {
         self.is_said = true;
         let before = thread_cpu_ns();
-        let encrypted = encrypt(&self.options.password, &self.nonce, key);
+        let trusted = &self.options.trusted_keys;
+        let key = trusted.trusted(self.options, &self.plugin, sent, self.is_local)?;
+        let encrypted = encrypt(&self.options.password, &self.nonce, &key);
         self.cpu_ns += thread_cpu_ns() - before;
         encrypted
     }
@@ -192,12 +193,7 @@ pub(super) async fn complete(
                     "the account does not log in by unix_socket: the server asks for more".into(),
                 ));
             }
-            [0x01, key @ ..] if std::mem::take(&mut login.awaits_key) => {
-                let (options, is_local) = (login.options, login.is_local);
-                let trusted = &options.trusted_keys;
-                let key = trusted.trusted(options, &login.plugin, key, is_local)?;
-                Some(login.encrypt_for(&key)?)
-            }
+            [0x01, key @ ..] if std::mem::take(&mut login.awaits_key) => Some(login.answer_key(key)?),
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
                 login.step(challenge)?
@@ -263,7 +259,7 @@ fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> R
         | AuthPlugin::Ed25519 => Ok(()),
         AuthPlugin::MysqlClearPassword => match &options.tls {
             Some(tls) if tls.is_verified() => Ok(()),
-            Some(_) if is_local && matches!(options.trusted_keys, TrustedKeys::ThisMachine) => Ok(()),
+            Some(_) if is_local && options.trusted_keys.are_anybodys_here() => Ok(()),
             Some(_) | None => Err(WireError::PasswordWithheld(
                 "the server wants it as it is (mysql_clear_password), and nobody verified who gets it; log in over TLS, and \
                  name the server's CA in the URL (ssl-ca=FILE)"

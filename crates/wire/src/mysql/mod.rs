@@ -18,7 +18,7 @@ mod values;
 pub use cold_accounts::ColdAccounts;
 pub use local_data::is_local_data_refused;
 pub use options::ConnectOptions;
-pub use public_key::{KeysOverTls, TrustedKeys};
+pub use public_key::{KeyFile, KeysOverTls, TrustedKeys};
 pub use query::Query;
 pub use result::{BinaryTexts, TextRow};
 pub use session::Session;

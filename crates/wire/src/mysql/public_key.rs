@@ -1,6 +1,7 @@
 //! Whose RSA key may encrypt a password. Without TLS both SHA-256 logins send a password that the server does not remember
 //! encrypted with the server's key, so whoever chooses that key learns the password.
 
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,8 @@ use crate::tls::{TlsConnector, TlsPolicy};
 
 /// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.
 const SHORTEST: u32 = 1024 / 8;
+const IN_BETWEEN: &str =
+    "somebody may be in between, or the server's key is new: get it from the server itself";
 const REMEDY: &str = "name the server's CA in the URL (ssl-ca=FILE) or the file of its public key \
                       (server-public-key-path=FILE), or trust whoever answers (get-server-public-key=true)";
 
@@ -30,12 +33,28 @@ pub enum TrustedKeys {
     ThisMachine,
     /// That of whoever answers.
     Anybody,
-    /// The one in this PEM file.
-    File(PathBuf),
+    /// The one in a PEM file.
+    File(Arc<KeyFile>),
     /// The one that the server names over TLS in which its certificate is verified.
     OverTls(Arc<KeysOverTls>),
     /// None: the password goes over TLS alone.
     Nobody,
+}
+
+/// A file with a key in PEM, as it was when it was read.
+pub struct KeyFile {
+    path: PathBuf,
+    pem: io::Result<Vec<u8>>,
+}
+
+impl KeyFile {
+    /// Reads it; that it cannot be read matters where a login needs it.
+    pub fn read(path: PathBuf) -> Self {
+        Self {
+            pem: std::fs::read(&path),
+            path,
+        }
+    }
 }
 
 /// Keys in PEM by the status variables that have them; or why they could not be asked for.
@@ -69,25 +88,25 @@ impl KeysOverTls {
         if self.lock().is_some() {
             return Ok(());
         }
-        let asking = async {
-            let options = ConnectOptions {
-                host: self.host.clone(),
-                port: self.port,
-                tls: Some(Arc::new(TlsConnector::new(&self.policy)?)),
-                ..options.clone()
-            };
-            let (mut session, _) = Box::pin(Session::connect(reactor, &options)).await?;
-            let rows = session.query("SHOW STATUS LIKE '%rsa_public_key'").await?;
-            session.close().await?;
-            let key = |row: &TextRow| (row.text(0).to_ascii_lowercase(), row.text(1).as_bytes().to_vec());
-            Ok(rows.iter().map(key).collect())
+        let verified = ConnectOptions {
+            host: self.host.clone(),
+            port: self.port,
+            tls: Some(Arc::new(TlsConnector::new(&self.policy)?)),
+            ..options.clone()
         };
-        let known = match asking.await {
+        let known = match Box::pin(Session::connect(reactor, &verified)).await {
             Err(error @ WireError::NotTrusted { .. }) => return Err(error),
             Err(error) if error.is_access_denied() => return Err(error),
-            known => known.map_err(|error: WireError| error.to_string()),
+            Err(error) => Err(error),
+            Ok((mut session, _)) => {
+                let rows = session.query("SHOW STATUS LIKE '%rsa_public_key'").await;
+                session.close().await?;
+                rows
+            }
         };
-        *self.lock() = Some(known);
+        let key = |row: &TextRow| (row.text(0).to_ascii_lowercase(), row.text(1).as_bytes().to_vec());
+        let known = known.map(|rows| rows.iter().map(key).collect());
+        *self.lock() = Some(known.map_err(|error| error.to_string()));
         Ok(())
     }
 
@@ -146,26 +165,35 @@ impl TrustedKeys {
             let other = Rsa::public_key_from_pem(other).and_then(|other| other.public_key_to_der());
             matches!((other, key.public_key_to_der()), (Ok(other), Ok(key)) if other == key)
         };
-        let why = match self {
+        let is_known = |pem: &[u8]| pem == sent || is_same(pem);
+        let (why, remedy) = match self {
             _ if options.socket.is_some() => return Ok(key),
             Self::Anybody => return Ok(key),
             Self::ThisMachine if is_local => return Ok(key),
-            Self::File(path) => match std::fs::read(path) {
-                Ok(pem) if is_same(&pem) => return Ok(key),
-                Ok(_) => format!("is not the one in {}", path.display()),
-                Err(error) => format!("cannot be compared with {}: {error}", path.display()),
+            Self::File(file) => match &file.pem {
+                Ok(pem) if is_known(pem) => return Ok(key),
+                Ok(_) => (format!("is not the one in {}", file.path.display()), IN_BETWEEN),
+                Err(error) => (
+                    format!("cannot be compared with {}: {error}", file.path.display()),
+                    REMEDY,
+                ),
             },
             Self::OverTls(keys) => match keys.key(plugin) {
-                Ok(pem) if is_same(&pem) => return Ok(key),
-                Ok(_) => "is not the one that it names over TLS".to_owned(),
-                Err(why) => format!("it does not name over TLS ({why})"),
+                Ok(pem) if is_known(&pem) => return Ok(key),
+                Ok(_) => ("is not the one that it names over TLS".to_owned(), IN_BETWEEN),
+                Err(why) => (format!("it does not name over TLS ({why})"), REMEDY),
             },
-            Self::ThisMachine | Self::Nobody => "anybody may have sent".to_owned(),
+            Self::ThisMachine | Self::Nobody => ("anybody may have sent".to_owned(), REMEDY),
         };
         let name = String::from_utf8_lossy(plugin.as_bytes());
         Err(WireError::PasswordWithheld(format!(
-            "the server wants it by {name}, encrypted with a key that {why}; {REMEDY}"
+            "the server wants it by {name}, encrypted with a key that {why}; {remedy}"
         )))
+    }
+
+    /// True where whoever answers on this machine is taken for the server.
+    pub(super) fn are_anybodys_here(&self) -> bool {
+        matches!(self, Self::ThisMachine | Self::Anybody)
     }
 }
 

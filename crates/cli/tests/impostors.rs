@@ -80,6 +80,19 @@ fn url(impostor: &Impostor, asks: Asks, options: &str) -> String {
     format!("{scheme}://app@{}/?{options}", impostor.address())
 }
 
+/// A sandbox with a study of plain arms alone, so that there is no TLS to begin with.
+fn with_plain_study(asks: Asks) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let server = if asks == Asks::PostgreSql {
+        "postgresql"
+    } else {
+        "mysql"
+    };
+    let plain = study(server, &["plain", "plain too"]);
+    fs::write(sandbox.work().join("plain.toml"), plain).unwrap();
+    sandbox
+}
+
 /// Runs a command with the password where it belongs.
 fn finish(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
     let mut command = sandbox.command(arguments);
@@ -102,15 +115,7 @@ fn each_command(target: &str) -> [Vec<&str>; 5] {
 fn without_tls_a_password_goes_to_nobody_on_another_machine() {
     elsewhere(|| {
         for asks in [Asks::CachingSha2, Asks::Sha256, Asks::Clear, Asks::PostgreSql] {
-            let sandbox = Sandbox::new();
-            let server = if asks == Asks::PostgreSql {
-                "postgresql"
-            } else {
-                "mysql"
-            };
-            // No arm of it has TLS, so that there is none to begin with.
-            let plain = study(server, &["plain", "plain too", "plain too too"]);
-            fs::write(sandbox.work().join("plain.toml"), plain).unwrap();
+            let sandbox = with_plain_study(asks);
             let impostor = Impostor::start(ELSEWHERE, asks, None);
             let target = url(&impostor, asks, "");
             for command in each_command(&target) {
@@ -149,15 +154,7 @@ fn who_has_no_certificate_of_the_named_authority_hears_of_no_login() {
             (Asks::PostgreSql, "sslrootcert"),
         ] {
             for (at, speaks_tls) in [(ELSEWHERE, true), (ELSEWHERE, false), (HERE, true), (HERE, false)] {
-                let sandbox = Sandbox::new();
-                let server = if asks == Asks::PostgreSql {
-                    "postgresql"
-                } else {
-                    "mysql"
-                };
-                // No arm of it has TLS, so that there is none to begin with.
-                let plain = study(server, &["plain", "plain too", "plain too too"]);
-                fs::write(sandbox.work().join("plain.toml"), plain).unwrap();
+                let sandbox = with_plain_study(asks);
                 let certificate = own_certificate(&sandbox);
                 let impostor = Impostor::start(at, asks, speaks_tls.then_some(&certificate));
                 let target = url(&impostor, asks, &format!("{option}={}", ca.display()));

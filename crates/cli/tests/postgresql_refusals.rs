@@ -39,7 +39,7 @@ fn a_certificate_of_another_authority_is_mended_by_the_parameters_of_libpq() {
     let own = server.url_with(server.password());
     let wrong = refused(
         &format!("{own}?sslrootcert={}", other_ca.display()),
-        &["arm tls1.3", "signed by another CA", "sslrootcert must name"],
+        &["signed by another CA", "sslrootcert must name"],
     );
     assert!(!wrong.contains("ssl-ca"), "{wrong}");
     let nowhere = elsewhere.path().join("none.pem");
@@ -194,11 +194,7 @@ fn accounts_with_an_md5_password_are_measured_by_it_and_cannot_do_scram() {
     }
     refused(
         &format!("{target}&channel_binding=require"),
-        &[
-            "arm tls1.3",
-            "asks for md5; expected SCRAM-SHA-256-PLUS",
-            "password_encryption",
-        ],
+        &["asks for md5; expected SCRAM-SHA-256-PLUS", "password_encryption"],
     );
 }
 

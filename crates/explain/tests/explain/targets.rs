@@ -10,13 +10,13 @@ use crate::made_up::{explain, head, samples, study};
 #[test]
 fn the_option_that_names_a_ca_is_that_of_the_targets_scheme_whatever_the_product() {
     for (url, product, option) in [
-        ("mysql://app@db.example:3306/", "Percona Server", "ssl-ca=…"),
+        ("mysql://app@db.example:3306/", "Percona Server", "ssl-ca=FILE"),
         (
             "postgresql://app@db.example:26257/",
             "CockroachDB",
-            "sslrootcert=…",
+            "sslrootcert=FILE",
         ),
-        ("mongodb://app@db.example:27017/", "MongoDB", "tlsCAFile=…"),
+        ("mongodb://app@db.example:27017/", "MongoDB", "tlsCAFile=FILE"),
     ] {
         let mut head = head(study());
         head.target = Some(url.to_owned());

@@ -48,7 +48,8 @@ pub fn write_whole(
 fn refuse_devices(path: &Path, folder: &Path) -> io::Result<()> {
     let is_device = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
     let folder = folder.canonicalize()?;
-    let is_among_devices = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
+    let is_among_devices =
+        folder.starts_with("/proc") || folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     match is_device || is_among_devices {
         true => Err(io::Error::other("it is no regular file")),
         false => Ok(()),

@@ -115,7 +115,7 @@ make_tarball() {
     install -D -m 644 "$staging/completions/_ciphertax" "$root/share/zsh/site-functions/_ciphertax"
     install -D -m 644 "$staging/completions/ciphertax.fish" "$root/share/fish/vendor_completions.d/ciphertax.fish"
     install -D -m 644 -t "$root/share/ciphertax/studies" crates/cli/studies/*.toml
-    install -D -m 644 -t "$root/share/doc/ciphertax" LICENSE README.md CHANGELOG.md METHODOLOGY.md \
+    install -D -m 644 -t "$root/share/doc/ciphertax" LICENSE README.md CHANGELOG.md METHODOLOGY.md SECURITY.md \
         "$staging/third-party-licences.txt"
     # As the README links to them.
     install -D -m 644 -t "$root/share/doc/ciphertax/docs" docs/*.md docs/*.svg docs/*.schema.json

@@ -40,8 +40,10 @@ use std::env;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
+use ciphertax_model::removed;
 use ciphertax_supervise::say;
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use exit::Exit;
 use passwords::without_passwords;
 
@@ -53,6 +55,10 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
+            if let Some(removed) = removed_name(&error) {
+                say(format_args!("ciphertax: {removed}"));
+                return Exit::Nothing.into();
+            }
             let text = error.render().to_string();
             let said = said(&text);
             if said == text {
@@ -88,4 +94,13 @@ fn main() -> ExitCode {
         Exit::Nothing
     });
     exit.into()
+}
+
+/// What to say of a command or an option that this release no longer has.
+fn removed_name(error: &clap::Error) -> Option<String> {
+    let names = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    names.iter().find_map(|kind| match error.get(*kind)? {
+        ContextValue::String(name) => removed(name),
+        _ => None,
+    })
 }

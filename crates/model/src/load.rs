@@ -17,7 +17,7 @@ pub struct Load {
     pub workers: Option<u32>,
     /// How long a load thread waits for more sockets to become ready before it answers them all, in microseconds.
     /// The same for all arms. 0 answers each as soon as it is ready.
-    #[serde(default, alias = "gather_us")]
+    #[serde(default)]
     pub poll_delay_us: u32,
     /// Operations of a slice, all connections together, instead of a time: a batch, done as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -121,7 +121,7 @@ arms = ["plain", 3]
 #[test]
 fn a_key_of_a_former_release_is_refused_with_its_new_name() {
     let message = changed("connections = 8 }", "connections = 8, gather_us = 100 }");
-    assert_snapshot!(message, @r#"study.toml:21:27: "gather_us" is now "poll_delay_us""#);
+    assert_snapshot!(message, @"study.toml:21:27: gather_us was removed: it is poll_delay_us now");
 }
 
 #[test]

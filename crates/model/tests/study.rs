@@ -159,13 +159,6 @@ fn defaults_are_those_of_the_method() {
 }
 
 #[test]
-fn a_load_recorded_by_a_former_release_is_read() {
-    let recorded = r#"{ "connections": 64, "gather_us": 100 }"#;
-    let load: Load = serde_json::from_str(recorded).unwrap();
-    assert_eq!(load.poll_delay_us, 100);
-}
-
-#[test]
 fn what_a_type_refuses_is_reported_with_its_line() {
     let message = refusal(|text| text.replace("tls1.3", "preferred"));
     assert!(

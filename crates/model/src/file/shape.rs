@@ -6,10 +6,8 @@ use serde_json::{Map, Value};
 
 use super::document::{Content, Fault, Node, Table};
 use crate::nearest::{hint, list, nearest};
+use crate::removed::removed;
 use crate::study::Study;
-
-/// Keys that had another name in former releases: the old one, the new one. Records may still say the old one.
-const RENAMED: [(&str, &str); 1] = [("gather_us", "poll_delay_us")];
 
 /// Poolers that stand before MySQL and are in no package that a package client here has, by the name that a study may
 /// give them; what they are called; what there is instead.
@@ -278,14 +276,20 @@ fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Option<&'a str>) {
     if let Some(unavailable) = unavailable(key, known) {
         return unavailable;
     }
-    let renamed = RENAMED.iter().find(|(old, _)| *old == key);
-    let now = renamed.and_then(|(_, new)| known.iter().copied().find(|known| known == new));
-    match now {
-        Some(new) => (format!("{key:?} is now {new:?}"), now),
-        None => (
-            format!("unknown key {key:?}{}", hint(key, known)),
-            nearest(key, known.iter().copied()),
-        ),
+    if let Some(message) = removed(key) {
+        return (message, None);
+    }
+    (
+        format!("unknown key {key:?}{}", hint(key, known)),
+        nearest(key, known.iter().copied()),
+    )
+}
+
+fn unknown_choice(what: &str, name: &str, known: &[&str]) -> String {
+    let refused = format!("{what} cannot be {name:?}");
+    match removed(name) {
+        Some(removed) => format!("{refused}: {removed}"),
+        None => refused + &hint(name, known),
     }
 }
 
@@ -307,7 +311,7 @@ fn check_choice(
             Some(Choice { value: Some(_), .. }) => {
                 format!("{name:?} needs a value: write {what} as {{ {name} = … }}")
             }
-            None => format!("{what} cannot be {name:?}{}", hint(name, &known)),
+            None => unknown_choice(what, name, &known),
         },
         Content::Table(table) => match &mut table.entries[..] {
             [entry] => match find(&entry.key) {
@@ -320,7 +324,7 @@ fn check_choice(
                 Some(Choice { name, value: None }) => {
                     format!("{name:?} takes no value: write {what} as {name:?}")
                 }
-                None => format!("{what} cannot be {:?}{}", entry.key, hint(&entry.key, &known)),
+                None => unknown_choice(what, &entry.key, &known),
             },
             _ => format!("{what} must be exactly one of {}", list(&known)),
         },

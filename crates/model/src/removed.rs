@@ -1,0 +1,10 @@
+//! What the release before had and this one has not. The list is emptied with the next release.
+
+/// Commands, options, keys of studies and their values by name, with what to use instead.
+const REMOVED: [(&str, &str); 1] = [("gather_us", "it is poll_delay_us now")];
+
+/// What to say of a name that was removed; `None` for every other one.
+pub fn removed(name: &str) -> Option<String> {
+    let (_, instead) = REMOVED.iter().find(|(removed, _)| *removed == name)?;
+    Some(format!("{name} was removed: {instead}"))
+}

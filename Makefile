@@ -3,7 +3,10 @@
 CARGO ?= cargo
 BIN := target/release/ciphertax
 
-.PHONY: help demo build mpi test lint unit bench slow studies servers deny package
+# Programs of tests that start no server.
+CHECKS := checks memory sqlite_memory_security process_cpu process_tree run_queue
+
+.PHONY: help demo build mpi check test test-all long lint bench studies deny package
 
 help: ## Show these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -22,26 +25,37 @@ mpi: build ## Build ciphertax-mpi too, for load from many machines: see docs/man
 	$(CARGO) build --release --locked --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi
 	install -m 755 target/mpi/release/ciphertax-mpi target/release/
 
-test: ## All tests: unit, property, and end to end against the real servers of the catalogue (200 MB that are kept, 14 GB of disk)
+check: ## Format, lints and what needs no server, no root and no network
+	$(MAKE) lint
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(CHECKS:%=--test %)
+
+test: ## check, and every behaviour once on a real server of each family
 	./scripts/setup.sh test
 	$(MAKE) lint
-	$(MAKE) unit
+	$(CARGO) build --workspace --locked --examples
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- --skip test_all::
+
+test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, official drivers and other judges
+	./scripts/setup.sh test-all
+	$(CARGO) clippy --workspace --tests --examples --test '*' --locked -- -D warnings
+	$(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
+	$(CARGO) build --workspace --locked --examples
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- test_all::
+	$(CARGO) test --locked -p ciphertax-columns --test encjdbc
+	CIPHERTAX_PYMONGOCRYPT=python3 PYTHONPATH="$${XDG_CACHE_HOME:-$$HOME/.cache}/ciphertax/pymongocrypt-1.14.1" \
+		$(CARGO) test --locked -p ciphertax-columns --test checks -- --ignored libmongocrypt
 
 lint:
 	./scripts/lines.pl
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path crates/ranks/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	! command -v mpirun >/dev/null || $(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
-
-unit:
-	$(CARGO) test --workspace --locked --no-fail-fast
 
 bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 minutes on a quiet machine)
 	./scripts/setup.sh bench
 	./scripts/bench.sh
 
-slow: ## The tests that take long: runs of plain against plain, whose results go to record/ (about 75 minutes); a report of ten hours
+long: ## What takes hours: runs of plain against plain, whose results go to record/; a report of ten hours
 	./scripts/setup.sh test
 	$(CARGO) build --release --locked -p ciphertax
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored the_report_of_ten_hours
@@ -55,10 +69,6 @@ slow: ## The tests that take long: runs of plain against plain, whose results go
 studies: ## Play the built-in studies; their reports go to record/studies/ (about 65 minutes, root)
 	./scripts/setup.sh test
 	./scripts/studies.sh
-
-servers: ## Fetch every server of the catalogue and hold each to what it says it can do
-	./scripts/setup.sh test
-	$(CARGO) test --locked -p ciphertax-lab --test catalogue --test mongodb_catalogue --test install
 
 package: ## A Debian package and a tarball, tried on new root file systems of Debian 12 and 13; they stay in dist/ (about 20 minutes)
 	./scripts/setup.sh package

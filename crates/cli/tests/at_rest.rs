@@ -51,61 +51,6 @@ load = { connections = 1 }
 
 const ENCRYPTED: &str = "logs and tables";
 
-#[test]
-fn what_stays_readable_is_proved_for_every_arm_and_reported() {
-    let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, &[OF_MARIADB, OF_MYSQL].concat());
-    // Ten servers are started, one after the other.
-    running.says_within("Starting a private server: mysql", 2 * PATIENCE);
-    running.says_within("Loading the data set", 2 * PATIENCE);
-    running.measures();
-    let keys = keys_below(&sandbox.temporary());
-    // Those of the servers that encrypt, one of either kind; that which was searched is gone.
-    assert_eq!(keys.len(), 2, "{keys:?}");
-    let secrets: Vec<String> = keys.iter().map(|file| secret_in(file)).collect();
-    let finished = running.finish_within(2 * PATIENCE);
-    finished.measured();
-    sandbox.expect_nothing_left();
-    for secret in secrets {
-        assert_eq!(files_with(sandbox.root(), &secret), Vec::<PathBuf>::new());
-        assert!(!finished.stdout.contains(&secret) && !finished.stderr.contains(&secret));
-    }
-
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
-    for server in ["mariadb", "mysql"] {
-        let of = |arm: &str| disk(&run, arm, server);
-        for arm in ["plain", "baseline again"] {
-            for kind in [
-                "tables",
-                "redo log",
-                "undo log or system tablespace",
-                "binary log",
-            ] {
-                expect(of(arm), kind, Readable);
-            }
-        }
-        expect(of(ENCRYPTED), "tables", Encrypted);
-        expect(of(ENCRYPTED), "redo log", Encrypted);
-        expect(of(ENCRYPTED), "binary log", Readable);
-        for arm in ["plain", "baseline again", ENCRYPTED] {
-            let proofs = &session(&run, arm, server).proofs;
-            let by = |witness| proofs.iter().filter(|proof| proof.witness == witness).count();
-            // Of the server that is measured, and of one like it.
-            assert_eq!(by(Witness::Disk), 2, "{proofs:#?}");
-            let of_server = proofs.iter().filter(|proof| proof.witness == Witness::Server);
-            let said = of_server
-                .filter(|proof| proof.evidence.contains("tables="))
-                .count();
-            assert_eq!(said, 2, "{proofs:#?}");
-        }
-    }
-    expect(disk(&run, ENCRYPTED, "mariadb"), "system tablespace", Encrypted);
-    expect(disk(&run, ENCRYPTED, "mariadb"), "temporary files", Readable);
-    expect(disk(&run, ENCRYPTED, "mysql"), "undo log", Readable);
-    is_reported(&sandbox, &finished.stdout);
-}
-
 /// As whoever has to answer for it reads it.
 fn is_reported(sandbox: &Sandbox, terminal: &str) {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -280,4 +225,63 @@ fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
     sessions
         .find(|session| session.server.starts_with(&format!("{server},")))
         .unwrap()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn what_stays_readable_is_proved_for_every_arm_and_reported() {
+        let sandbox = Sandbox::new();
+        let mut running = start(&sandbox, &[OF_MARIADB, OF_MYSQL].concat());
+        // Ten servers are started, one after the other.
+        running.says_within("Starting a private server: mysql", 2 * PATIENCE);
+        running.says_within("Loading the data set", 2 * PATIENCE);
+        running.measures();
+        let keys = keys_below(&sandbox.temporary());
+        // Those of the servers that encrypt, one of either kind; that which was searched is gone.
+        assert_eq!(keys.len(), 2, "{keys:?}");
+        let secrets: Vec<String> = keys.iter().map(|file| secret_in(file)).collect();
+        let finished = running.finish_within(2 * PATIENCE);
+        finished.measured();
+        sandbox.expect_nothing_left();
+        for secret in secrets {
+            assert_eq!(files_with(sandbox.root(), &secret), Vec::<PathBuf>::new());
+            assert!(!finished.stdout.contains(&secret) && !finished.stderr.contains(&secret));
+        }
+
+        let run = record(&sandbox.run());
+        no_slice_failed(&run);
+        for server in ["mariadb", "mysql"] {
+            let of = |arm: &str| disk(&run, arm, server);
+            for arm in ["plain", "baseline again"] {
+                for kind in [
+                    "tables",
+                    "redo log",
+                    "undo log or system tablespace",
+                    "binary log",
+                ] {
+                    expect(of(arm), kind, Readable);
+                }
+            }
+            expect(of(ENCRYPTED), "tables", Encrypted);
+            expect(of(ENCRYPTED), "redo log", Encrypted);
+            expect(of(ENCRYPTED), "binary log", Readable);
+            for arm in ["plain", "baseline again", ENCRYPTED] {
+                let proofs = &session(&run, arm, server).proofs;
+                let by = |witness| proofs.iter().filter(|proof| proof.witness == witness).count();
+                // Of the server that is measured, and of one like it.
+                assert_eq!(by(Witness::Disk), 2, "{proofs:#?}");
+                let of_server = proofs.iter().filter(|proof| proof.witness == Witness::Server);
+                let said = of_server
+                    .filter(|proof| proof.evidence.contains("tables="))
+                    .count();
+                assert_eq!(said, 2, "{proofs:#?}");
+            }
+        }
+        expect(disk(&run, ENCRYPTED, "mariadb"), "system tablespace", Encrypted);
+        expect(disk(&run, ENCRYPTED, "mariadb"), "temporary files", Readable);
+        expect(disk(&run, ENCRYPTED, "mysql"), "undo log", Readable);
+        is_reported(&sandbox, &finished.stdout);
+    }
 }

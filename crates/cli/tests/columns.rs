@@ -83,11 +83,6 @@ fn postgresql_encrypts_columns_and_proves_it() {
 }
 
 #[test]
-fn postgresql_18_encrypts_columns_and_proves_it() {
-    measures("postgresql-18", "pgcrypto");
-}
-
-#[test]
 fn functions_of_another_server_are_refused_by_name() {
     let sandbox = Sandbox::new();
     for (server, columns, instead) in [
@@ -102,5 +97,14 @@ fn functions_of_another_server_are_refused_by_name() {
             &format!("cannot encrypt columns by {columns}"),
             instead,
         ]);
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn postgresql_18_encrypts_columns_and_proves_it() {
+        measures("postgresql-18", "pgcrypto");
     }
 }

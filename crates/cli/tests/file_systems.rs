@@ -44,40 +44,6 @@ load = { connections = 2 }
 
 const ARMS: [&str; 3] = ["ext4", "fscrypt", "gocryptfs"];
 
-#[test]
-fn file_systems_are_proved_metered_and_read_from_the_disk_in_every_arm() {
-    for kind in [FileSystem::Fscrypt, FileSystem::Gocryptfs] {
-        if let Err(error) = file_system::check(kind) {
-            return not_tested(format_args!("{kind}: {error}"));
-        }
-    }
-    let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-    command.env("XDG_CACHE_HOME", cache());
-    let finished = Running::start(command).finish_within(3 * PATIENCE);
-    finished.measured();
-    sandbox.expect_nothing_left();
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
-    what_lies_on_the_disk_is_proved(&run);
-    whoever_works_for_a_file_system_is_metered(&run);
-    pages_come_from_the_disk(&sandbox, &run);
-
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let report = words(&finished.stdout);
-    let page = words(&fs::read_to_string(sandbox.run().join("report.html")).unwrap());
-    for told in [
-        "gocryptfs differs from ext4 in more than encryption: each read and write goes through a daemon (FUSE)",
-        "s of quiet before each slice on average, and what the kernel kept of its",
-        "who has the rights for it on the running machine reads them all",
-    ] {
-        assert!(report.contains(told), "{told}: {}", finished.stdout);
-        assert!(page.contains(told), "{told}");
-    }
-    assert!(report.contains("files on the disk readable encrypted encrypted"));
-}
-
 fn what_lies_on_the_disk_is_proved(run: &Run) {
     for (arm, readability, searched) in [
         ("ext4", Readable, "its image"),
@@ -147,20 +113,6 @@ fn pages_come_from_the_disk(sandbox: &Sandbox, run: &Run) {
 }
 
 #[test]
-fn where_all_fits_into_memory_nothing_is_dropped() {
-    let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), of_an_ordinary_user()).unwrap();
-    let finished = match is_root() {
-        true => finish_as_ordinary_user(&sandbox, &RUN),
-        false => sandbox.finish(&RUN),
-    };
-    finished.measured();
-    let samples = samples(&sandbox.run());
-    assert!(!samples.is_empty() && samples.iter().all(|sample| sample.left_cached.is_none()));
-    sandbox.expect_nothing_left();
-}
-
-#[test]
 fn an_ordinary_user_is_refused_fscrypt_with_the_reason() {
     if !is_root() {
         return not_tested("whoever is not root cannot become another user");
@@ -195,4 +147,56 @@ fn of_an_ordinary_user() -> String {
 fn session<'a>(run: &'a Run, arm: &str) -> &'a SessionRecord {
     let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
     &arm.sessions[0]
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn file_systems_are_proved_metered_and_read_from_the_disk_in_every_arm() {
+        for kind in [FileSystem::Fscrypt, FileSystem::Gocryptfs] {
+            if let Err(error) = file_system::check(kind) {
+                return not_tested(format_args!("{kind}: {error}"));
+            }
+        }
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+        command.env("XDG_CACHE_HOME", cache());
+        let finished = Running::start(command).finish_within(3 * PATIENCE);
+        finished.measured();
+        sandbox.expect_nothing_left();
+        let run = record(&sandbox.run());
+        no_slice_failed(&run);
+        what_lies_on_the_disk_is_proved(&run);
+        whoever_works_for_a_file_system_is_metered(&run);
+        pages_come_from_the_disk(&sandbox, &run);
+
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let report = words(&finished.stdout);
+        let page = words(&fs::read_to_string(sandbox.run().join("report.html")).unwrap());
+        for told in [
+            "gocryptfs differs from ext4 in more than encryption: each read and write goes through a daemon (FUSE)",
+            "s of quiet before each slice on average, and what the kernel kept of its",
+            "who has the rights for it on the running machine reads them all",
+        ] {
+            assert!(report.contains(told), "{told}: {}", finished.stdout);
+            assert!(page.contains(told), "{told}");
+        }
+        assert!(report.contains("files on the disk readable encrypted encrypted"));
+    }
+
+    #[test]
+    fn where_all_fits_into_memory_nothing_is_dropped() {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.work().join("study.toml"), of_an_ordinary_user()).unwrap();
+        let finished = match is_root() {
+            true => finish_as_ordinary_user(&sandbox, &RUN),
+            false => sandbox.finish(&RUN),
+        };
+        finished.measured();
+        let samples = samples(&sandbox.run());
+        assert!(!samples.is_empty() && samples.iter().all(|sample| sample.left_cached.is_none()));
+        sandbox.expect_nothing_left();
+    }
 }

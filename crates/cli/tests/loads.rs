@@ -40,91 +40,6 @@ load = { connections = 64, rate = 40 }
 "#;
 
 #[test]
-fn batches_are_counted_and_storms_kept_to_their_schedule() {
-    let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("loads.toml"), LOADS).unwrap();
-    let finished = sandbox.finish(&["run", "loads.toml", "--out", "run"]);
-    finished.measured();
-    let run = record(&sandbox.run());
-    let samples = samples(&sandbox);
-    let of = |cell: &'static str| samples.iter().filter(move |sample| sample.slice.cell == cell);
-
-    assert!(of("batch").count() >= 6);
-    for sample in of("batch").filter(|sample| sample.is_valid()) {
-        assert_eq!(
-            (sample.load.operation_count(), &sample.load.open_loop),
-            (1_000, &None)
-        );
-    }
-    let batches: Vec<&str> = run.results.batches.iter().map(|row| row.arm.as_str()).collect();
-    assert_eq!(batches, ["plain", "baseline again", "tls"]);
-    for row in &run.results.batches {
-        assert!(
-            row.cell == "batch" && row.batches >= 2 && row.mean > 0.0,
-            "{row:?}"
-        );
-        assert!(
-            row.standard_deviation.is_some_and(|deviation| deviation > 0.0),
-            "{row:?}"
-        );
-    }
-    assert!(
-        finished.stdout.contains("in batches of 1,000"),
-        "{}",
-        finished.stdout
-    );
-    assert!(
-        finished
-            .stdout
-            .contains("Operations per second, mean and standard"),
-        "{}",
-        finished.stdout
-    );
-
-    // A busy machine may be late, which it then says; nothing is left out all the same.
-    assert!(of("storm").count() >= 6);
-    for sample in of("storm") {
-        let open_loop = sample.load.open_loop.as_ref().unwrap();
-        assert_eq!(
-            (open_loop.planned, open_loop.not_begun),
-            (20, 0),
-            "{:?}",
-            sample.void
-        );
-        assert_eq!(sample.load.operation_count(), 20);
-        assert!(open_loop.response_sum_ns >= sample.load.operations[0].latency_sum_ns);
-        // The last should begin after 475 ms.
-        assert!(sample.load.duration_ns >= 475_000_000);
-    }
-    // In these seconds there may be too few blocks to compare them by.
-    let measured: Vec<Metric> = run
-        .results
-        .measurements
-        .iter()
-        .filter(|row| row.cell == "storm" && row.arm == "tls")
-        .map(|row| row.metric)
-        .collect();
-    let mut expected = Metric::COMPARED_IN_OPEN_LOOP.to_vec();
-    expected.extend(Metric::COMPARED_OF_CONNECTS);
-    if has_hardware_counters().unwrap_or(false) {
-        expected.extend(Metric::COMPARED_OF_HARDWARE);
-    }
-    assert_eq!(measured, expected);
-    assert!(
-        run.results
-            .connect_phases
-            .iter()
-            .any(|row| row.cell == "storm" && row.arm == "tls" && row.phase == Phase::Tls)
-    );
-    assert!(
-        finished.stdout.contains("40 begun per second"),
-        "{}",
-        finished.stdout
-    );
-    sandbox.expect_nothing_left();
-}
-
-#[test]
 fn ctrl_c_cuts_a_long_batch_short() {
     let sandbox = Sandbox::new();
     let endless = LOADS.replace("batch = 1000", "batch = 1000000");
@@ -151,4 +66,93 @@ fn ctrl_c_cuts_a_long_batch_short() {
 
 fn samples(sandbox: &Sandbox) -> Vec<Sample> {
     crate::common::samples(&sandbox.run())
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn batches_are_counted_and_storms_kept_to_their_schedule() {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.work().join("loads.toml"), LOADS).unwrap();
+        let finished = sandbox.finish(&["run", "loads.toml", "--out", "run"]);
+        finished.measured();
+        let run = record(&sandbox.run());
+        let samples = samples(&sandbox);
+        let of = |cell: &'static str| samples.iter().filter(move |sample| sample.slice.cell == cell);
+
+        assert!(of("batch").count() >= 6);
+        for sample in of("batch").filter(|sample| sample.is_valid()) {
+            assert_eq!(
+                (sample.load.operation_count(), &sample.load.open_loop),
+                (1_000, &None)
+            );
+        }
+        let batches: Vec<&str> = run.results.batches.iter().map(|row| row.arm.as_str()).collect();
+        assert_eq!(batches, ["plain", "baseline again", "tls"]);
+        for row in &run.results.batches {
+            assert!(
+                row.cell == "batch" && row.batches >= 2 && row.mean > 0.0,
+                "{row:?}"
+            );
+            assert!(
+                row.standard_deviation.is_some_and(|deviation| deviation > 0.0),
+                "{row:?}"
+            );
+        }
+        assert!(
+            finished.stdout.contains("in batches of 1,000"),
+            "{}",
+            finished.stdout
+        );
+        assert!(
+            finished
+                .stdout
+                .contains("Operations per second, mean and standard"),
+            "{}",
+            finished.stdout
+        );
+
+        // A busy machine may be late, which it then says; nothing is left out all the same.
+        assert!(of("storm").count() >= 6);
+        for sample in of("storm") {
+            let open_loop = sample.load.open_loop.as_ref().unwrap();
+            assert_eq!(
+                (open_loop.planned, open_loop.not_begun),
+                (20, 0),
+                "{:?}",
+                sample.void
+            );
+            assert_eq!(sample.load.operation_count(), 20);
+            assert!(open_loop.response_sum_ns >= sample.load.operations[0].latency_sum_ns);
+            // The last should begin after 475 ms.
+            assert!(sample.load.duration_ns >= 475_000_000);
+        }
+        // In these seconds there may be too few blocks to compare them by.
+        let measured: Vec<Metric> = run
+            .results
+            .measurements
+            .iter()
+            .filter(|row| row.cell == "storm" && row.arm == "tls")
+            .map(|row| row.metric)
+            .collect();
+        let mut expected = Metric::COMPARED_IN_OPEN_LOOP.to_vec();
+        expected.extend(Metric::COMPARED_OF_CONNECTS);
+        if has_hardware_counters().unwrap_or(false) {
+            expected.extend(Metric::COMPARED_OF_HARDWARE);
+        }
+        assert_eq!(measured, expected);
+        assert!(
+            run.results
+                .connect_phases
+                .iter()
+                .any(|row| row.cell == "storm" && row.arm == "tls" && row.phase == Phase::Tls)
+        );
+        assert!(
+            finished.stdout.contains("40 begun per second"),
+            "{}",
+            finished.stdout
+        );
+        sandbox.expect_nothing_left();
+    }
 }

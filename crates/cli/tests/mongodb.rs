@@ -117,79 +117,6 @@ read_preference = "nearest"
 load = { connections = 2 }
 "#;
 
-#[test]
-fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
-    let sandbox = Sandbox::new();
-    let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
-    sandbox.expect_nothing_left();
-
-    let connects: BTreeMap<&str, Vec<String>> = run
-        .results
-        .connects
-        .iter()
-        .filter(|row| row.cell == "connect")
-        .map(|row| {
-            (
-                row.arm.as_str(),
-                row.logins.keys().map(ToString::to_string).collect(),
-            )
-        })
-        .collect();
-    assert_eq!(connects["open"], ["none/single"]);
-    assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
-    assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
-    assert_eq!(connects["certificate"], ["MONGODB-X509/single"]);
-
-    let servers: BTreeSet<&str> = run
-        .head
-        .servers
-        .iter()
-        .map(|server| server.name.as_str())
-        .collect();
-    assert_eq!(servers.len(), 3, "{servers:?}");
-    for server in &run.head.servers {
-        assert_eq!(
-            run.head
-                .servers
-                .iter()
-                .filter(|other| other.id == server.id)
-                .count(),
-            1
-        );
-        assert_eq!(server.cells, ["connect", "mix", "inserts", "load"]);
-    }
-    for cell in &run.results.cells {
-        assert_eq!(run.server_of(cell), run.head.servers.first(), "{}", cell.name);
-        let baseline = run.head.arms[0].sessions_in(cell).unwrap();
-        assert_eq!(baseline.server_id, cell.server_id);
-    }
-    let of = |arm: &str| {
-        &run.head
-            .arms
-            .iter()
-            .find(|other| other.name == arm)
-            .unwrap()
-            .sessions[0]
-            .server
-    };
-    assert_eq!(of("warm"), of("cold"));
-    let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();
-    assert_eq!(apart.len(), 3);
-    let apart = |finding: &&Finding| finding.summary.contains("two processes are compared");
-    let apart = run.results.findings.iter().find(apart).unwrap();
-    assert!(
-        servers.iter().all(|server| apart.evidence.contains(server)),
-        "{apart:?}"
-    );
-
-    expect_proofs(&run);
-    expect_kinds(&run);
-    expect_every_operation_kept(&sandbox, &run);
-}
-
 /// Without a login a write is refused where there is access control, and succeeds where there is none.
 fn expect_proofs(run: &Run) {
     let claims = |arm: &str| {
@@ -235,42 +162,6 @@ fn expect_every_operation_kept(sandbox: &Sandbox, run: &Run) {
     assert!(counted > 0 && run.results.cells.iter().any(|cell| cell.name == "connect"));
     assert_eq!(text.lines().count() as u64, counted + 1);
     assert!(text.lines().skip(1).all(|line| line.starts_with("connect,")));
-}
-
-#[test]
-fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goes_on() {
-    let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, REPLICA_SET, &[]);
-    running.measures();
-    let members = servers_of(&sandbox.temporary());
-    assert_eq!(members.len(), 4);
-    let found = OnceCell::new();
-    let finds = || primary_of(&sandbox).is_some_and(|primary| found.set(primary).is_ok());
-    assert!(within(PATIENCE, finds), "no primary");
-    let primary = found.into_inner().unwrap();
-    let victim = members
-        .iter()
-        .find(|pid| port_of(pid.as_raw_nonzero().get()) == Some(primary.port));
-    kill_process(*victim.unwrap(), Signal::KILL).unwrap();
-    assert!(within(PATIENCE, || primary_of(&sandbox)
-        .is_some_and(|now| now != primary)));
-    let finished = running.finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
-    assert_eq!(run.head.status, RunStatus::Complete);
-    assert!(!run.results.void.is_empty(), "a failover that nobody noticed");
-    let is_death = |reason: &VoidReason| matches!(reason, VoidReason::ServerDied { .. });
-    assert!(
-        !run.results.void.iter().any(|row| is_death(&row.reason)),
-        "{:?}",
-        run.results.void
-    );
-    let last = samples(&sandbox.run());
-    assert!(
-        last.iter().rev().take(6).any(|sample| sample.is_valid()),
-        "nothing was measured afterwards"
-    );
-    sandbox.expect_nothing_left();
 }
 
 #[test]
@@ -367,5 +258,118 @@ fn port_of(pid: i32) -> Option<u16> {
         None => arguments
             .iter()
             .find_map(|argument| argument.strip_prefix("--port=")?.parse().ok()),
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
+        let sandbox = Sandbox::new();
+        let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
+        finished.measured();
+        let run = record(&sandbox.run());
+        no_slice_failed(&run);
+        sandbox.expect_nothing_left();
+
+        let connects: BTreeMap<&str, Vec<String>> = run
+            .results
+            .connects
+            .iter()
+            .filter(|row| row.cell == "connect")
+            .map(|row| {
+                (
+                    row.arm.as_str(),
+                    row.logins.keys().map(ToString::to_string).collect(),
+                )
+            })
+            .collect();
+        assert_eq!(connects["open"], ["none/single"]);
+        assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
+        assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
+        assert_eq!(connects["certificate"], ["MONGODB-X509/single"]);
+
+        let servers: BTreeSet<&str> = run
+            .head
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+        assert_eq!(servers.len(), 3, "{servers:?}");
+        for server in &run.head.servers {
+            assert_eq!(
+                run.head
+                    .servers
+                    .iter()
+                    .filter(|other| other.id == server.id)
+                    .count(),
+                1
+            );
+            assert_eq!(server.cells, ["connect", "mix", "inserts", "load"]);
+        }
+        for cell in &run.results.cells {
+            assert_eq!(run.server_of(cell), run.head.servers.first(), "{}", cell.name);
+            let baseline = run.head.arms[0].sessions_in(cell).unwrap();
+            assert_eq!(baseline.server_id, cell.server_id);
+        }
+        let of = |arm: &str| {
+            &run.head
+                .arms
+                .iter()
+                .find(|other| other.name == arm)
+                .unwrap()
+                .sessions[0]
+                .server
+        };
+        assert_eq!(of("warm"), of("cold"));
+        let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();
+        assert_eq!(apart.len(), 3);
+        let apart = |finding: &&Finding| finding.summary.contains("two processes are compared");
+        let apart = run.results.findings.iter().find(apart).unwrap();
+        assert!(
+            servers.iter().all(|server| apart.evidence.contains(server)),
+            "{apart:?}"
+        );
+
+        expect_proofs(&run);
+        expect_kinds(&run);
+        expect_every_operation_kept(&sandbox, &run);
+    }
+
+    #[test]
+    fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goes_on() {
+        let sandbox = Sandbox::new();
+        let mut running = start(&sandbox, REPLICA_SET, &[]);
+        running.measures();
+        let members = servers_of(&sandbox.temporary());
+        assert_eq!(members.len(), 4);
+        let found = OnceCell::new();
+        let finds = || primary_of(&sandbox).is_some_and(|primary| found.set(primary).is_ok());
+        assert!(within(PATIENCE, finds), "no primary");
+        let primary = found.into_inner().unwrap();
+        let victim = members
+            .iter()
+            .find(|pid| port_of(pid.as_raw_nonzero().get()) == Some(primary.port));
+        kill_process(*victim.unwrap(), Signal::KILL).unwrap();
+        assert!(within(PATIENCE, || primary_of(&sandbox)
+            .is_some_and(|now| now != primary)));
+        let finished = running.finish_within(2 * PATIENCE);
+        finished.measured();
+        let run = record(&sandbox.run());
+        assert_eq!(run.head.status, RunStatus::Complete);
+        assert!(!run.results.void.is_empty(), "a failover that nobody noticed");
+        let is_death = |reason: &VoidReason| matches!(reason, VoidReason::ServerDied { .. });
+        assert!(
+            !run.results.void.iter().any(|row| is_death(&row.reason)),
+            "{:?}",
+            run.results.void
+        );
+        let last = samples(&sandbox.run());
+        assert!(
+            last.iter().rev().take(6).any(|sample| sample.is_valid()),
+            "nothing was measured afterwards"
+        );
+        sandbox.expect_nothing_left();
     }
 }

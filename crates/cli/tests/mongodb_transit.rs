@@ -114,104 +114,6 @@ workload = "command"
 "#;
 
 #[test]
-fn every_tunnel_and_every_phase_of_a_distant_connect() {
-    if !is_root() {
-        return not_tested("links and WireGuard are for root");
-    }
-    let sandbox = Sandbox::new();
-    start(&sandbox, DISTANCE, &[])
-        .finish_within(2 * PATIENCE)
-        .measured();
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
-    // ssh, stunnel and HAProxy take connections on this machine.
-    expect_round_trips(&run, |row| {
-        ["ssh", "stunnel", "haproxy"].contains(&row.arm.as_str()) && row.phase == Phase::Tcp
-    });
-    let paid: BTreeSet<&str> = run
-        .results
-        .measurements
-        .iter()
-        .filter(|row| row.metric == Metric::TunnelCpuPerOp && row.value > 0.0)
-        .map(|row| row.arm.as_str())
-        .collect();
-    assert_eq!(paid, ["haproxy", "ssh", "stunnel", "wireguard"].into());
-    let link = run.head.servers[0].link.as_ref().unwrap();
-    assert_eq!((link.by, link.distances[0].rtt_ms), (LinkKind::Tun, 20.0));
-    sandbox.expect_nothing_left();
-}
-
-#[test]
-fn the_built_in_study_runs_at_a_distance_also_on_a_replica_set() {
-    if !is_root() {
-        return not_tested("links are for root");
-    }
-    let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&[
-        "run",
-        "mongodb-tls-connection",
-        "--out",
-        "run",
-        "--time",
-        "16",
-        "--set",
-        "link.rtt_ms=10",
-        "--set",
-        "placement=free",
-        "--set",
-        "ycsb.record_count=500",
-        "--set",
-        "slice_s=0.2",
-    ]);
-    command.env("XDG_CACHE_HOME", cache());
-    let finished = crate::common::Running::start(command).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
-    expect_round_trips(&run, |_| false);
-    assert_eq!(run.head.servers.len(), 2);
-    for server in &run.head.servers {
-        assert!(server.link.as_ref().unwrap().packets > 0, "{}", server.name);
-    }
-    sandbox.expect_nothing_left();
-}
-
-#[test]
-fn relays_keep_every_member_of_a_replica_set_at_a_distance() {
-    let sandbox = Sandbox::new();
-    start(&sandbox, SET, &[]).finish_within(2 * PATIENCE).measured();
-    let run = record(&sandbox.run());
-    expect_round_trips(&run, |row| row.phase == Phase::Tcp);
-    let link = run.head.servers[0].link.as_ref().unwrap();
-    assert_eq!(link.by, LinkKind::Relay);
-    assert!(link.packets > 0, "{link:?}");
-}
-
-#[test]
-fn a_program_asks_mongodb_and_its_operations_are_counted_by_the_server() {
-    let Some(driver) = driver() else { return };
-    let sandbox = Sandbox::new();
-    let program = "\
-        import os\n\
-        from pymongo import MongoClient\n\
-        with MongoClient(os.environ['CIPHERTAX_URL'], serverMonitoringMode='poll') as client:\n\
-        \x20   table = client[os.environ['CIPHERTAX_DATABASE']].usertable\n\
-        \x20   for _ in range(50):\n\
-        \x20       assert table.find_one() is not None\n";
-    let study = with_program(&sandbox, &driver, program);
-    let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
-    assert_eq!(run.head.status, RunStatus::Complete);
-    let valid = samples(&sandbox.run())
-        .into_iter()
-        .filter(|sample| sample.is_valid());
-    let counts: Vec<u64> = valid.map(|sample| sample.load.operation_count()).collect();
-    assert!(!counts.is_empty());
-    assert!(counts.iter().all(|count| *count == 50), "{counts:?}");
-    sandbox.expect_nothing_left();
-}
-
-#[test]
 fn a_program_that_does_not_encrypt_or_log_in_as_its_arm_says_is_caught_by_mongodb() {
     let Some(driver) = driver() else { return };
     let plaintext = "\
@@ -279,4 +181,106 @@ fn driver() -> Option<String> {
         }
     }
     Some(folder.display().to_string())
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn every_tunnel_and_every_phase_of_a_distant_connect() {
+        if !is_root() {
+            return not_tested("links and WireGuard are for root");
+        }
+        let sandbox = Sandbox::new();
+        start(&sandbox, DISTANCE, &[])
+            .finish_within(2 * PATIENCE)
+            .measured();
+        let run = record(&sandbox.run());
+        no_slice_failed(&run);
+        // ssh, stunnel and HAProxy take connections on this machine.
+        expect_round_trips(&run, |row| {
+            ["ssh", "stunnel", "haproxy"].contains(&row.arm.as_str()) && row.phase == Phase::Tcp
+        });
+        let paid: BTreeSet<&str> = run
+            .results
+            .measurements
+            .iter()
+            .filter(|row| row.metric == Metric::TunnelCpuPerOp && row.value > 0.0)
+            .map(|row| row.arm.as_str())
+            .collect();
+        assert_eq!(paid, ["haproxy", "ssh", "stunnel", "wireguard"].into());
+        let link = run.head.servers[0].link.as_ref().unwrap();
+        assert_eq!((link.by, link.distances[0].rtt_ms), (LinkKind::Tun, 20.0));
+        sandbox.expect_nothing_left();
+    }
+
+    #[test]
+    fn the_built_in_study_runs_at_a_distance_also_on_a_replica_set() {
+        if !is_root() {
+            return not_tested("links are for root");
+        }
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(&[
+            "run",
+            "mongodb-tls-connection",
+            "--out",
+            "run",
+            "--time",
+            "16",
+            "--set",
+            "link.rtt_ms=10",
+            "--set",
+            "placement=free",
+            "--set",
+            "ycsb.record_count=500",
+            "--set",
+            "slice_s=0.2",
+        ]);
+        command.env("XDG_CACHE_HOME", cache());
+        let finished = crate::common::Running::start(command).finish_within(2 * PATIENCE);
+        finished.measured();
+        let run = record(&sandbox.run());
+        expect_round_trips(&run, |_| false);
+        assert_eq!(run.head.servers.len(), 2);
+        for server in &run.head.servers {
+            assert!(server.link.as_ref().unwrap().packets > 0, "{}", server.name);
+        }
+        sandbox.expect_nothing_left();
+    }
+
+    #[test]
+    fn relays_keep_every_member_of_a_replica_set_at_a_distance() {
+        let sandbox = Sandbox::new();
+        start(&sandbox, SET, &[]).finish_within(2 * PATIENCE).measured();
+        let run = record(&sandbox.run());
+        expect_round_trips(&run, |row| row.phase == Phase::Tcp);
+        let link = run.head.servers[0].link.as_ref().unwrap();
+        assert_eq!(link.by, LinkKind::Relay);
+        assert!(link.packets > 0, "{link:?}");
+    }
+
+    #[test]
+    fn a_program_asks_mongodb_and_its_operations_are_counted_by_the_server() {
+        let Some(driver) = driver() else { return };
+        let sandbox = Sandbox::new();
+        let program = "\
+            import os\n\
+            from pymongo import MongoClient\n\
+            with MongoClient(os.environ['CIPHERTAX_URL'], serverMonitoringMode='poll') as client:\n\
+            \x20   table = client[os.environ['CIPHERTAX_DATABASE']].usertable\n\
+            \x20   for _ in range(50):\n\
+            \x20       assert table.find_one() is not None\n";
+        let study = with_program(&sandbox, &driver, program);
+        let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
+        finished.measured();
+        let run = record(&sandbox.run());
+        assert_eq!(run.head.status, RunStatus::Complete);
+        let valid = samples(&sandbox.run())
+            .into_iter()
+            .filter(|sample| sample.is_valid());
+        let counts: Vec<u64> = valid.map(|sample| sample.load.operation_count()).collect();
+        assert!(!counts.is_empty());
+        assert!(counts.iter().all(|count| *count == 50), "{counts:?}");
+        sandbox.expect_nothing_left();
+    }
 }

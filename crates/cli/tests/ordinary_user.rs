@@ -68,24 +68,6 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     sandbox.expect_nothing_left();
 }
 
-#[test]
-fn connections_at_a_distance_are_measured_as_the_refusal_advises() {
-    expect_advice_that_works("mysql-connect-distance", &[]);
-}
-
-#[test]
-fn tunnels_over_continents_are_measured_as_the_refusal_advises() {
-    // Without servers that would have to be fetched.
-    let cells = ["yassl-1024-continent", "yassl-4096-continent", "yassl-4096-ocean"];
-    let here = cells.map(|cell| format!("--set=cell.{cell}.server=mariadb"));
-    expect_advice_that_works("mysql-tls-tunnel-wan", &here.each_ref().map(String::as_str));
-}
-
-#[test]
-fn connection_rates_are_measured_as_the_refusal_advises() {
-    expect_advice_that_works("mysql-connect-rate", &[]);
-}
-
 /// Takes the settings that a refusal names, and measures with them.
 fn expect_advice_that_works(study: &str, settings: &[&str]) {
     if !is_root() {
@@ -150,4 +132,26 @@ pub(crate) fn finish_as_ordinary_user_in(sandbox: &Sandbox, mode: u32, arguments
     let mut command = sandbox.command_of(&program, arguments);
     user.run(&mut command);
     Running::start(command).finish_within(4 * PATIENCE)
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn connections_at_a_distance_are_measured_as_the_refusal_advises() {
+        expect_advice_that_works("mysql-connect-distance", &[]);
+    }
+
+    #[test]
+    fn tunnels_over_continents_are_measured_as_the_refusal_advises() {
+        // Without servers that would have to be fetched.
+        let cells = ["yassl-1024-continent", "yassl-4096-continent", "yassl-4096-ocean"];
+        let here = cells.map(|cell| format!("--set=cell.{cell}.server=mariadb"));
+        expect_advice_that_works("mysql-tls-tunnel-wan", &here.each_ref().map(String::as_str));
+    }
+
+    #[test]
+    fn connection_rates_are_measured_as_the_refusal_advises() {
+        expect_advice_that_works("mysql-connect-rate", &[]);
+    }
 }

@@ -357,44 +357,6 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
 }
 
 #[test]
-fn the_members_of_a_replica_set_are_found() {
-    let set = ReplicaSet {
-        members: 3,
-        read_only_member: false,
-    };
-    let server = OwnMongoDb::start_with(|builder| builder.replica_set(set));
-    let before = server.contents();
-    let options = format!("tlsCAFile={}&replicaSet", server.ca_file().display());
-    let own = server.url_with(server.password());
-    refused(
-        &format!("{own}?{options}=rs0"),
-        &["named ciphertax", "replicaSet=ciphertax"],
-    );
-    // Another run is seen at the primary, though it was given other members.
-    let (user, password) = (server.user(), server.password());
-    let of_secondary = format!(
-        "mongodb://{user}:{password}@{}/?{options}=ciphertax",
-        server.secondary()
-    );
-    server.session(|_| refused(&of_secondary, &["another ciphertax measures it", "wait"]));
-
-    let sandbox = Sandbox::new();
-    let target = format!("{own}?{options}=ciphertax");
-    let finished = start(&sandbox, &target, None, &[]).finish();
-    finished.measured();
-    assert_eq!(server.contents(), before);
-    let run = record(&sandbox.run());
-    assert_eq!(run.head.status, RunStatus::Complete);
-    let mut found: Vec<&str> = run.head.servers[0].address.split(',').collect();
-    let hosts = server.hosts();
-    let mut all: Vec<&str> = hosts.split(',').collect();
-    found.sort_unstable();
-    all.sort_unstable();
-    assert_eq!(found, all);
-    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
-}
-
-#[test]
 fn quick_names_the_study_for_mongodb() {
     let sandbox = Sandbox::new();
     let finished = sandbox.finish(&["quick", "mongodb://app:tr0ub4dor@h/", "--out", "run"]);
@@ -426,4 +388,46 @@ fn start(sandbox: &Sandbox, target: &str, password: Option<&str>, options: &[&st
         command.env("CIPHERTAX_PASSWORD", password);
     }
     Running::start(command)
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn the_members_of_a_replica_set_are_found() {
+        let set = ReplicaSet {
+            members: 3,
+            read_only_member: false,
+        };
+        let server = OwnMongoDb::start_with(|builder| builder.replica_set(set));
+        let before = server.contents();
+        let options = format!("tlsCAFile={}&replicaSet", server.ca_file().display());
+        let own = server.url_with(server.password());
+        refused(
+            &format!("{own}?{options}=rs0"),
+            &["named ciphertax", "replicaSet=ciphertax"],
+        );
+        // Another run is seen at the primary, though it was given other members.
+        let (user, password) = (server.user(), server.password());
+        let of_secondary = format!(
+            "mongodb://{user}:{password}@{}/?{options}=ciphertax",
+            server.secondary()
+        );
+        server.session(|_| refused(&of_secondary, &["another ciphertax measures it", "wait"]));
+
+        let sandbox = Sandbox::new();
+        let target = format!("{own}?{options}=ciphertax");
+        let finished = start(&sandbox, &target, None, &[]).finish();
+        finished.measured();
+        assert_eq!(server.contents(), before);
+        let run = record(&sandbox.run());
+        assert_eq!(run.head.status, RunStatus::Complete);
+        let mut found: Vec<&str> = run.head.servers[0].address.split(',').collect();
+        let hosts = server.hosts();
+        let mut all: Vec<&str> = hosts.split(',').collect();
+        found.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(found, all);
+        no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
+    }
 }

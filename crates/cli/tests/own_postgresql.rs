@@ -57,30 +57,6 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
 }
 
 #[test]
-fn of_a_primary_and_its_standby_the_primary_is_measured() {
-    let server = OwnPostgreSql::start();
-    let Some(standby) = PostgreSqlCopy::standby(&server) else {
-        return;
-    };
-    let primary = format!("{}:{}", server.options().host, server.options().port);
-    let target = server
-        .url_with(server.password())
-        .replace(&primary, &format!("{},{primary}", standby.address()));
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "9", "--out", "run"]);
-    finished.measured();
-    let run = record(&sandbox.run());
-    let members = run.head.servers[0].members.iter();
-    let members: Vec<(&str, &str)> = members
-        .map(|member| (member.address.as_str(), member.role.as_str()))
-        .collect();
-    assert_eq!(
-        members,
-        [(primary.as_str(), "primary"), (&standby.address(), "standby")]
-    );
-}
-
-#[test]
 fn the_password_of_libpqs_variable_is_read() {
     let server = OwnPostgreSql::start();
     let sandbox = Sandbox::new();
@@ -155,4 +131,32 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
     finished.measured();
     assert_eq!(server.contents(), before);
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn of_a_primary_and_its_standby_the_primary_is_measured() {
+        let server = OwnPostgreSql::start();
+        let Some(standby) = PostgreSqlCopy::standby(&server) else {
+            return;
+        };
+        let primary = format!("{}:{}", server.options().host, server.options().port);
+        let target = server
+            .url_with(server.password())
+            .replace(&primary, &format!("{},{primary}", standby.address()));
+        let sandbox = Sandbox::new();
+        let finished = sandbox.finish(&["quick", &target, "--time", "9", "--out", "run"]);
+        finished.measured();
+        let run = record(&sandbox.run());
+        let members = run.head.servers[0].members.iter();
+        let members: Vec<(&str, &str)> = members
+            .map(|member| (member.address.as_str(), member.role.as_str()))
+            .collect();
+        assert_eq!(
+            members,
+            [(primary.as_str(), "primary"), (&standby.address(), "standby")]
+        );
+    }
 }

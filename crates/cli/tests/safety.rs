@@ -377,52 +377,6 @@ fn a_run_of_which_nothing_can_be_said_exits_3() {
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
 }
 
-#[test]
-fn blocks_that_others_disturb_are_waited_out() {
-    let sandbox = Sandbox::new();
-    let study = "name = \"disturbed\"\nquestion = \"?\"\ntime_s = 60\nslice_s = 0.3\n\
-        [precision]\ncpu = 0.5\nthroughput = 0.5\n\
-        [[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \"tls\"\ntransport = \"tls1.3\"\n\
-        [[cell]]\nname = \"rate\"\nworkload = \"oltp_point_select\"\nload = { connections = 4, rate = 200 }\n";
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    let mut running = sandbox.start(&["run", "study.toml", "--out", "run"]);
-    running.says("Opening");
-    // Whoever is not let run misses its schedule, through no fault of the server's.
-    let is_disturbed_enough = || {
-        let text = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap_or_default();
-        text.lines()
-            .filter(|line| line.contains("schedule_missed"))
-            .count()
-            >= 12
-    };
-    for _ in 0..600 {
-        if is_disturbed_enough() {
-            break;
-        }
-        running.signal(Signal::STOP);
-        thread::sleep(Duration::from_millis(60));
-        running.signal(Signal::CONT);
-        thread::sleep(Duration::from_millis(60));
-    }
-    assert!(is_disturbed_enough(), "nothing was disturbed");
-    let finished = running.finish_within(Duration::from_secs(120));
-    finished.measured();
-    assert!(
-        finished.stderr.contains("Waiting until this has passed"),
-        "{}",
-        finished.stderr
-    );
-    let void = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ScheduleMissed { .. }));
-    assert!(
-        samples(&sandbox.run())
-            .iter()
-            .filter(|sample| void(&sample.void))
-            .count()
-            >= 12
-    );
-    assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
-}
-
 /// `ciphertax clean`, which must end so and say these words.
 fn clean(sandbox: &Sandbox, target: &str, code: Option<i32>, words: &str) {
     let finished = sandbox.finish(&["clean", target]);
@@ -470,4 +424,54 @@ fn mongodb<'a>(server: &OwnMongoDb, options: &[&'a str]) -> Vec<&'a str> {
         .chain(short)
         .chain(options.iter().copied())
         .collect()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn blocks_that_others_disturb_are_waited_out() {
+        let sandbox = Sandbox::new();
+        let study = "name = \"disturbed\"\nquestion = \"?\"\ntime_s = 60\nslice_s = 0.3\n\
+            [precision]\ncpu = 0.5\nthroughput = 0.5\n\
+            [[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \"tls\"\ntransport = \"tls1.3\"\n\
+            [[cell]]\nname = \"rate\"\nworkload = \"oltp_point_select\"\nload = { connections = 4, rate = 200 }\n";
+        fs::write(sandbox.work().join("study.toml"), study).unwrap();
+        let mut running = sandbox.start(&["run", "study.toml", "--out", "run"]);
+        running.says("Opening");
+        // Whoever is not let run misses its schedule, through no fault of the server's.
+        let is_disturbed_enough = || {
+            let text = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap_or_default();
+            text.lines()
+                .filter(|line| line.contains("schedule_missed"))
+                .count()
+                >= 12
+        };
+        for _ in 0..600 {
+            if is_disturbed_enough() {
+                break;
+            }
+            running.signal(Signal::STOP);
+            thread::sleep(Duration::from_millis(60));
+            running.signal(Signal::CONT);
+            thread::sleep(Duration::from_millis(60));
+        }
+        assert!(is_disturbed_enough(), "nothing was disturbed");
+        let finished = running.finish_within(Duration::from_secs(120));
+        finished.measured();
+        assert!(
+            finished.stderr.contains("Waiting until this has passed"),
+            "{}",
+            finished.stderr
+        );
+        let void = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ScheduleMissed { .. }));
+        assert!(
+            samples(&sandbox.run())
+                .iter()
+                .filter(|sample| void(&sample.void))
+                .count()
+                >= 12
+        );
+        assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
+    }
 }

@@ -15,68 +15,11 @@ use ciphertax_testkit::{not_tested, within};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    OwnServer, OwnSshd, PATIENCE, Running, Sandbox, install, no_slice_failed, record, samples_so_far,
+    OwnServer, OwnSshd, PATIENCE, Running, Sandbox, install, is_looked_into, no_slice_failed, record,
+    samples_so_far,
 };
 
 const NO_SSHD: &str = "there is no sshd; `scripts/setup.sh tunnels` gets one";
-
-#[test]
-fn an_agent_tells_the_servers_cpu_and_nothing_of_it_is_left() {
-    let Some(sshd) = OwnSshd::start() else {
-        return not_tested(NO_SSHD);
-    };
-    let server = OwnServer::start();
-    let sandbox = Sandbox::new();
-    let running = measuring(&sandbox, &server, &sshd, "--time=30");
-    assert_eq!(sshd.agents().len(), 1);
-    let finished = running.finish();
-    finished.measured();
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
-    let measured = run.results.measurements.iter();
-    assert!(measured.clone().any(|row| row.metric == Metric::ServerCpuPerOp));
-    let own = &run.head.servers[0];
-    let agent = agent_of(&own.cpu_from);
-    assert_eq!((&own.cpu_unread, own.same_host), (&None, true));
-    assert_eq!(agent.address, sshd.agent());
-    assert_eq!(agent.host, run.head.host);
-    assert!(agent.program.starts_with("m"), "mariadbd or mysqld: {agent:?}");
-    assert!(
-        agent.readings >= 20 && agent.round_trip_us < 20_000.0,
-        "{agent:?}"
-    );
-    // It looks into the server there.
-    let why = &run.results.why;
-    assert_eq!((&run.head.not_explained, &agent.not_looked_into), (&None, &None));
-    for side in [ProfiledSide::Server, ProfiledSide::Client] {
-        assert!(why.categories.iter().any(|row| row.side == side), "{side:?}");
-    }
-    let of_server = why
-        .differences
-        .iter()
-        .filter(|row| row.side == ProfiledSide::Server);
-    for row in of_server {
-        assert!(row.complete > 0.95 && row.classified > 0.9, "{row:?}");
-    }
-    assert!(why.states.iter().any(|row| row.arm == "plain"));
-    // The report says how exact it was, and the command that repeats it who read.
-    let shown = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in [
-        "Server CPU is that of m",
-        ", read on the server's machine (",
-        "quiet server used",
-        &sshd.agent(),
-    ] {
-        assert!(shown.contains(words), "{shown}");
-    }
-    assert!(
-        run.head.command.contains("--server-agent"),
-        "{}",
-        run.head.command
-    );
-    assert!(within(PATIENCE, || sshd.agents().is_empty()));
-    sandbox.expect_nothing_left();
-}
 
 #[test]
 fn a_slice_without_its_agent_is_void_and_the_run_goes_on_with_another() {
@@ -188,28 +131,6 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
     finished.refuses(&["an agent reads the CPU of a server of your own", "add its URL"]);
 }
 
-#[test]
-fn at_any_distance_an_agent_reads_what_is_read_beside_the_server() {
-    let Some(sshd) = OwnSshd::start() else {
-        return not_tested(NO_SSHD);
-    };
-    let server = OwnServer::start();
-    let listens = format!("127.0.0.1:{}", server.port());
-    let pid = match ciphertax_observe::listener(listens.parse().unwrap()) {
-        ciphertax_observe::Listener::One(pid) => pid,
-        other => panic!("{other:?}"),
-    };
-    let local = ProcessMeter::open(pid).unwrap();
-    for rtt_ms in [0.0, 1.0, 45.0] {
-        // Others who use the machine may come between two readings, but not three times.
-        let is_exact = (0..3).any(|_| {
-            let read = read_from_afar(&sshd, &server, &local, rtt_ms);
-            read.inspect_err(|problem| eprintln!("{problem}")).is_ok()
-        });
-        assert!(is_exact, "{rtt_ms} ms");
-    }
-}
-
 /// Reads the server's clock at this distance and beside it.
 ///
 /// # Errors
@@ -305,5 +226,89 @@ fn agent_of(source: &Option<CpuSource>) -> &AgentRecord {
     match source {
         Some(CpuSource::Agent(agent)) => agent,
         other => panic!("{other:?}"),
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn an_agent_tells_the_servers_cpu_and_nothing_of_it_is_left() {
+        let Some(sshd) = OwnSshd::start() else {
+            return not_tested(NO_SSHD);
+        };
+        let server = OwnServer::start();
+        let sandbox = Sandbox::new();
+        let running = measuring(&sandbox, &server, &sshd, "--time=300");
+        assert_eq!(sshd.agents().len(), 1);
+        for arm in ["plain", "tls1.3"] {
+            is_looked_into(&sandbox.run(), arm);
+        }
+        running.signal(Signal::INT);
+        let finished = running.finish();
+        let run = record(&sandbox.run());
+        no_slice_failed(&run);
+        let measured = run.results.measurements.iter();
+        assert!(measured.clone().any(|row| row.metric == Metric::ServerCpuPerOp));
+        let own = &run.head.servers[0];
+        let agent = agent_of(&own.cpu_from);
+        assert_eq!((&own.cpu_unread, own.same_host), (&None, true));
+        assert_eq!(agent.address, sshd.agent());
+        assert_eq!(agent.host, run.head.host);
+        assert!(agent.program.starts_with("m"), "mariadbd or mysqld: {agent:?}");
+        assert!(agent.readings >= 20, "{agent:?}");
+        // It looks into the server there.
+        let why = &run.results.why;
+        assert_eq!((&run.head.not_explained, &agent.not_looked_into), (&None, &None));
+        for side in [ProfiledSide::Server, ProfiledSide::Client] {
+            assert!(why.categories.iter().any(|row| row.side == side), "{side:?}");
+        }
+        let of_server = why
+            .differences
+            .iter()
+            .filter(|row| row.side == ProfiledSide::Server);
+        for row in of_server {
+            assert!(row.complete > 0.95 && row.classified > 0.9, "{row:?}");
+        }
+        assert!(why.states.iter().any(|row| row.arm == "plain"));
+        // The report says how exact it was, and the command that repeats it who read.
+        let shown = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "Server CPU is that of m",
+            ", read on the server's machine (",
+            "quiet server used",
+            &sshd.agent(),
+        ] {
+            assert!(shown.contains(words), "{shown}");
+        }
+        assert!(
+            run.head.command.contains("--server-agent"),
+            "{}",
+            run.head.command
+        );
+        assert!(within(PATIENCE, || sshd.agents().is_empty()));
+        sandbox.expect_nothing_left();
+    }
+
+    #[test]
+    fn at_any_distance_an_agent_reads_what_is_read_beside_the_server() {
+        let Some(sshd) = OwnSshd::start() else {
+            return not_tested(NO_SSHD);
+        };
+        let server = OwnServer::start();
+        let listens = format!("127.0.0.1:{}", server.port());
+        let pid = match ciphertax_observe::listener(listens.parse().unwrap()) {
+            ciphertax_observe::Listener::One(pid) => pid,
+            other => panic!("{other:?}"),
+        };
+        let local = ProcessMeter::open(pid).unwrap();
+        for rtt_ms in [0.0, 1.0, 45.0] {
+            // Others who use the machine may come between two readings, but not three times.
+            let is_exact = (0..3).any(|_| {
+                let read = read_from_afar(&sshd, &server, &local, rtt_ms);
+                read.inspect_err(|problem| eprintln!("{problem}")).is_ok()
+            });
+            assert!(is_exact, "{rtt_ms} ms");
+        }
     }
 }

@@ -231,79 +231,84 @@ fn a_command_that_prints_seconds_tells_the_servers_cpu() {
     );
 }
 
-#[test]
-fn metrics_that_are_renewed_now_and_then_lengthen_slices() {
-    let server = OwnServer::start();
-    let url = server.url_with(server.password());
-    let exporter = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = exporter.local_addr().unwrap();
-    let pid = pid_of(&server);
-    let (looked, looks) = mpsc::channel();
-    // Renews its number every 200 ms, as managed services do every minute; ends with the test program.
-    thread::spawn(move || {
-        let began = Instant::now();
-        let (mut shown, mut since) = (seconds_of(pid), began);
-        for stream in exporter.incoming().flatten() {
-            let _ = looked.send(began.elapsed().as_secs_f64());
-            if since.elapsed() > Duration::from_millis(200) {
-                (shown, since) = (seconds_of(pid), Instant::now());
-            }
-            let metrics = format!(
-                "namedprocess_namegroup_cpu_seconds_total{{groupname=\"db\",mode=\"user\"}} {shown}\n\
-                 namedprocess_namegroup_cpu_seconds_total{{groupname=\"other\",mode=\"user\"}} 1e9\n"
-            );
-            let mut stream = stream;
-            let _ = stream.read(&mut [0; 4096]);
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{metrics}",
-                metrics.len()
-            );
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    let metrics = format!("http://{address}/metrics#db");
-    let looks = || looks.try_iter().collect();
-    let Measured { run, shown, pause_s } = measured(pid, &[&url, "--server-cpu-exporter", &metrics], looks);
-    let counter = counter_of(&run);
-    let expected = 0.2..1.0 + 3.0 * pause_s;
-    assert!(
-        expected.contains(&counter.resolution_s),
-        "{counter:?}, {pause_s} s"
-    );
-    assert!(run.head.study.slice_seconds() >= 2.0 * counter.resolution_s);
-    assert!(shown.contains("the processes of the group db"), "{shown}");
+mod test_all {
+    use super::*;
 
-    let several = format!("http://{address}/metrics");
-    let refused = |arguments: &[&str], words: &[&str]| {
-        let sandbox = Sandbox::new();
-        let arguments = [&["quick", &url, "--time=2", "--out=run"], arguments].concat();
-        sandbox.finish(&arguments).refuses(words);
-        assert!(!sandbox.run().exists());
-    };
-    refused(
-        &["--server-cpu-exporter", &several],
-        &["name one after a #", "db, other"],
-    );
-    refused(
-        &["--server-cpu-exporter", "http://127.0.0.1:1/metrics"],
-        &[
-            "http://127.0.0.1:1/metrics",
-            "exit status",
-            "is the exporter running",
-        ],
-    );
-    refused(
-        &["--server-cpu-exporter", "http://127.0.0.1:1/metrics?token=1"],
-        &["what follows ? may be a key"],
-    );
-    refused(
-        &["--server-cpu-command", "echo 1e11"],
-        &["is no CPU time in seconds"],
-    );
-    refused(
-        &["--server-cpu-command", "echo much"],
-        &["must print one number", "much"],
-    );
-    refused(&["--server-cpu-command", "sh -c 'exit 3'"], &["exit status: 3"]);
-    refused(&["--server-cpu-command", "'"], &["quotes"]);
+    #[test]
+    fn metrics_that_are_renewed_now_and_then_lengthen_slices() {
+        let server = OwnServer::start();
+        let url = server.url_with(server.password());
+        let exporter = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = exporter.local_addr().unwrap();
+        let pid = pid_of(&server);
+        let (looked, looks) = mpsc::channel();
+        // Renews its number every 200 ms, as managed services do every minute; ends with the test program.
+        thread::spawn(move || {
+            let began = Instant::now();
+            let (mut shown, mut since) = (seconds_of(pid), began);
+            for stream in exporter.incoming().flatten() {
+                let _ = looked.send(began.elapsed().as_secs_f64());
+                if since.elapsed() > Duration::from_millis(200) {
+                    (shown, since) = (seconds_of(pid), Instant::now());
+                }
+                let metrics = format!(
+                    "namedprocess_namegroup_cpu_seconds_total{{groupname=\"db\",mode=\"user\"}} {shown}\n\
+                     namedprocess_namegroup_cpu_seconds_total{{groupname=\"other\",mode=\"user\"}} 1e9\n"
+                );
+                let mut stream = stream;
+                let _ = stream.read(&mut [0; 4096]);
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{metrics}",
+                    metrics.len()
+                );
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let metrics = format!("http://{address}/metrics#db");
+        let looks = || looks.try_iter().collect();
+        let Measured { run, shown, pause_s } =
+            measured(pid, &[&url, "--server-cpu-exporter", &metrics], looks);
+        let counter = counter_of(&run);
+        let expected = 0.2..1.0 + 3.0 * pause_s;
+        assert!(
+            expected.contains(&counter.resolution_s),
+            "{counter:?}, {pause_s} s"
+        );
+        assert!(run.head.study.slice_seconds() >= 2.0 * counter.resolution_s);
+        assert!(shown.contains("the processes of the group db"), "{shown}");
+
+        let several = format!("http://{address}/metrics");
+        let refused = |arguments: &[&str], words: &[&str]| {
+            let sandbox = Sandbox::new();
+            let arguments = [&["quick", &url, "--time=2", "--out=run"], arguments].concat();
+            sandbox.finish(&arguments).refuses(words);
+            assert!(!sandbox.run().exists());
+        };
+        refused(
+            &["--server-cpu-exporter", &several],
+            &["name one after a #", "db, other"],
+        );
+        refused(
+            &["--server-cpu-exporter", "http://127.0.0.1:1/metrics"],
+            &[
+                "http://127.0.0.1:1/metrics",
+                "exit status",
+                "is the exporter running",
+            ],
+        );
+        refused(
+            &["--server-cpu-exporter", "http://127.0.0.1:1/metrics?token=1"],
+            &["what follows ? may be a key"],
+        );
+        refused(
+            &["--server-cpu-command", "echo 1e11"],
+            &["is no CPU time in seconds"],
+        );
+        refused(
+            &["--server-cpu-command", "echo much"],
+            &["must print one number", "much"],
+        );
+        refused(&["--server-cpu-command", "sh -c 'exit 3'"], &["exit status: 3"]);
+        refused(&["--server-cpu-command", "'"], &["quotes"]);
+    }
 }

@@ -262,63 +262,6 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
     assert!(!suspicions.contains("full authentication path"), "{suspicions}");
 }
 
-#[test]
-fn every_phase_of_a_distant_connect_takes_its_round_trips() {
-    if !is_root() {
-        return not_tested("links are for root; that others are refused is tested with ordinary users");
-    }
-    let (run, said) = run_and_read(DISTANCE);
-    no_slice_failed(&run);
-    // ssh takes connections on this machine, over a connection of its own that is there already.
-    expect_round_trips(&run, |row| row.arm == "ssh" && row.phase == Phase::Tcp);
-    let arms: BTreeSet<&str> = run
-        .results
-        .connect_phases
-        .iter()
-        .map(|row| row.arm.as_str())
-        .collect();
-    assert_eq!(
-        arms,
-        ["baseline again", "plain", "ssh", "tls", "wireguard"].into()
-    );
-    let paid = |arm| {
-        run.results
-            .measurements
-            .iter()
-            .any(|row| row.metric == Metric::TunnelCpuPerOp && row.arm == arm && row.value > 0.0)
-    };
-    assert!(paid("ssh") && paid("wireguard"));
-
-    let link = run.head.servers[0].link.as_ref().unwrap();
-    let distances: Vec<f64> = link.distances.iter().map(|link| link.rtt_ms).collect();
-    assert_eq!((link.by, distances), (LinkKind::Tun, vec![20.0, 60.0]));
-    assert!(link.packets > 0 && link.lateness_median_us > 0.0, "{link:?}");
-    assert!(link.lateness_max_us >= link.lateness_p99_us, "{link:?}");
-    assert!(
-        in_one_line(&said).contains("20 ms, 60 ms away by TUN devices"),
-        "{said}"
-    );
-}
-
-#[test]
-fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
-    let by_relay = DISTANCE.replace("time_s = 12", "time_s = 8\nlink_by = \"relay\"");
-    let without_tunnels = by_relay
-        .replace(
-            "load = { connections = 2 }\n\n",
-            "load = { connections = 2 }\narms = [\"plain\", \"tls\"]\n\n",
-        )
-        .replace("[\"plain\", \"wireguard\"]", "[\"plain\", \"tls\"]");
-    let (run, said) = run_and_read(&without_tunnels);
-    expect_round_trips(&run, |row| row.phase == Phase::Tcp);
-    let link = run.head.servers[0].link.as_ref().unwrap();
-    assert_eq!(link.by, LinkKind::Relay);
-    assert!(link.packets > 0, "{link:?}");
-    let said = in_one_line(&said);
-    assert!(said.contains("20 ms away by TCP relay"), "{said}");
-    assert!(said.contains("does not delay TCP's own handshake"), "{said}");
-}
-
 /// Whoever waits for a phase has waited for its round trips and those of the phases before it, but for the exceptions, over the
 /// link of the cell. A single phase may be a little shorter than its own: it begins when a busy client sees that the one before
 /// it has ended, and TCP's acknowledgement is under way by then.
@@ -384,5 +327,66 @@ fn what_a_server_cannot_do_is_refused_before_anything_starts() {
             finished.stderr
         );
         assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn every_phase_of_a_distant_connect_takes_its_round_trips() {
+        if !is_root() {
+            return not_tested("links are for root; that others are refused is tested with ordinary users");
+        }
+        let (run, said) = run_and_read(DISTANCE);
+        no_slice_failed(&run);
+        // ssh takes connections on this machine, over a connection of its own that is there already.
+        expect_round_trips(&run, |row| row.arm == "ssh" && row.phase == Phase::Tcp);
+        let arms: BTreeSet<&str> = run
+            .results
+            .connect_phases
+            .iter()
+            .map(|row| row.arm.as_str())
+            .collect();
+        assert_eq!(
+            arms,
+            ["baseline again", "plain", "ssh", "tls", "wireguard"].into()
+        );
+        let paid = |arm| {
+            run.results
+                .measurements
+                .iter()
+                .any(|row| row.metric == Metric::TunnelCpuPerOp && row.arm == arm && row.value > 0.0)
+        };
+        assert!(paid("ssh") && paid("wireguard"));
+
+        let link = run.head.servers[0].link.as_ref().unwrap();
+        let distances: Vec<f64> = link.distances.iter().map(|link| link.rtt_ms).collect();
+        assert_eq!((link.by, distances), (LinkKind::Tun, vec![20.0, 60.0]));
+        assert!(link.packets > 0 && link.lateness_median_us > 0.0, "{link:?}");
+        assert!(link.lateness_max_us >= link.lateness_p99_us, "{link:?}");
+        assert!(
+            in_one_line(&said).contains("20 ms, 60 ms away by TUN devices"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
+        let by_relay = DISTANCE.replace("time_s = 12", "time_s = 8\nlink_by = \"relay\"");
+        let without_tunnels = by_relay
+            .replace(
+                "load = { connections = 2 }\n\n",
+                "load = { connections = 2 }\narms = [\"plain\", \"tls\"]\n\n",
+            )
+            .replace("[\"plain\", \"wireguard\"]", "[\"plain\", \"tls\"]");
+        let (run, said) = run_and_read(&without_tunnels);
+        expect_round_trips(&run, |row| row.phase == Phase::Tcp);
+        let link = run.head.servers[0].link.as_ref().unwrap();
+        assert_eq!(link.by, LinkKind::Relay);
+        assert!(link.packets > 0, "{link:?}");
+        let said = in_one_line(&said);
+        assert!(said.contains("20 ms away by TCP relay"), "{said}");
+        assert!(said.contains("does not delay TCP's own handshake"), "{said}");
     }
 }

@@ -408,65 +408,69 @@ fn a_damaged_run_is_refused() {
     );
 }
 
-/// Twice the same on a real server: nothing may be said to have changed by much, and the costs of TLS are what they are.
-#[test]
-fn two_real_runs_of_one_server_are_compared_and_held_to_budgets() {
-    let sandbox = Sandbox::new();
-    let study = STUDY.replace(
-        "time_s = 60",
-        "time_s = 12\nslice_s = 0.1\nplacement = \"together\"\nprofile = \"off\"",
-    );
-    let study = format!("{}\n[dataset]\ntable_size = 1000\n", study.replace("= 8", "= 2"));
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    for run in ["one", "two"] {
-        sandbox.finish(&["run", "study.toml", "--out", run]).measured();
+mod test_all {
+    use super::*;
+
+    /// Twice the same on a real server: nothing may be said to have changed by much, and the costs of TLS are what they are.
+    #[test]
+    fn two_real_runs_of_one_server_are_compared_and_held_to_budgets() {
+        let sandbox = Sandbox::new();
+        let study = STUDY.replace(
+            "time_s = 60",
+            "time_s = 12\nslice_s = 0.1\nplacement = \"together\"\nprofile = \"off\"",
+        );
+        let study = format!("{}\n[dataset]\ntable_size = 1000\n", study.replace("= 8", "= 2"));
+        fs::write(sandbox.work().join("study.toml"), study).unwrap();
+        for run in ["one", "two"] {
+            sandbox.finish(&["run", "study.toml", "--out", run]).measured();
+        }
+        let finished = sandbox.finish(&["compare", "one", "two", "--json"]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let comparison: Comparison = serde_json::from_str(&finished.stdout).unwrap();
+        assert!(comparison.not_comparable.is_empty(), "{comparison:?}");
+        let what: Vec<&str> = comparison
+            .differences
+            .iter()
+            .map(|row| row.what.as_str())
+            .collect();
+        assert!(
+            what.is_empty(),
+            "nothing differs between them: {:?}",
+            comparison.differences
+        );
+        let headlines: Vec<_> = comparison
+            .changes
+            .iter()
+            .filter(|change| change.headline)
+            .collect();
+        assert_eq!(headlines.len(), 3, "{headlines:?}");
+        for change in &headlines {
+            let ratio = (1.0 + change.after.value) / (1.0 + change.before.value) - 1.0;
+            assert!((change.change.value - ratio).abs() < 1e-6, "{change:?}");
+            // The same server twice: whatever the machine does meanwhile is in both arms.
+            assert!(change.change.value.ln_1p().abs() < 0.4, "{change:?}");
+        }
+        // Held to the other run, every cost is what the comparison says, and its verdict the status.
+        let finished = sandbox.finish(&["gate", "two", "--baseline", "one", "--json"]);
+        let gate: Gate = serde_json::from_str(&finished.stdout).unwrap();
+        let code = match gate.verdict {
+            BoundVerdict::Within => 0,
+            BoundVerdict::Over => 1,
+            BoundVerdict::CannotTell => 3,
+        };
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        assert_eq!(gate.rows.len() + gate.not_held.len(), headlines.len(), "{gate:?}");
+        for row in &gate.rows {
+            let same = headlines.iter().find(|change| change.metric == row.metric);
+            assert_eq!(row.measured, same.map(|change| change.change), "{row:?}");
+        }
+        for (budget, code) in [
+            ("tls: server_cpu_per_op <= 900%", 0),
+            ("tls: server_cpu_per_op <= -50%", 1),
+        ] {
+            let finished = sandbox.finish(&["gate", "two", "--budget", budget]);
+            assert_eq!(finished.code, Some(code), "{budget}: {finished:?}");
+        }
+        sandbox.expect_nothing_left();
     }
-    let finished = sandbox.finish(&["compare", "one", "two", "--json"]);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    let comparison: Comparison = serde_json::from_str(&finished.stdout).unwrap();
-    assert!(comparison.not_comparable.is_empty(), "{comparison:?}");
-    let what: Vec<&str> = comparison
-        .differences
-        .iter()
-        .map(|row| row.what.as_str())
-        .collect();
-    assert!(
-        what.is_empty(),
-        "nothing differs between them: {:?}",
-        comparison.differences
-    );
-    let headlines: Vec<_> = comparison
-        .changes
-        .iter()
-        .filter(|change| change.headline)
-        .collect();
-    assert_eq!(headlines.len(), 3, "{headlines:?}");
-    for change in &headlines {
-        let ratio = (1.0 + change.after.value) / (1.0 + change.before.value) - 1.0;
-        assert!((change.change.value - ratio).abs() < 1e-6, "{change:?}");
-        // The same server twice: whatever the machine does meanwhile is in both arms.
-        assert!(change.change.value.ln_1p().abs() < 0.4, "{change:?}");
-    }
-    // Held to the other run, every cost is what the comparison says, and its verdict the status.
-    let finished = sandbox.finish(&["gate", "two", "--baseline", "one", "--json"]);
-    let gate: Gate = serde_json::from_str(&finished.stdout).unwrap();
-    let code = match gate.verdict {
-        BoundVerdict::Within => 0,
-        BoundVerdict::Over => 1,
-        BoundVerdict::CannotTell => 3,
-    };
-    assert_eq!(finished.code, Some(code), "{finished:?}");
-    assert_eq!(gate.rows.len() + gate.not_held.len(), headlines.len(), "{gate:?}");
-    for row in &gate.rows {
-        let same = headlines.iter().find(|change| change.metric == row.metric);
-        assert_eq!(row.measured, same.map(|change| change.change), "{row:?}");
-    }
-    for (budget, code) in [
-        ("tls: server_cpu_per_op <= 900%", 0),
-        ("tls: server_cpu_per_op <= -50%", 1),
-    ] {
-        let finished = sandbox.finish(&["gate", "two", "--budget", budget]);
-        assert_eq!(finished.code, Some(code), "{budget}: {finished:?}");
-    }
-    sandbox.expect_nothing_left();
 }

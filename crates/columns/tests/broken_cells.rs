@@ -1,7 +1,5 @@
 //! What whoever can change a cell does to it is an error, never a panic, and never another value.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_columns::{CellError, CellKind, aead, csfle, shardingsphere};
 use ciphertax_model::{CellEncoding, CellMode};
 use proptest::prelude::*;

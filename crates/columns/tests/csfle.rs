@@ -1,7 +1,5 @@
 //! Cells of MongoDB's client-side field level encryption, beside MongoDB's own library.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 

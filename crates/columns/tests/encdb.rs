@@ -1,7 +1,5 @@
 //! What holds for EncDB's cells whatever is in them, and whatever comes in their place.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ciphertax_columns::{CellCipher, CellCounts, CellError, CellKind, MasterKey};

@@ -1,7 +1,5 @@
 //! Cells that others published: SQL Server's format and ShardingSphere's.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_columns::{CellKind, aead, shardingsphere};
 use ciphertax_model::{CellEncoding, CellMode};
 

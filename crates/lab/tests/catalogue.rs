@@ -2,8 +2,6 @@
 //!
 //! All but the distribution's MariaDB are fetched, some 200 MB in all, and TiDB is built, unless they are in the user's cache.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,8 +20,6 @@ use ciphertax_testkit::{fetched, files_with, plain, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_is_what_the_catalogue_says() {

@@ -1,8 +1,6 @@
 //! Real servers that hold the same data: MariaDB's nodes by Galera, MySQL's by group replication, MongoDB's members; and what
 //! travels between them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -14,8 +12,6 @@ use ciphertax_testkit::{fetched, is_root, not_tested, plain, processes_with, run
 use ciphertax_wire::mongodb;
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-
-ciphertax_testkit::plays_roles!();
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -1,9 +1,5 @@
 //! The relay that encrypts cells before real servers: what it makes of every type, what it passes on, and that nothing of it stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod column_relay_rows;
-
 use std::fs;
 use std::net::TcpStream;
 use std::path::Path;
@@ -18,9 +14,7 @@ use ciphertax_testkit::{PATIENCE, command_lines_with, fetched, files_with, run, 
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 
-use column_relay_rows::{Kind, binary_values, text_values};
-
-ciphertax_testkit::plays_roles!();
+use crate::column_relay_rows::{Kind, binary_values, text_values};
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 

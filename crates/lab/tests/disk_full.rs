@@ -1,7 +1,5 @@
 //! A real private MongoDB whose disk is full, from the start or later: the error names it, nothing hangs or stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

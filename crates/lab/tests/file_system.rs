@@ -1,7 +1,5 @@
 //! File systems under a data folder, on the real kernel: what can be read on the disk, and without the key.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
@@ -16,8 +14,6 @@ use ciphertax_supervise::mounts::mounts_below;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};
 use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
 use rustix::io::Errno;
-
-ciphertax_testkit::plays_roles!();
 
 const MEGABYTES: u64 = 64;
 

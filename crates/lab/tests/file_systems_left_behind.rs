@@ -1,7 +1,5 @@
 //! Whoever kills the owner of a file system, however hard: neither mount nor loop device nor image nor daemon stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;

@@ -2,8 +2,6 @@
 //!
 //! Most of this fetches a server of 31 MB through npm.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

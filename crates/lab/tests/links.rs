@@ -1,7 +1,5 @@
 //! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -29,8 +27,6 @@ use rustix::thread::{
 use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn opening_a_connection_takes_one_round_trip_more_than_directly() {

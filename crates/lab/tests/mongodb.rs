@@ -1,7 +1,5 @@
 //! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -18,8 +16,6 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {

@@ -1,7 +1,5 @@
 //! A real private MongoDB behind tunnels and links: what travels, how far, and who is sent where.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
@@ -24,8 +22,6 @@ const THREE: ReplicaSet = ReplicaSet {
     members: 3,
     read_only_member: false,
 };
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_tunnel_carries_a_canary_and_is_proved() {

@@ -1,7 +1,5 @@
 //! What the catalogue says of MongoDB and TLS, held against the server itself.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::MONGODB;
@@ -14,8 +12,6 @@ use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {

@@ -1,7 +1,5 @@
 //! Whoever kills the owner of a private server, however hard: neither process nor folder nor port stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};

@@ -1,8 +1,6 @@
 //! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
 //! that nothing of it stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -17,8 +15,6 @@ use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {

@@ -1,7 +1,5 @@
 //! A real private MariaDB: how it is made, who can reach it, and that nothing of it stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::io::Read;
 use std::net::TcpStream;
@@ -12,8 +10,6 @@ use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
 use ciphertax_testkit::{PATIENCE, contains, files_with, within};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {

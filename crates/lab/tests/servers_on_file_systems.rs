@@ -1,8 +1,6 @@
 //! Real servers of every family on file systems of their own: what lies beneath these, and what becomes of a server whose
 //! file system fills up or ends.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -16,8 +14,6 @@ use ciphertax_records::Readability;
 use ciphertax_supervise::mounts::{mounts_below, unmount};
 use ciphertax_testkit::{PATIENCE, contains, fetched, not_tested, within};
 use rustix::process::{Pid, Signal, kill_process};
-
-ciphertax_testkit::plays_roles!();
 
 /// A text that is in files of each server's own, and in its file names.
 const KNOWN: [(&Entry, &str); 4] = [

@@ -1,7 +1,5 @@
 //! Real files of SQLite and SQLCipher, judged by the disk and by `rusqlite` itself.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +11,6 @@ use ciphertax_records::{Readability, Witness};
 use ciphertax_testkit::{contains, files_with};
 use ciphertax_wire::sqlite::{ConnectOptions, Session, is_disk_full, is_wrong_key};
 use rusqlite::{Connection, OpenFlags};
-
-ciphertax_testkit::plays_roles!();
 
 /// Every setting once as it comes and once otherwise.
 const SETTINGS: [SqlCipher; 3] = [

@@ -2,8 +2,6 @@
 //!
 //! All but the distribution's MariaDB are fetched unless they are in the user's cache.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,8 +12,6 @@ use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::Login;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Expectation, WireError, mongodb, mysql};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_speaks_with_both_libraries() {

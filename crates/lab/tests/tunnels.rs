@@ -1,7 +1,5 @@
 //! Real tunnels to a real private MariaDB: what they carry, what proves them, who pays, and that nothing of them stays.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,8 +24,6 @@ use ciphertax_testkit::{
 };
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_tunnel_carries_queries_and_is_proved() {

@@ -1,7 +1,5 @@
 //! Whatever is given as a study or as a setting: an answer, never a panic, and places that exist.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::{Position, Study, StudyText};
 use proptest::prelude::*;
 

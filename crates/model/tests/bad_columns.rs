@@ -1,7 +1,5 @@
 //! Columns that cannot be encrypted as a study says are refused, each with its reason and its place.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::{Study, StudyText};
 
 const STUDY: &str = r#"name = "columns"

@@ -1,7 +1,5 @@
 //! What is wrong with a study file is said all at once, where it is, and with what is meant or known.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::{Position, StudyText};
 use insta::assert_snapshot;
 

@@ -1,7 +1,5 @@
 //! `[[budget]]` in a study.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::{Budget, Metric, Study, StudyText};
 
 const STUDY: &str = r#"

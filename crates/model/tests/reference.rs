@@ -1,7 +1,5 @@
 //! `docs/study-files.md` says every key and every name that a study file may hold.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 //! `--set` and scales: the same study with some things different, and the same words for what is wrong.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, Group, Pace, Study, StudyText, TlsLibrary, Transport, Tunnel,
 };

@@ -1,12 +1,9 @@
 //! Studies: what is accepted, and how clearly the rest is refused.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{
-    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, Load, PoolMode,
-    ReadPreference, Resumption, SshCipher, Study, TlsLibrary, TlsNegotiation, TlsVersion, Transport,
-    Workload,
+    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, PoolMode, ReadPreference,
+    Resumption, SshCipher, Study, TlsLibrary, TlsNegotiation, TlsVersion, Transport, Workload,
 };
 
 const STUDY: &str = r#"

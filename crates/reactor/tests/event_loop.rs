@@ -1,9 +1,5 @@
 //! The event loop against real sockets.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;

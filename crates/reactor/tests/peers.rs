@@ -1,9 +1,5 @@
 //! Peers that flood, are silent, leave or break off, and what sockets owe them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;

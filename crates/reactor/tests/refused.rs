@@ -1,9 +1,5 @@
 //! Where the kernel refuses io_uring, as many containers have it do, epoll serves.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::env;
 use std::io;
 use std::process::Command;
@@ -24,7 +20,12 @@ fn where_the_kernel_refuses_io_uring_epoll_serves() {
     ] {
         for error in [libc::EPERM, libc::ENOSYS, libc::ENOMEM] {
             let child = Command::new(env::current_exe().unwrap())
-                .args(["--exact", "serves_without_io_uring", "--ignored", "--nocapture"])
+                .args([
+                    "--exact",
+                    "refused::serves_without_io_uring",
+                    "--ignored",
+                    "--nocapture",
+                ])
                 .env(REFUSED, format!("{call} {error}"))
                 .output()
                 .unwrap();

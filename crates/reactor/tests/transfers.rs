@@ -1,9 +1,5 @@
 //! Bytes arrive whole and in order, whatever their number.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::rc::Rc;

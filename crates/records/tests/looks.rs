@@ -1,8 +1,6 @@
 //! What a run folder keeps of slices that were looked into: what is written is read, what a crash cut off is passed over, a run
 //! that goes on numbers on, and what is damaged is an error that names file and line.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;

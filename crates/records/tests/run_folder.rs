@@ -1,7 +1,5 @@
 //! The run folder: what a crash leaves can be read, what is not a run is refused.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};

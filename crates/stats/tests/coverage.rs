@@ -2,15 +2,13 @@
 //! table of docs/methodology-statistics.md comes from the same code with more repetitions
 //! (`examples/coverage.rs`).
 
-mod simulation;
-
 use std::sync::LazyLock;
 
-use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
-use simulation::{
+use crate::simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
     half_width_after, owed_coverage, percentile_coverage,
 };
+use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 
 const REPETITIONS: u64 = 4_000;
 

@@ -1,7 +1,5 @@
 //! What the estimator makes of recorded runs, beside the mean of the log-ratios to one baseline that it replaced.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeMap;
 
 use ciphertax_model::Direction;

@@ -1,14 +1,10 @@
 //! What is noise and what is a cost: disturbances of the machine do not move an estimate, those that one arm alone has count in
 //! full. Seeded, so that the figures are the same each time.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod simulation;
-
+use crate::simulation::{Noise, SimulatedCell};
 use ciphertax_stats::{Compared, Location};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use simulation::{Noise, SimulatedCell};
 
 const REPETITIONS: u64 = 2_000;
 const ALL_ARMS: [usize; 4] = [0, 1, 2, 3];

@@ -1,17 +1,13 @@
 //! `compare` and `gate` are right as often as they say: simulations of runs that the stopping rule has stopped, judged by the
 //! code that judges real ones. Seeded, so they give the same figures each time.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod simulation;
-
 use std::sync::LazyLock;
 
+use crate::simulation::{Noise, half_width_after, stopped};
 use ciphertax_model::Direction;
 use ciphertax_stats::bound::{Bound, Sameness};
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use ciphertax_stats::{BoundVerdict, CostVerdict, LogRatio};
-use simulation::{Noise, half_width_after, stopped};
 
 const REPETITIONS: u64 = 1_000;
 /// Runs stop about here.

@@ -1,9 +1,5 @@
 //! Servers that break MongoDB's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
@@ -21,8 +17,8 @@ use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Address, WireError};
 use proptest::prelude::*;
 
-use common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};
-use common::{PASSWORD, contains, run, run_within};
+use crate::common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};
+use crate::common::{PASSWORD, contains, run, run_within};
 
 #[test]
 fn a_conversation_cut_anywhere_is_a_connection_that_is_gone() {

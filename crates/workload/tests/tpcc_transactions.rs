@@ -40,27 +40,6 @@ fn mariadb_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
     ground.asks_and_stays_consistent(StatementKind::Text, Some(Isolation::RepeatableRead), 8, 1000);
 }
 
-#[test]
-fn mysql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
-    if fetched(&MYSQL).is_none() {
-        return;
-    }
-    let mut ground = of_mysql(&MYSQL, 1);
-    ground.asks_and_stays_consistent(StatementKind::Prepared, None, 8, 2000);
-    ground.asks_and_stays_consistent(StatementKind::Text, None, 1, 500);
-}
-
-#[test]
-fn postgresql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
-    let mut ground = of_postgresql(2);
-    ground.asks_and_stays_consistent(StatementKind::Prepared, None, 1, 1000);
-    ground.asks_and_stays_consistent(StatementKind::Prepared, Some(Isolation::RepeatableRead), 8, 2000);
-    ground.asks_and_stays_consistent(StatementKind::Text, None, 8, 1000);
-}
-
 fn of_mysql(entry: &'static Entry, warehouses: u32) -> Ground<MysqlAccess> {
     let server = PrivateServer::builder(entry).start().unwrap();
     let options = plain(&server);
@@ -259,5 +238,30 @@ impl<C: Sql<Session: DataSession>> Ground<C> {
             task(&mut session).await
         })
         .unwrap()
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn mysql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
+        if fetched(&MYSQL).is_none() {
+            return;
+        }
+        let mut ground = of_mysql(&MYSQL, 1);
+        ground.asks_and_stays_consistent(StatementKind::Prepared, None, 8, 2000);
+        ground.asks_and_stays_consistent(StatementKind::Text, None, 1, 500);
+    }
+
+    #[test]
+    fn postgresql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
+        if fetched(&POSTGRESQL).is_none() {
+            return;
+        }
+        let mut ground = of_postgresql(2);
+        ground.asks_and_stays_consistent(StatementKind::Prepared, None, 1, 1000);
+        ground.asks_and_stays_consistent(StatementKind::Prepared, Some(Isolation::RepeatableRead), 8, 2000);
+        ground.asks_and_stays_consistent(StatementKind::Text, None, 8, 1000);
     }
 }

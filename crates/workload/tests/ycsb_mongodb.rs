@@ -280,133 +280,6 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
     }
 }
 
-#[test]
-fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = unless_elected_anew(load_members);
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    let mix = Workload::YcsbA.ycsb_mix().unwrap();
-    for read_preference in [ReadPreference::Primary, ReadPreference::Secondary] {
-        let mut engine = engine(ycsb_of_set(&server, mix, read_preference, &keys));
-        for _ in 0..2 {
-            // The first slice after a failover may find its connections broken or their server no primary any more.
-            let works = (0..10)
-                .any(|_| engine.prepare(0).unwrap().is_ok() && engine.slice(0, SLICE).unwrap().failures == 0);
-            assert!(works, "no slice without a failure");
-            server.step_down().unwrap();
-        }
-    }
-}
-
-#[test]
-fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    unless_elected_anew(|server| {
-        load_members(server);
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        let mix = YcsbMix {
-            read: 0.5,
-            update: 0.2,
-            insert: 0.1,
-            read_modify_write: 0.2,
-            ..YcsbMix::default()
-        };
-        let mut engine = engine_of(
-            vec![ycsb_of_set(server, mix, ReadPreference::Secondary, &keys)],
-            1000,
-        );
-        engine.prepare(0).unwrap().unwrap();
-        let before = asked(server);
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-        let asked = asked(server)
-            .into_iter()
-            .zip(before)
-            .map(|((is_primary, after), (_, before))| {
-                let risen = [0, 1].map(|kind| after[kind] - before[kind]);
-                (is_primary, risen)
-            });
-        let count = |kind| count_of(&yielded, kind);
-        let reads = count("read") + count("read_modify_write");
-        let writes = count("update") + count("insert") + count("read_modify_write");
-        // Members ask each other a little too.
-        let (mut at_secondaries, mut at_primary) = (0, 0);
-        for (is_primary, [queries, written]) in asked {
-            match is_primary {
-                true => {
-                    at_primary += queries;
-                    assert!(written >= writes, "{written} of {writes}");
-                }
-                false => {
-                    at_secondaries += queries;
-                    assert!(
-                        queries >= reads / 4 && written == 0,
-                        "{queries} and {written} of {reads}"
-                    );
-                }
-            }
-        }
-        assert!(
-            writes > 0 && reads > 100 && at_secondaries >= reads,
-            "{at_secondaries} of {reads}"
-        );
-        assert!(at_primary < reads / 4, "{at_primary} of {reads}");
-    });
-}
-
-#[test]
-fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    unless_elected_anew(|server| {
-        load_members(server);
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        tell_a_secondary(server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
-        let mix = YcsbMix {
-            read: 0.5,
-            scan: 0.2,
-            insert: 0.3,
-            distribution: RequestDistribution::Latest,
-            ..YcsbMix::default()
-        };
-        let stale_reads = |preference| {
-            let mut engine = engine(ycsb_of_set(server, mix, preference, &keys));
-            engine.prepare(0).unwrap().unwrap();
-            let yielded = engine.slice(0, 2 * SLICE).unwrap();
-            assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-            assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
-            yielded.stale_reads
-        };
-        // Either secondary may be asked, and what is asked for may be older than the lock.
-        assert!((0..10).any(|_| stale_reads(ReadPreference::Secondary) > 0));
-        assert_eq!(stale_reads(ReadPreference::Primary), 0);
-        // A record that was loaded is on every member.
-        tell_a_secondary(server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
-        run(async |reactor| {
-            let access = set_access(server, ReadPreference::Primary);
-            let mut session = access.open(reactor, 0).await.unwrap();
-            let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
-            session.command(&drop).await.unwrap();
-        });
-        let only_reads = YcsbMix {
-            read: 1.0,
-            ..YcsbMix::default()
-        };
-        let mut engine = engine(ycsb_of_set(server, only_reads, ReadPreference::Secondary, &keys));
-        engine.prepare(0).unwrap().unwrap();
-        let failure = engine.slice(0, SLICE).unwrap().first_failure;
-        assert!(
-            matches!(&failure, Some(Failure::Error(problem)) if problem.contains("is not there")),
-            "{failure:?}"
-        );
-    });
-}
-
 /// Measures with a replica set, which it returns; and anew with another where members elected a primary meanwhile, which they do
 /// when the machine stands still for long. Operations may fail then.
 fn unless_elected_anew(measure: impl Fn(&PrivateServer)) -> PrivateServer {
@@ -613,4 +486,136 @@ fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
     let mut engine = engine(workload);
     engine.prepare(0).unwrap().unwrap();
     engine.slice(0, SLICE).unwrap()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
+        if fetched(&MONGODB).is_none() {
+            return;
+        }
+        let server = unless_elected_anew(load_members);
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        let mix = Workload::YcsbA.ycsb_mix().unwrap();
+        for read_preference in [ReadPreference::Primary, ReadPreference::Secondary] {
+            let mut engine = engine(ycsb_of_set(&server, mix, read_preference, &keys));
+            for _ in 0..2 {
+                // The first slice after a failover may find its connections broken or their server no primary any more.
+                let works = (0..10).any(|_| {
+                    engine.prepare(0).unwrap().is_ok() && engine.slice(0, SLICE).unwrap().failures == 0
+                });
+                assert!(works, "no slice without a failure");
+                server.step_down().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
+        if fetched(&MONGODB).is_none() {
+            return;
+        }
+        unless_elected_anew(|server| {
+            load_members(server);
+            let keys = Arc::new(KeySpace::new(&TABLE));
+            let mix = YcsbMix {
+                read: 0.5,
+                update: 0.2,
+                insert: 0.1,
+                read_modify_write: 0.2,
+                ..YcsbMix::default()
+            };
+            let mut engine = engine_of(
+                vec![ycsb_of_set(server, mix, ReadPreference::Secondary, &keys)],
+                1000,
+            );
+            engine.prepare(0).unwrap().unwrap();
+            let before = asked(server);
+            let yielded = engine.slice(0, SLICE).unwrap();
+            assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+            let asked = asked(server)
+                .into_iter()
+                .zip(before)
+                .map(|((is_primary, after), (_, before))| {
+                    let risen = [0, 1].map(|kind| after[kind] - before[kind]);
+                    (is_primary, risen)
+                });
+            let count = |kind| count_of(&yielded, kind);
+            let reads = count("read") + count("read_modify_write");
+            let writes = count("update") + count("insert") + count("read_modify_write");
+            // Members ask each other a little too.
+            let (mut at_secondaries, mut at_primary) = (0, 0);
+            for (is_primary, [queries, written]) in asked {
+                match is_primary {
+                    true => {
+                        at_primary += queries;
+                        assert!(written >= writes, "{written} of {writes}");
+                    }
+                    false => {
+                        at_secondaries += queries;
+                        assert!(
+                            queries >= reads / 4 && written == 0,
+                            "{queries} and {written} of {reads}"
+                        );
+                    }
+                }
+            }
+            assert!(
+                writes > 0 && reads > 100 && at_secondaries >= reads,
+                "{at_secondaries} of {reads}"
+            );
+            assert!(at_primary < reads / 4, "{at_primary} of {reads}");
+        });
+    }
+
+    #[test]
+    fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
+        if fetched(&MONGODB).is_none() {
+            return;
+        }
+        unless_elected_anew(|server| {
+            load_members(server);
+            let keys = Arc::new(KeySpace::new(&TABLE));
+            tell_a_secondary(server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
+            let mix = YcsbMix {
+                read: 0.5,
+                scan: 0.2,
+                insert: 0.3,
+                distribution: RequestDistribution::Latest,
+                ..YcsbMix::default()
+            };
+            let stale_reads = |preference| {
+                let mut engine = engine(ycsb_of_set(server, mix, preference, &keys));
+                engine.prepare(0).unwrap().unwrap();
+                let yielded = engine.slice(0, 2 * SLICE).unwrap();
+                assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+                assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
+                yielded.stale_reads
+            };
+            // Either secondary may be asked, and what is asked for may be older than the lock.
+            assert!((0..10).any(|_| stale_reads(ReadPreference::Secondary) > 0));
+            assert_eq!(stale_reads(ReadPreference::Primary), 0);
+            // A record that was loaded is on every member.
+            tell_a_secondary(server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
+            run(async |reactor| {
+                let access = set_access(server, ReadPreference::Primary);
+                let mut session = access.open(reactor, 0).await.unwrap();
+                let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
+                session.command(&drop).await.unwrap();
+            });
+            let only_reads = YcsbMix {
+                read: 1.0,
+                ..YcsbMix::default()
+            };
+            let mut engine = engine(ycsb_of_set(server, only_reads, ReadPreference::Secondary, &keys));
+            engine.prepare(0).unwrap().unwrap();
+            let failure = engine.slice(0, SLICE).unwrap().first_failure;
+            assert!(
+                matches!(&failure, Some(Failure::Error(problem)) if problem.contains("is not there")),
+                "{failure:?}"
+            );
+        });
+    }
 }

@@ -256,6 +256,18 @@ pub(crate) fn samples_so_far(run: &Path) -> Vec<Sample> {
     samples.read_all().unwrap().samples
 }
 
+/// Waits until slices of an arm were looked into, however seldom a busy machine allows it.
+pub(crate) fn is_looked_into(run: &Path, arm: &str) {
+    let looks = || {
+        let samples = samples_so_far(run);
+        let looked = samples
+            .iter()
+            .filter(|sample| sample.is_valid() && sample.look.is_some());
+        looked.filter(|sample| sample.slice.arm == arm).count()
+    };
+    assert!(within(PATIENCE, || looks() >= 3), "{arm}");
+}
+
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().next().is_none()
 }

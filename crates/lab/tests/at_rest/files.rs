@@ -12,7 +12,7 @@ use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, SystemTables, Tables
 use ciphertax_model::{AtRest, AtRestAlgorithm, AtRestPart, Storage};
 use ciphertax_records::Readability;
 
-use crate::common::{ask, is_fetched, plain, to_be_searched};
+use super::common::{ask, is_fetched, plain, to_be_searched};
 
 /// Which kinds of files a server writes rows to, and the parts that hide them; none for those that stay readable.
 type Files = &'static [(FileKind, &'static [AtRestPart])];

@@ -16,7 +16,7 @@ use ciphertax_model::AtRest;
 use ciphertax_model::AtRestPart::{RedoLog, SystemTables, Tables};
 use ciphertax_testkit::{PATIENCE, contains, fetched, files_with, within};
 
-use crate::common::{is_fetched, plain};
+use super::common::{is_fetched, plain};
 
 #[test]
 fn keys_are_for_nobody_else_and_go_with_the_server() {

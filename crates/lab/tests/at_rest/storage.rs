@@ -7,7 +7,7 @@ use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::{mongodb, postgresql as pg};
 
-use crate::common::{ask, plain};
+use super::common::{ask, plain};
 
 const MEMORY_MB: u32 = 96;
 const MEMORY: &str = "100663296";

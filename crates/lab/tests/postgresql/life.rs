@@ -17,7 +17,7 @@ use ciphertax_testkit::{
 use ciphertax_wire::postgresql::{ConnectOptions, Method};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 
-use crate::common::{ask, connector, name, options, servers, user_of};
+use super::common::{ask, connector, name, options, servers, user_of};
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {

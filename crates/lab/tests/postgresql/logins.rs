@@ -8,7 +8,7 @@ use ciphertax_testkit::run;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::tls::TlsPolicy;
 
-use crate::common::{Known, ask, connector, options, servers, trust, with_certificate};
+use super::common::{Known, ask, connector, options, servers, trust, with_certificate};
 
 #[test]
 fn each_account_logs_in_by_its_method_and_by_no_other() {

@@ -7,7 +7,7 @@ use ciphertax_testkit::run;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Negotiation, Session, SessionStatus};
 use ciphertax_wire::tls::TlsPolicy;
 
-use crate::common::{ask, connector, options, servers, trust};
+use super::common::{ask, connector, options, servers, trust};
 
 #[test]
 fn every_tls_version_is_offered_where_it_is_asked_for() {

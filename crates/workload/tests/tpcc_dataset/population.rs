@@ -13,18 +13,6 @@ fn mariadb_is_populated_as_the_specification_says() {
     is_populated_as_specified(&mariadb());
 }
 
-#[test]
-fn mysql_is_populated_as_the_specification_says() {
-    let Some(ground) = mysql() else { return };
-    is_populated_as_specified(&ground);
-}
-
-#[test]
-fn postgresql_is_populated_as_the_specification_says() {
-    let Some(ground) = postgresql() else { return };
-    is_populated_as_specified(&ground);
-}
-
 fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     let heard = ground.prepare(&contents).unwrap();
@@ -290,5 +278,21 @@ fn indexes_are_there<S: SqlSession + DataSession>(ground: &Ground<S>) {
     ] {
         let question = (S::DIALECT.index_columns)("ciphertax", table, &(S::DIALECT.primary_key)(table));
         assert_eq!(ground.ask(&question).len(), columns, "{table}");
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn mysql_is_populated_as_the_specification_says() {
+        let Some(ground) = mysql() else { return };
+        is_populated_as_specified(&ground);
+    }
+
+    #[test]
+    fn postgresql_is_populated_as_the_specification_says() {
+        let Some(ground) = postgresql() else { return };
+        is_populated_as_specified(&ground);
     }
 }

@@ -27,12 +27,6 @@ fn what_an_interrupted_load_left_is_kept_on_mariadb() {
     is_resumed(&mariadb());
 }
 
-#[test]
-fn what_an_interrupted_load_left_is_kept_on_postgresql() {
-    let Some(ground) = postgresql() else { return };
-    is_resumed(&ground);
-}
-
 fn is_resumed<S: DataSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     ground.interrupt(&contents, 150_000);
@@ -57,12 +51,6 @@ fn is_resumed<S: DataSession>(ground: &Ground<S>) {
 #[test]
 fn what_three_load_a_part_of_each_is_whole_on_mariadb() {
     is_loaded_in_parts(&mariadb());
-}
-
-#[test]
-fn what_three_load_a_part_of_each_is_whole_on_postgresql() {
-    let Some(ground) = postgresql() else { return };
-    is_loaded_in_parts(&ground);
 }
 
 fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
@@ -124,71 +112,6 @@ fn a_load_whose_sessions_are_cut_off_is_an_error_and_goes_on_later() {
     assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
 }
 
-#[test]
-fn damaged_tables_are_loaded_again_and_no_others_and_tables_that_were_worked_on_are_kept() {
-    let ground = mariadb();
-    let contents = one_warehouse();
-    ground.prepare(&contents).unwrap();
-    let right = checksums(&ground);
-    for (damage, rows) in [
-        ("DELETE FROM ciphertax.history WHERE h_c_id = 77", 30_000),
-        (
-            "DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3",
-            9000,
-        ),
-        (
-            "INSERT INTO ciphertax.item SELECT 0, i_im_id, i_name, i_price, i_data FROM ciphertax.item LIMIT 1",
-            100_000,
-        ),
-        (
-            "DELETE FROM ciphertax.order_line WHERE ol_o_id = 9 AND ol_number = 1",
-            300_000,
-        ),
-        (
-            "DELETE FROM ciphertax.tpcc_chunks WHERE table_name = 'district'",
-            10,
-        ),
-        ("DROP TABLE ciphertax.warehouse", 1),
-        ("DROP INDEX by_name_of_customer ON ciphertax.customer", 0),
-    ] {
-        ground.ask(damage);
-        let heard = ground.prepare(&contents).unwrap();
-        assert_eq!(heard[0], contents.rows() - rows, "{damage}: {heard:?}");
-        assert_eq!(heard.last(), Some(&contents.rows()), "{damage}");
-        assert_eq!(checksums(&ground), right, "{damage}");
-    }
-
-    // A payment and a delivery of one order.
-    for statement in [
-        "UPDATE ciphertax.warehouse SET w_ytd = w_ytd + 5",
-        "UPDATE ciphertax.customer SET c_payment_cnt = 2 WHERE c_id = 5 AND c_d_id = 5",
-        "INSERT INTO ciphertax.history SELECT 5, 5, 1, 5, 1, h_date, 5, h_data FROM ciphertax.history LIMIT 1",
-        "DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3",
-        "UPDATE ciphertax.oorder SET o_carrier_id = 3 WHERE o_id = 2101 AND o_d_id = 3",
-    ] {
-        ground.ask(statement);
-    }
-    let worked_on = checksums(&ground);
-    assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
-    assert_eq!(checksums(&ground), worked_on);
-
-    // What is damaged after that cannot be mended table by table.
-    ground.ask("DELETE FROM ciphertax.stock WHERE s_i_id = 9");
-    assert_eq!(ground.prepare(&contents).unwrap().len(), 9);
-    assert_eq!(checksums(&ground), right);
-
-    ground.ask("UPDATE ciphertax.district SET d_next_o_id = d_next_o_id + 3000");
-    let grown = ground
-        .with_session(async |session: &mut mysql::Session| growth(session, TableNames::ONLY).await.unwrap());
-    assert!((grown - 2.0).abs() < 1e-9, "{grown}");
-    assert_eq!(
-        ground.prepare(&contents).unwrap().len(),
-        9,
-        "they have grown too large"
-    );
-    assert_eq!(checksums(&ground), right);
-}
-
 fn counts<S: DataSession>(ground: &Ground<S>) -> Vec<String> {
     let count = |table: &&str| {
         ground
@@ -201,4 +124,86 @@ fn counts<S: DataSession>(ground: &Ground<S>) -> Vec<String> {
 fn checksums(ground: &Ground<mysql::Session>) -> Vec<String> {
     let tables = COUNTS.map(|table| format!("ciphertax.{table}"));
     ground.ask(&format!("CHECKSUM TABLE {}", tables.join(", ")))
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn damaged_tables_are_loaded_again_and_no_others_and_tables_that_were_worked_on_are_kept() {
+        let ground = mariadb();
+        let contents = one_warehouse();
+        ground.prepare(&contents).unwrap();
+        let right = checksums(&ground);
+        for (damage, rows) in [
+            ("DELETE FROM ciphertax.history WHERE h_c_id = 77", 30_000),
+            (
+                "DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3",
+                9000,
+            ),
+            (
+                "INSERT INTO ciphertax.item SELECT 0, i_im_id, i_name, i_price, i_data FROM ciphertax.item LIMIT 1",
+                100_000,
+            ),
+            (
+                "DELETE FROM ciphertax.order_line WHERE ol_o_id = 9 AND ol_number = 1",
+                300_000,
+            ),
+            (
+                "DELETE FROM ciphertax.tpcc_chunks WHERE table_name = 'district'",
+                10,
+            ),
+            ("DROP TABLE ciphertax.warehouse", 1),
+            ("DROP INDEX by_name_of_customer ON ciphertax.customer", 0),
+        ] {
+            ground.ask(damage);
+            let heard = ground.prepare(&contents).unwrap();
+            assert_eq!(heard[0], contents.rows() - rows, "{damage}: {heard:?}");
+            assert_eq!(heard.last(), Some(&contents.rows()), "{damage}");
+            assert_eq!(checksums(&ground), right, "{damage}");
+        }
+
+        // A payment and a delivery of one order.
+        for statement in [
+            "UPDATE ciphertax.warehouse SET w_ytd = w_ytd + 5",
+            "UPDATE ciphertax.customer SET c_payment_cnt = 2 WHERE c_id = 5 AND c_d_id = 5",
+            "INSERT INTO ciphertax.history SELECT 5, 5, 1, 5, 1, h_date, 5, h_data FROM ciphertax.history LIMIT 1",
+            "DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3",
+            "UPDATE ciphertax.oorder SET o_carrier_id = 3 WHERE o_id = 2101 AND o_d_id = 3",
+        ] {
+            ground.ask(statement);
+        }
+        let worked_on = checksums(&ground);
+        assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
+        assert_eq!(checksums(&ground), worked_on);
+
+        // What is damaged after that cannot be mended table by table.
+        ground.ask("DELETE FROM ciphertax.stock WHERE s_i_id = 9");
+        assert_eq!(ground.prepare(&contents).unwrap().len(), 9);
+        assert_eq!(checksums(&ground), right);
+
+        ground.ask("UPDATE ciphertax.district SET d_next_o_id = d_next_o_id + 3000");
+        let grown = ground.with_session(async |session: &mut mysql::Session| {
+            growth(session, TableNames::ONLY).await.unwrap()
+        });
+        assert!((grown - 2.0).abs() < 1e-9, "{grown}");
+        assert_eq!(
+            ground.prepare(&contents).unwrap().len(),
+            9,
+            "they have grown too large"
+        );
+        assert_eq!(checksums(&ground), right);
+    }
+
+    #[test]
+    fn what_three_load_a_part_of_each_is_whole_on_postgresql() {
+        let Some(ground) = postgresql() else { return };
+        is_loaded_in_parts(&ground);
+    }
+
+    #[test]
+    fn what_an_interrupted_load_left_is_kept_on_postgresql() {
+        let Some(ground) = postgresql() else { return };
+        is_resumed(&ground);
+    }
 }

@@ -4,14 +4,15 @@ use std::fs;
 
 use ciphertax_records::Run;
 use ciphertax_records::why::StateRow;
+use rustix::process::Signal;
 
-use crate::common::{Sandbox, record};
+use crate::common::{Running, Sandbox, is_looked_into, record};
 
 /// Eight sessions change one row, which one of them has at a time: the others wait.
 const STUDY: &str = r#"
 name = "one-row"
 question = "What do they wait for?"
-time_s = 20
+time_s = 300
 slice_s = 0.25
 precision = { cpu = 0.001, throughput = 0.001 }
 profile = "waits"
@@ -36,8 +37,11 @@ load = { connections = 8 }
 fn the_servers_own_wait_events_are_those_that_were_seen() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-    let finished = sandbox.finish(&["run", "study.toml", "--out", "run"]);
-    finished.measured();
+    let mut running = Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]));
+    running.measures();
+    is_looked_into(&sandbox.run(), "plain");
+    running.signal(Signal::INT);
+    running.finish();
     let run = record(&sandbox.run());
     let why = &run.results.why;
     let said = share(&run, &why.wait_events, &["Lock"]);

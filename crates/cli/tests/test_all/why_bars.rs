@@ -13,9 +13,9 @@ use ciphertax_records::why::{Bound, ProfiledSide, Why};
 use ciphertax_stats::Interval;
 use ciphertax_testkit::{cache, fetched};
 
+use super::why::spent_slowed;
 use crate::common::{PATIENCE, Running, Sandbox, end_and_peak_memory, record};
 use crate::slow_write::{STUDY, SlowWrite};
-use crate::why::spent_slowed;
 
 /// One run slows by these, in turn, in nanoseconds.
 const SLOWED_BY: [u32; 2] = [2_000, 10_000];

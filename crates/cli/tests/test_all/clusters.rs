@@ -48,16 +48,23 @@ workload = "oltp_insert"
 load = { connections = 2 }
 "#;
     let head = format!("server = \"{server}\"\nnodes = 3\ndataset = {{ table_size = 1000 }}");
-    for sample in of_three(&head, cells).iter().filter(|sample| sample.is_valid()) {
-        let each = cpu_of_each(sample);
-        let share = each[0] as f64 / each.iter().sum::<u64>() as f64;
-        match sample.slice.cell.as_str() {
-            // Nobody else is told of a read.
-            "reads" => assert!(share > 0.8, "{each:?}"),
-            // Of a write all are, and the others have no client to talk to.
-            _ => assert!(share < 0.95 && each.iter().all(|cpu| *cpu > 0), "{each:?}"),
-        }
-    }
+    let samples = of_three(&head, cells);
+    let cpu_of = |cell: &str| {
+        let of_cell = samples
+            .iter()
+            .filter(|sample| sample.is_valid() && sample.slice.cell == cell);
+        let each = of_cell
+            .map(cpu_of_each)
+            .reduce(|all, each| all.iter().zip(each).map(|(a, b)| a + b).collect());
+        let each = each.unwrap();
+        (each[0] as f64 / each.iter().sum::<u64>() as f64, each)
+    };
+    // Nobody else is told of a read.
+    let (share, each) = cpu_of("reads");
+    assert!(share > 0.8, "{each:?}");
+    // Of a write all are, and the others have no client to talk to.
+    let (share, each) = cpu_of("writes");
+    assert!(share < 0.95 && each.iter().all(|cpu| *cpu > 0), "{each:?}");
 }
 
 #[test]

@@ -1,12 +1,11 @@
-//! The clients with real servers and with hostile ones. One test program, so that tests can share servers; what counts the memory
-//! of its process has one of its own.
+//! The clients with real servers. One test program, so that tests can share servers; what counts the memory of its process has one
+//! of its own.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod broken_conversations;
 mod clients;
 mod common;
-mod hostile_login;
 mod hostile_server;
 mod local_data;
 mod logins;
@@ -14,11 +13,8 @@ mod mongodb;
 mod official_driver;
 mod policies;
 mod postgresql;
-mod postgresql_hostile;
 mod postgresql_logins;
 mod refusals;
 mod resumption;
-mod scram_signature;
 mod sessions;
-mod sqlite;
 mod values;

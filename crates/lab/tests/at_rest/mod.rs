@@ -4,11 +4,7 @@
 //! All servers are fetched, since the distribution's MariaDB has its plugins in another package, unless they are in the
 //! user's cache.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 mod common;
 mod files;
 mod keys;
 mod storage;
-
-ciphertax_testkit::plays_roles!();

@@ -1,0 +1,10 @@
+//! The event loop.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+#[macro_use]
+mod common;
+mod event_loop;
+mod peers;
+mod refused;
+mod transfers;

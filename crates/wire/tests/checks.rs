@@ -1,0 +1,10 @@
+//! The clients with hostile servers and with none.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+mod hostile_login;
+mod mongodb_hostile;
+mod postgresql_hostile;
+mod scram_signature;
+mod sqlite;

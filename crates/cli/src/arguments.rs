@@ -56,8 +56,6 @@ pub(crate) enum Command {
     Studies(StudiesArguments),
     /// Make the report of a run again, also of one that was cut off
     Report(ReportArguments),
-    /// Show many runs of one study over time: what changed with which run, and which version stands where
-    History(crate::history::HistoryArguments),
     /// Say where the CPU time of a run went and what bounded its speed; export its stacks
     Why(WhyArguments),
     /// Say whether the cost changed from one run to others: two versions, two machines, two months

@@ -17,7 +17,6 @@ mod exit;
 mod export;
 mod find_study;
 mod gate;
-mod history;
 mod man;
 mod measuring;
 mod passwords;
@@ -78,7 +77,6 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
-        Command::History(arguments) => history::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Gate(arguments) => gate::run(&arguments),

@@ -48,7 +48,7 @@ pub(crate) fn selected(mut study: Study, cells: &[Pattern], arms: &[Pattern]) ->
 ///
 /// # Errors
 /// When one is for none of them; says which there are, and which was probably meant.
-pub(crate) fn each_means_one(what: &str, patterns: &[Pattern], names: &[&str]) -> Result<(), String> {
+fn each_means_one(what: &str, patterns: &[Pattern], names: &[&str]) -> Result<(), String> {
     for pattern in patterns {
         if !names.iter().any(|name| is_for(pattern, name)) {
             let near = nearest(pattern.as_str(), names.iter().copied());
@@ -64,7 +64,7 @@ pub(crate) fn each_means_one(what: &str, patterns: &[Pattern], names: &[&str]) -
 }
 
 /// True if a name is asked for: any is where there is no pattern.
-pub(crate) fn is_asked(patterns: &[Pattern], name: &str) -> bool {
+fn is_asked(patterns: &[Pattern], name: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| is_for(pattern, name))
 }
 

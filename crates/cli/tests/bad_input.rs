@@ -70,6 +70,12 @@ fn an_option_or_a_part_of_the_url_that_is_not_known() {
 }
 
 #[test]
+fn a_command_that_was_removed() {
+    let finished = Sandbox::new().finish(&["history", "nightly/"]);
+    finished.refuses(&["history was removed: ", "ciphertax compare", "--export run.csv"]);
+}
+
+#[test]
 fn a_password_with_reserved_characters_is_said_by_nobody() {
     let sandbox = Sandbox::new();
     for url in [

@@ -14,7 +14,6 @@ mod doctor;
 mod encdb;
 mod faults;
 mod file_systems;
-mod history;
 mod impostors;
 mod lies;
 mod links;

@@ -1,6 +1,6 @@
 //! What a study asks of an arm in a cell: only answers to the same question can be compared.
 //!
-//! Where it was asked, of which version, on which machine and how it was set, may differ: that is what comparisons and histories
+//! Where it was asked, of which version, on which machine and how it was set, may differ: that is what comparisons
 //! are about, and stands in [`crate::facts`].
 
 use ciphertax_model::workload::Tables;
@@ -49,14 +49,4 @@ pub(crate) fn of_certificates(study: &Study, cell: &Cell, arm: &Arm) -> Value {
             .then(|| study.certificate_of(arm, &spec))
     };
     json!({ "certificate": shown(arm), "baseline's certificate": study.arms.first().and_then(shown) })
-}
-
-/// All of it, of an arm in a cell; `None` if the study has no such arm.
-pub(crate) fn of_arm_in(study: &Study, cell: &Cell, arm: &str) -> Option<Value> {
-    let variant = study.arms.iter().find(|other| other.name == arm)?;
-    let mut asked = of_cell(study, cell);
-    asked["certificates"] = of_certificates(study, cell, variant);
-    asked["baseline"] = json!(study.arms.first().map(of_arm));
-    asked["arm"] = json!(of_arm(variant));
-    Some(asked)
 }

@@ -12,7 +12,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<String> {
 }
 
 /// What the servers of a run are, each product once: `MariaDB`.
-pub fn products(run: &Run) -> String {
+pub(crate) fn products(run: &Run) -> String {
     let servers = run.head.servers.iter();
     let mut products: Vec<&str> = servers.map(|server| server.product.as_str()).collect();
     products.sort_unstable();

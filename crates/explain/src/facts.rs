@@ -7,7 +7,7 @@ use ciphertax_stats::format;
 
 use crate::keys::keys;
 
-/// Something about a run, in the words that comparisons and histories share.
+/// Something about a run, in the words that comparisons use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) what: String,

@@ -7,22 +7,17 @@ use serde_json::Value;
 
 /// The keys in which the values of two runs differ, as study files write them, with both of their values in a sentence.
 pub(crate) fn differing<T: Serialize>(one: (&str, &T), other: (&str, &T)) -> Vec<String> {
-    let differs = differing_keys(one.1, other.1).into_iter();
-    let (one, other) = (one.0, other.0);
-    differs
-        .map(|[key, here, there]| format!("{key} is {there} in {other} and {here} in {one}"))
-        .collect()
-}
-
-/// The keys in which two values differ, each with both of them in words.
-pub(crate) fn differing_keys<T: Serialize>(one: &T, other: &T) -> Vec<[String; 3]> {
-    let (one, other) = (keys(one), keys(other));
-    let all = one
+    let (here, there) = (keys(one.1), keys(other.1));
+    let all = here
         .keys()
-        .chain(other.keys().filter(|key| !one.contains_key(*key)));
+        .chain(there.keys().filter(|key| !here.contains_key(*key)));
     let said = |value: Option<&String>| value.cloned().unwrap_or("not set".into());
-    all.filter(|key| one.get(*key) != other.get(*key))
-        .map(|key| [key.clone(), said(one.get(key)), said(other.get(key))])
+    let (one, other) = (one.0, other.0);
+    all.filter(|key| here.get(*key) != there.get(*key))
+        .map(|key| {
+            let (here, there) = (said(here.get(key)), said(there.get(key)));
+            format!("{key} is {there} in {other} and {here} in {one}")
+        })
         .collect()
 }
 

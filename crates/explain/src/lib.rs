@@ -19,7 +19,6 @@ mod facts;
 mod findings;
 mod folder;
 pub mod gate;
-pub mod history;
 mod keys;
 mod looked;
 mod nodes;

@@ -16,7 +16,7 @@ use crate::sample::Sample;
 use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of};
 use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
 
-pub(crate) const RUN: &str = "run.json";
+const RUN: &str = "run.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 pub(crate) const OPERATIONS: &str = "operations.csv";
 
@@ -247,7 +247,7 @@ fn looks_of(folder: &Path) -> Result<LookFiles, RecordError> {
     LookFiles::open(folder).map_err(damaged(folder, "symbols.jsonl"))
 }
 
-pub(crate) fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {
+fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {
     move |error| {
         let is_there = folder.join(file).exists();
         let (folder, problem) = (folder.to_owned(), format!("{file}: {error}"));

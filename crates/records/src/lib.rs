@@ -29,7 +29,6 @@ mod folder;
 mod gate;
 mod harmless;
 mod head;
-mod history;
 mod merged;
 mod operations;
 mod results;
@@ -69,10 +68,6 @@ pub use head::{
     AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, EventLoop, Head, Host, LeftOut, LeftOutReason,
     LinkRecord, MemberRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
     is_of_mysqls_family,
-};
-pub use history::{
-    ChangePoint, Differs, HISTORY_SCHEMA, History, HistoryFigure, HistoryPoint, HistoryRun, NotInHistory,
-    VersionRow,
 };
 pub use operations::KeptOperation;
 pub use results::{

@@ -152,8 +152,8 @@ pub(crate) fn head_from_json(text: &str) -> Result<Head, FormatError> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// The version of a record, if it is one that is read.
-pub(crate) fn check_schema(text: &str) -> Result<String, FormatError> {
+/// Refuses a record of a version that is not read.
+fn check_schema(text: &str) -> Result<(), FormatError> {
     /// The only part of a record that every version of the format has.
     #[derive(Deserialize)]
     struct Version {
@@ -161,7 +161,7 @@ pub(crate) fn check_schema(text: &str) -> Result<String, FormatError> {
     }
     let Version { schema: found } = serde_json::from_str(text)?;
     match READABLE.contains(&found.as_str()) {
-        true => Ok(found),
+        true => Ok(()),
         false => Err(FormatError::Schema { found }),
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
 
 impl Chart {
     /// Whatever it shows.
-    pub(crate) fn faults_of_drawing(&self) -> Vec<String> {
+    fn faults_of_drawing(&self) -> Vec<String> {
         let name = self.name();
         let mut faults = Vec::new();
         if !self.drawn {
@@ -77,7 +77,7 @@ impl Chart {
     }
 
     /// Layers with more or fewer marks than these.
-    pub(crate) fn miscounted(&self, layers: &[(&str, usize)]) -> Vec<String> {
+    fn miscounted(&self, layers: &[(&str, usize)]) -> Vec<String> {
         let name = self.name();
         let fault = |(layer, count): &(&str, usize)| {
             let drawn = self.marks.get(*layer).copied().unwrap_or(0);
@@ -90,7 +90,7 @@ impl Chart {
         ["flame", "courses"].contains(&&*self.chart)
     }
 
-    pub(crate) fn name(&self) -> String {
+    fn name(&self) -> String {
         [&self.chart, &self.cell, &self.metric, &self.side]
             .into_iter()
             .filter(|part| !part.is_empty())

@@ -45,7 +45,7 @@
     height,
     verdict: document.getElementById("verdict").textContent,
     width: document.documentElement.scrollWidth,
-    record: document.getElementById("run")?.textContent ?? "",
+    record: document.getElementById("run").textContent,
     numbers: [...document.querySelectorAll("data")].map((number) => ({
       value: number.getAttribute("value"),
       scale: number.dataset.scale ?? "",

@@ -56,7 +56,7 @@ pub(crate) fn faults(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<S
 }
 
 impl Number {
-    pub(crate) fn fault(&self) -> Option<String> {
+    fn fault(&self) -> Option<String> {
         if !self.visible {
             return Some(format!("the number {} is hidden", self.text));
         }

@@ -6,7 +6,6 @@
 mod browser;
 mod charts;
 mod figures;
-mod history;
 mod sliders;
 mod svg;
 
@@ -16,7 +15,6 @@ use ciphertax_records::Run;
 use serde::Deserialize;
 
 use browser::{Broken, Browser, Look, Tab, look_anew_if_it_breaks};
-pub use history::{HistoryChart, check_history};
 
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
 /// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is

@@ -15,7 +15,6 @@ mod costs;
 mod figure;
 mod findings;
 mod forest;
-mod history;
 mod method;
 mod noise;
 mod page;
@@ -28,8 +27,6 @@ mod template;
 mod verdict;
 mod void;
 mod why;
-
-pub use history::render_history;
 
 use ciphertax_records::Run;
 use ciphertax_records::why::Pictures;

@@ -1,4 +1,4 @@
-//! Runs, comparisons, gates, histories, connections and machines as the JSON documents that `--json` prints.
+//! Runs, comparisons, gates, connections and machines as the JSON documents that `--json` prints.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! One run as terminal text, HTML, JSON, Markdown, CSV, JUnit and OpenMetrics; two runs side by side; many over time.
+//! One run as terminal text, HTML, JSON, Markdown, CSV, JUnit and OpenMetrics; two runs side by side.
 //!
 //! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again, by a
 //! later version, from an old run. One file for each output; what they share is in [`lookup`], [`words`] and
@@ -19,7 +19,6 @@ pub mod why;
 mod answer;
 mod describe;
 mod groups;
-mod history;
 mod lookup;
 mod readable;
 mod storage;

@@ -9,7 +9,6 @@ mod consequences;
 mod doctor;
 mod gate;
 mod grid;
-mod history;
 mod page;
 mod readable;
 mod why;
@@ -33,7 +32,6 @@ pub use compare::compare;
 pub use connection::connection;
 pub use doctor::doctor;
 pub use gate::gate;
-pub use history::history;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
 pub use why::why;
 

@@ -287,6 +287,25 @@ fn openmetrics_has_base_units_and_ends() {
 }
 
 #[test]
+fn openmetrics_calls_a_run_complete_that_measured_to_its_end_and_left_something() {
+    let mut run = fixture::run();
+    run.head.status = RunStatus::NotCleanedUp {
+        problem: "a schema is left".into(),
+    };
+    let text = openmetrics::render(&run).unwrap();
+    assert!(
+        text.contains("ciphertax_run_complete{study=\"tls\"} 1.0\n"),
+        "{text}"
+    );
+    run.head.status = RunStatus::Running;
+    let text = openmetrics::render(&run).unwrap();
+    assert!(
+        text.contains("ciphertax_run_complete{study=\"tls\"} 0.0\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn openmetrics_names_every_product_once() {
     let mut run = fixture::run();
     let [server, ..] = run.head.servers.as_slice() else {

@@ -22,20 +22,16 @@
 //! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
 //! | [`log_ratio`] | what is the ratio of the ratios of two runs? |
 //! | [`bound`] | does it stay within a bound, is it the same in two runs? |
-//! | [`groups`] | how far are the means of groups of runs apart? |
-//! | [`change_points`] | from which run on is a figure another? |
 //! | [`verdict`] | does it cost, does it not, or can it not be told? |
 
 pub mod both_baselines;
 pub mod bound;
-pub mod change_points;
 pub mod difference;
 pub mod disturbed;
 pub mod error;
 pub mod estimate;
 mod forecast;
 pub mod format;
-pub mod groups;
 pub mod histogram;
 mod interval;
 pub mod jackknife;

@@ -25,7 +25,6 @@ fn the_report_of_ten_hours_is_made_in_300_megabytes() {
         &["report", "run"][..],
         &["compare", "earlier", "run"],
         &["gate", "run", "--baseline", "earlier"],
-        &["history", "."],
     ] {
         let (took, peak) = used_by(&sandbox, arguments);
         println!("{arguments:?}: {:.1} s, {} MB", took.as_secs_f64(), peak >> 20);

@@ -156,7 +156,7 @@ fn counted_otherwise(first: &Named<'_>, other: &Named<'_>, cell: &str) -> Option
 }
 
 /// What a study is precise about in a cell: CPU time of both sides, and speed.
-pub(crate) fn headlines(run: &Run, cell: MeasuredCell<'_>) -> [Metric; 3] {
+fn headlines(run: &Run, cell: MeasuredCell<'_>) -> [Metric; 3] {
     [
         run.results.server_cpu(&cell.found.name),
         Metric::ClientCpuPerOp,

@@ -8,7 +8,6 @@ mod consequences;
 mod embedded;
 mod figures;
 mod flames;
-mod histories;
 mod loads;
 mod looks;
 mod made_up;

@@ -2,7 +2,7 @@
 
 use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::gate::gate;
-use ciphertax_model::{Budget, Metric, Study};
+use ciphertax_model::{Budget, Metric, ReadPreference, Study};
 use ciphertax_records::{
     AuthenticationFacts, CertificateFacts, Comparison, CostChange, Gate, HeldTo, LeftOut, LeftOutReason,
     LoginPath, Run, RunStatus, Sample, SessionFacts, SessionRecord, TlsFacts, Verified,
@@ -232,6 +232,16 @@ fn what_was_asked_otherwise_is_refused_by_name_and_the_rest_compared() {
         .map(|row| row.what.as_str())
         .collect();
     assert_eq!(what, ["cells"]);
+}
+
+#[test]
+fn tables_that_no_workload_of_a_cell_reads_are_not_part_of_its_question() {
+    let (one, mut other) = (run(STUDY, TLS, 20, 1), run(STUDY, TLS, 20, 2));
+    other.head.study.pgbench.scale += 1;
+    assert!(compared(&one, &other).not_comparable.is_empty());
+    other.head.study.read_preference = ReadPreference::Secondary;
+    let error = both(&one, &other, None).unwrap_err();
+    assert!(error.contains("read_preference is secondary in other"), "{error}");
 }
 
 #[test]

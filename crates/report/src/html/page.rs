@@ -22,7 +22,6 @@ use super::readable::ReadableView;
 use super::void::VoidView;
 use super::why::WhyView;
 use crate::answer::{lacks_blocks, needs_blocks, sides};
-use crate::history::to_the_minute;
 use crate::{describe, lookup};
 
 /// Everything the template needs.
@@ -164,6 +163,16 @@ fn summary(run: &Run) -> Vec<Item> {
         ),
         Item::new("study", &run.head.study.name),
     ]
+}
+
+/// `2026-01-02T03:04:05Z` without its seconds, as people write it; any other text as it is.
+fn to_the_minute(timestamp: &str) -> String {
+    match timestamp.split_once('T') {
+        Some((date, time)) if time.ends_with('Z') && time.is_char_boundary(5) => {
+            format!("{date} {} UTC", &time[..5.min(time.len())])
+        }
+        _ => timestamp.into(),
+    }
 }
 
 /// `13 figures: 3 agree, 8 differ, 2 cannot tell`

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod coverage;
-mod histories;
 mod properties;
 mod recorded;
 mod simulation;

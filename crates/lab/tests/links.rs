@@ -68,48 +68,6 @@ fn a_new_distance_holds_for_connections_that_are_open() {
 }
 
 #[test]
-fn nodes_are_as_far_from_each_other_as_asked_and_no_farther_from_the_load() {
-    if !may_link() {
-        return;
-    }
-    for to_servers in [None, Some(rtt(0.0))] {
-        let distances = |server: f64, nodes: f64| Distances {
-            to_servers: to_servers.map(|_| rtt(server)),
-            between_nodes: Some(rtt(nodes)),
-        };
-        let program = GuardProgram::this_program();
-        let link = RunningLink::start(&distances(0.0, 40.0), &program).unwrap();
-        let (nodes, port) = (link.nodes_address().unwrap(), echo_inside(&link));
-        let of_nodes = || {
-            inside(&link, || {
-                fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))))
-            })
-        };
-        let of_load = || fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))));
-        let (apart, away) = (of_nodes(), of_load());
-        assert!((40 * MS..80 * MS).contains(&apart), "{apart:?}");
-        assert!(away < 40 * MS, "{away:?}");
-
-        // Much at a time arrives whole.
-        let mut stream = inside(&link, || tcp((nodes, port)));
-        let sent: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
-        let mut received = vec![0; sent.len()];
-        let mut writer = stream.try_clone().unwrap();
-        thread::scope(|scope| {
-            scope.spawn(|| writer.write_all(&sent).unwrap());
-            stream.read_exact(&mut received).unwrap();
-        });
-        assert!(sent == received);
-
-        link.set(&distances(60.0, 0.0)).unwrap();
-        let (apart, away) = (of_nodes(), of_load());
-        assert!(apart < 40 * MS, "{apart:?}");
-        assert_eq!(away >= 60 * MS, to_servers.is_some(), "{away:?}");
-        link.stop().unwrap();
-    }
-}
-
-#[test]
 fn jitter_spreads_packets_and_keeps_their_order() {
     const JITTER_MS: f64 = 8.0;
     let Some(link) = link_of(Link {
@@ -802,4 +760,50 @@ fn devices_here() -> Vec<String> {
         .filter_map(|line| line.split(": ").nth(1))
         .map(|name| name.split('@').next().unwrap_or(name).to_owned())
         .collect()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn nodes_are_as_far_from_each_other_as_asked_and_no_farther_from_the_load() {
+        if !may_link() {
+            return;
+        }
+        for to_servers in [None, Some(rtt(0.0))] {
+            let distances = |server: f64, nodes: f64| Distances {
+                to_servers: to_servers.map(|_| rtt(server)),
+                between_nodes: Some(rtt(nodes)),
+            };
+            let program = GuardProgram::this_program();
+            let link = RunningLink::start(&distances(0.0, 40.0), &program).unwrap();
+            let (nodes, port) = (link.nodes_address().unwrap(), echo_inside(&link));
+            let of_nodes = || {
+                inside(&link, || {
+                    fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))))
+                })
+            };
+            let of_load = || fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))));
+            let (apart, away) = (of_nodes(), of_load());
+            assert!((40 * MS..80 * MS).contains(&apart), "{apart:?}");
+            assert!(away < 40 * MS, "{away:?}");
+
+            // Much at a time arrives whole.
+            let mut stream = inside(&link, || tcp((nodes, port)));
+            let sent: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
+            let mut received = vec![0; sent.len()];
+            let mut writer = stream.try_clone().unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| writer.write_all(&sent).unwrap());
+                stream.read_exact(&mut received).unwrap();
+            });
+            assert!(sent == received);
+
+            link.set(&distances(60.0, 0.0)).unwrap();
+            let (apart, away) = (of_nodes(), of_load());
+            assert!(apart < 40 * MS, "{apart:?}");
+            assert_eq!(away >= 60 * MS, to_servers.is_some(), "{away:?}");
+            link.stop().unwrap();
+        }
+    }
 }

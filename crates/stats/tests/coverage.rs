@@ -31,32 +31,6 @@ fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_97_percent_
 }
 
 #[test]
-fn stopped_by_the_rule_the_interval_covers_the_truth_93_to_97_percent_of_the_time() {
-    for stop in stops_of(&Noise::CALIBRATED) {
-        let coverage = stop.outcome.coverage();
-        assert!((0.93..=0.97).contains(&coverage), "{stop:?}: {coverage}");
-    }
-}
-
-#[test]
-fn large_disturbances_never_make_the_interval_too_narrow_and_hardly_too_wide() {
-    let allowed = 0.95 - simulation_error(REPETITIONS)..=0.98;
-    for noise in Noise::HEAVY {
-        for blocks in [10, 20, 40] {
-            let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
-            assert!(
-                allowed.contains(&coverage),
-                "{noise:?}, {blocks} blocks: {coverage}"
-            );
-        }
-    }
-    for stop in stops_of(&Noise::HEAVY) {
-        let coverage = stop.outcome.coverage();
-        assert!(allowed.contains(&coverage), "{stop:?}: {coverage}");
-    }
-}
-
-#[test]
 fn stopping_early_raises_no_more_than_5_percent_false_alarms() {
     for stop in STOPS.iter() {
         let bare = 1.0 - stop.outcome.coverage();
@@ -109,16 +83,6 @@ fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
             unadjusted > 2.0 * SIGNIFICANCE,
             "{noise:?}: the family is too small to test anything: {unadjusted}"
         );
-    }
-}
-
-#[test]
-fn intervals_of_latency_percentiles_cover_the_truth() {
-    let repetitions = 600;
-    for quantile in [0.50, 0.95, 0.99] {
-        let coverage = percentile_coverage(quantile, 20, 300, repetitions);
-        let allowed = 0.93 - simulation_error(repetitions)..=0.97 + simulation_error(repetitions);
-        assert!(allowed.contains(&coverage), "p{}: {coverage}", 100.0 * quantile);
     }
 }
 
@@ -185,6 +149,46 @@ fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
                 (0.93..=most).contains(&coverage),
                 "{factor}, {blocks} blocks: {coverage}"
             );
+        }
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn large_disturbances_never_make_the_interval_too_narrow_and_hardly_too_wide() {
+        let allowed = 0.95 - simulation_error(REPETITIONS)..=0.98;
+        for noise in Noise::HEAVY {
+            for blocks in [10, 20, 40] {
+                let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
+                assert!(
+                    allowed.contains(&coverage),
+                    "{noise:?}, {blocks} blocks: {coverage}"
+                );
+            }
+        }
+        for stop in stops_of(&Noise::HEAVY) {
+            let coverage = stop.outcome.coverage();
+            assert!(allowed.contains(&coverage), "{stop:?}: {coverage}");
+        }
+    }
+
+    #[test]
+    fn stopped_by_the_rule_the_interval_covers_the_truth_93_to_97_percent_of_the_time() {
+        for stop in stops_of(&Noise::CALIBRATED) {
+            let coverage = stop.outcome.coverage();
+            assert!((0.93..=0.97).contains(&coverage), "{stop:?}: {coverage}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_latency_percentiles_cover_the_truth() {
+        let repetitions = 600;
+        for quantile in [0.50, 0.95, 0.99] {
+            let coverage = percentile_coverage(quantile, 20, 300, repetitions);
+            let allowed = 0.93 - simulation_error(repetitions)..=0.97 + simulation_error(repetitions);
+            assert!(allowed.contains(&coverage), "p{}: {coverage}", 100.0 * quantile);
         }
     }
 }

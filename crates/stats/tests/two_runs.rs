@@ -159,17 +159,6 @@ fn two_runs_that_cost_the_same_are_called_different_in_at_most_5_percent_and_mos
 }
 
 #[test]
-fn a_cost_that_changes_by_the_margin_is_called_the_same_in_at_most_5_percent() {
-    for noise in noises() {
-        let runs = Runs::of(noise);
-        for more in [runs.margin_of_two(), -runs.margin_of_two()] {
-            let same = share(|seed| runs.compared(seed, 1, more)[0] == CostVerdict::Same);
-            assert!(same <= SIGNIFICANCE, "{noise:?}, {more}: {same}");
-        }
-    }
-}
-
-#[test]
 fn a_cost_that_changes_by_twice_the_margin_is_seen_in_at_least_90_percent() {
     for noise in noises() {
         let runs = Runs::of(noise);
@@ -177,19 +166,6 @@ fn a_cost_that_changes_by_twice_the_margin_is_seen_in_at_least_90_percent() {
             let more = sign * 2.0 * runs.margin_of_two();
             let seen = share(|seed| runs.compared(seed, CELLS, more)[0] == expected);
             assert!(seen >= POWER, "{noise:?}, {expected}: {seen}");
-        }
-    }
-}
-
-#[test]
-fn a_cost_at_its_budget_is_called_over_or_within_in_at_most_5_percent() {
-    for noise in noises() {
-        let runs = Runs::of(noise);
-        let called = |verdict| share(|seed| runs.held(seed, &[[0.0; 2]])[0] == verdict);
-        for verdict in [BoundVerdict::Over, BoundVerdict::Within] {
-            let wrong = called(verdict);
-            assert!(wrong <= SIGNIFICANCE, "{noise:?}, {verdict}: {wrong}");
-            println!("{noise:?}: at its budget, called {verdict}: {wrong:.4}");
         }
     }
 }
@@ -252,5 +228,33 @@ fn against_an_earlier_run_a_rise_by_the_margin_is_called_neither_and_one_by_twic
         ];
         println!("{noise:?}: same cost within {within:.4}, twice the margin over {over:.4}");
         assert!(within >= POWER && over >= POWER, "{noise:?}: {within} {over}");
+    }
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn a_cost_that_changes_by_the_margin_is_called_the_same_in_at_most_5_percent() {
+        for noise in noises() {
+            let runs = Runs::of(noise);
+            for more in [runs.margin_of_two(), -runs.margin_of_two()] {
+                let same = share(|seed| runs.compared(seed, 1, more)[0] == CostVerdict::Same);
+                assert!(same <= SIGNIFICANCE, "{noise:?}, {more}: {same}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cost_at_its_budget_is_called_over_or_within_in_at_most_5_percent() {
+        for noise in noises() {
+            let runs = Runs::of(noise);
+            let called = |verdict| share(|seed| runs.held(seed, &[[0.0; 2]])[0] == verdict);
+            for verdict in [BoundVerdict::Over, BoundVerdict::Within] {
+                let wrong = called(verdict);
+                assert!(wrong <= SIGNIFICANCE, "{noise:?}, {verdict}: {wrong}");
+                println!("{noise:?}: at its budget, called {verdict}: {wrong:.4}");
+            }
+        }
     }
 }

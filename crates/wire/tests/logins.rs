@@ -35,25 +35,6 @@ fn each_account_is_logged_in_by_the_plugin_it_uses() {
     assert_eq!(method("nothing", ""), "mysql_native_password");
 }
 
-/// The plugin belongs to a package besides that of the server's core, so the server is one that is fetched with all.
-#[test]
-fn ed25519_logs_in() {
-    if fetched(&MARIADB_11_8).is_none() {
-        return;
-    }
-    let server = builder_of(&MARIADB_11_8).start().unwrap();
-    administer(&server, &["INSTALL SONAME 'auth_ed25519'"]);
-    administer(
-        &server,
-        &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
-    );
-    for options in [plain(&server), encrypted(&server, V1_3), local(&server)] {
-        let facts = facts(&as_user(options, "edwards", "a curved secret"));
-        assert_eq!(facts.authentication.method, AuthenticationMethod::Ed25519.name());
-    }
-    assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
-}
-
 /// The keys that a real server names over TLS are those that it sends without; a fake one's is another.
 #[test]
 fn a_password_is_encrypted_with_the_key_that_the_server_names_over_tls() {
@@ -236,4 +217,27 @@ fn local(server: &PrivateServer) -> ConnectOptions {
 fn system_user() -> String {
     let id = std::process::Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(id.stdout).unwrap().trim().to_owned()
+}
+
+mod test_all {
+    use super::*;
+
+    /// The plugin belongs to a package besides that of the server's core, so the server is one that is fetched with all.
+    #[test]
+    fn ed25519_logs_in() {
+        if fetched(&MARIADB_11_8).is_none() {
+            return;
+        }
+        let server = builder_of(&MARIADB_11_8).start().unwrap();
+        administer(&server, &["INSTALL SONAME 'auth_ed25519'"]);
+        administer(
+            &server,
+            &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
+        );
+        for options in [plain(&server), encrypted(&server, V1_3), local(&server)] {
+            let facts = facts(&as_user(options, "edwards", "a curved secret"));
+            assert_eq!(facts.authentication.method, AuthenticationMethod::Ed25519.name());
+        }
+        assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
+    }
 }

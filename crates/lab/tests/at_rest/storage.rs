@@ -13,62 +13,6 @@ const MEMORY_MB: u32 = 96;
 const MEMORY: &str = "100663296";
 
 #[test]
-fn every_server_of_mysqls_family_has_the_memory_and_writes_as_it_is_told() {
-    let with_innodb = |entry: &&Entry| !entry.capabilities.storage.settings.is_empty();
-    for entry in servers(Protocol::MySql).filter(with_innodb) {
-        for (storage, expected) in [
-            (
-                Storage {
-                    memory_mb: Some(MEMORY_MB),
-                    flush: Some(FlushMethod::Direct),
-                    flush_log_at_trx_commit: Some(1),
-                    binary_log: true,
-                    sync_binlog: Some(7),
-                    doublewrite: Some(false),
-                },
-                [
-                    ("innodb_buffer_pool_size", MEMORY),
-                    ("innodb_flush_method", "O_DIRECT"),
-                    ("innodb_flush_log_at_trx_commit", "1"),
-                    ("log_bin", "1"),
-                    ("sync_binlog", "7"),
-                    ("innodb_doublewrite", "0"),
-                ],
-            ),
-            (
-                Storage {
-                    flush: Some(FlushMethod::Buffered),
-                    flush_log_at_trx_commit: Some(0),
-                    doublewrite: Some(true),
-                    ..Storage::default()
-                },
-                [
-                    ("innodb_buffer_pool_size", "268435456"),
-                    ("innodb_flush_method", "fsync"),
-                    ("innodb_flush_log_at_trx_commit", "0"),
-                    ("log_bin", "0"),
-                    ("innodb_doublewrite", "1"),
-                    ("max_connections", "2000"),
-                ],
-            ),
-        ] {
-            let server = plain(entry).storage(storage).start().unwrap();
-            for (name, value) in expected {
-                let said = ask(&server, &format!("SELECT @@GLOBAL.{name}"));
-                let said = match said.as_str() {
-                    "ON" | "DETECT_AND_RECOVER" => "1",
-                    "OFF" => "0",
-                    // What the server takes if it is told nothing, in its own spelling.
-                    "" if entry == &MYSQL_5_6 => "fsync",
-                    said => said,
-                };
-                assert_eq!(said, value, "{entry}: {name}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_cache_of_mongodb_is_as_large_as_it_is_told() {
     if fetched(&MONGODB).is_none() {
         return;
@@ -131,4 +75,64 @@ fn memory(megabytes: u32) -> Storage {
 fn servers(protocol: Protocol) -> impl Iterator<Item = &'static Entry> {
     let spoken = move |entry: &&'static Entry| entry.protocol() == Some(protocol) && fetched(entry).is_some();
     CATALOGUE.iter().copied().filter(spoken)
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn every_server_of_mysqls_family_has_the_memory_and_writes_as_it_is_told() {
+        let with_innodb = |entry: &&Entry| !entry.capabilities.storage.settings.is_empty();
+        for entry in servers(Protocol::MySql).filter(with_innodb) {
+            for (storage, expected) in [
+                (
+                    Storage {
+                        memory_mb: Some(MEMORY_MB),
+                        flush: Some(FlushMethod::Direct),
+                        flush_log_at_trx_commit: Some(1),
+                        binary_log: true,
+                        sync_binlog: Some(7),
+                        doublewrite: Some(false),
+                    },
+                    [
+                        ("innodb_buffer_pool_size", MEMORY),
+                        ("innodb_flush_method", "O_DIRECT"),
+                        ("innodb_flush_log_at_trx_commit", "1"),
+                        ("log_bin", "1"),
+                        ("sync_binlog", "7"),
+                        ("innodb_doublewrite", "0"),
+                    ],
+                ),
+                (
+                    Storage {
+                        flush: Some(FlushMethod::Buffered),
+                        flush_log_at_trx_commit: Some(0),
+                        doublewrite: Some(true),
+                        ..Storage::default()
+                    },
+                    [
+                        ("innodb_buffer_pool_size", "268435456"),
+                        ("innodb_flush_method", "fsync"),
+                        ("innodb_flush_log_at_trx_commit", "0"),
+                        ("log_bin", "0"),
+                        ("innodb_doublewrite", "1"),
+                        ("max_connections", "2000"),
+                    ],
+                ),
+            ] {
+                let server = plain(entry).storage(storage).start().unwrap();
+                for (name, value) in expected {
+                    let said = ask(&server, &format!("SELECT @@GLOBAL.{name}"));
+                    let said = match said.as_str() {
+                        "ON" | "DETECT_AND_RECOVER" => "1",
+                        "OFF" => "0",
+                        // What the server takes if it is told nothing, in its own spelling.
+                        "" if entry == &MYSQL_5_6 => "fsync",
+                        said => said,
+                    };
+                    assert_eq!(said, value, "{entry}: {name}");
+                }
+            }
+        }
+    }
 }

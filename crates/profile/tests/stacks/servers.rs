@@ -38,32 +38,6 @@ fn idle_connections_of_mariadb_are_unwound_to_the_begin_of_their_threads() {
     drop(connections);
 }
 
-#[test]
-fn all_threads_of_every_server_are_unwound_to_their_begin() {
-    let mut stacks = Stacks::default();
-    for entry in [&MARIADB_10_2, &MYSQL, &MYSQL_5_6, &POSTGRESQL, &MONGODB] {
-        if fetched(entry).is_none() {
-            continue;
-        }
-        let server = PrivateServer::builder(entry).start().unwrap();
-        let connections: Vec<TcpStream> = (0..CONNECTIONS)
-            .map(|_| TcpStream::connect(server.address()).unwrap())
-            .collect();
-        let mut seen = Seen::default();
-        for _ in 0..20 {
-            std::thread::sleep(Duration::from_millis(10));
-            let mut pids = server.pids();
-            pids.extend(server.pids().into_iter().flat_map(children));
-            seen.look(&mut stacks, &pids);
-        }
-        let incomplete: usize = seen.incomplete.values().sum();
-        println!("{entry}: {incomplete} of {} stacks are not complete", seen.stacks);
-        assert!(seen.stacks >= 20, "{entry}: {seen:#?}");
-        assert!(incomplete * 100 <= seen.stacks, "{entry}: {:#?}", seen.incomplete);
-        drop(connections);
-    }
-}
-
 /// How often which stacks were seen, as the names of their functions.
 #[derive(Debug, Default)]
 struct Seen {
@@ -103,4 +77,34 @@ fn children(pid: u32) -> Vec<u32> {
         .split_ascii_whitespace()
         .filter_map(|child| child.parse().ok())
         .collect()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn all_threads_of_every_server_are_unwound_to_their_begin() {
+        let mut stacks = Stacks::default();
+        for entry in [&MARIADB_10_2, &MYSQL, &MYSQL_5_6, &POSTGRESQL, &MONGODB] {
+            if fetched(entry).is_none() {
+                continue;
+            }
+            let server = PrivateServer::builder(entry).start().unwrap();
+            let connections: Vec<TcpStream> = (0..CONNECTIONS)
+                .map(|_| TcpStream::connect(server.address()).unwrap())
+                .collect();
+            let mut seen = Seen::default();
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(10));
+                let mut pids = server.pids();
+                pids.extend(server.pids().into_iter().flat_map(children));
+                seen.look(&mut stacks, &pids);
+            }
+            let incomplete: usize = seen.incomplete.values().sum();
+            println!("{entry}: {incomplete} of {} stacks are not complete", seen.stacks);
+            assert!(seen.stacks >= 20, "{entry}: {seen:#?}");
+            assert!(incomplete * 100 <= seen.stacks, "{entry}: {:#?}", seen.incomplete);
+            drop(connections);
+        }
+    }
 }

@@ -60,23 +60,8 @@ fn mariadb_10_11() {
 }
 
 #[test]
-fn mariadb_10_2() {
-    look_at(&MARIADB_10_2);
-}
-
-#[test]
-fn mariadb_11_8() {
-    look_at(&MARIADB_11_8);
-}
-
-#[test]
 fn mysql() {
     look_at(&MYSQL);
-}
-
-#[test]
-fn mysql_5_6() {
-    look_at(&MYSQL_5_6);
 }
 
 #[test]
@@ -112,4 +97,23 @@ fn postgresql_18() {
     assert!(complete(&waits) >= 0.99);
     clients[0].ask(WAKE);
     clients[4].end();
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn mariadb_10_2() {
+        look_at(&MARIADB_10_2);
+    }
+
+    #[test]
+    fn mariadb_11_8() {
+        look_at(&MARIADB_11_8);
+    }
+
+    #[test]
+    fn mysql_5_6() {
+        look_at(&MYSQL_5_6);
+    }
 }

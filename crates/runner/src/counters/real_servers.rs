@@ -201,11 +201,6 @@ fn mysql_counts_commits_flushes_and_waits_for_locks() {
     innodb_counts_commits_and_locks("mysql", &[LOG_FLUSHES]);
 }
 
-#[test]
-fn mariadb_10_2_counts_commits_flushes_and_waits_for_locks() {
-    innodb_counts_commits_and_locks("mariadb-10.2", &[LOG_FLUSHES, counter::BINLOG_COMMITS]);
-}
-
 fn postgresql_counts_commits(name: &str, counts: &[&str]) {
     let Some(mut server) = server::<PostgreSql>(name, MEMORY_MB) else {
         return;
@@ -293,11 +288,6 @@ fn postgresql_counts_commits(name: &str, counts: &[&str]) {
 #[test]
 fn postgresql_counts_commits_and_flushes() {
     postgresql_counts_commits("postgresql", &[]);
-}
-
-#[test]
-fn postgresql_18_counts_commits_and_flushes() {
-    postgresql_counts_commits("postgresql-18", &[counter::PAGES_EVICTED]);
 }
 
 /// True if no operation is in progress.
@@ -390,4 +380,18 @@ fn mongodb_counts_commits_flushes_and_waits_for_locks() {
         "{waited:?} {locked:?}"
     );
     server.close().unwrap();
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn mariadb_10_2_counts_commits_flushes_and_waits_for_locks() {
+        innodb_counts_commits_and_locks("mariadb-10.2", &[LOG_FLUSHES, counter::BINLOG_COMMITS]);
+    }
+
+    #[test]
+    fn postgresql_18_counts_commits_and_flushes() {
+        postgresql_counts_commits("postgresql-18", &[counter::PAGES_EVICTED]);
+    }
 }

@@ -254,11 +254,6 @@ fn postgresql_counts_pages_and_tells_how_large_its_tables_are() {
 }
 
 #[test]
-fn postgresql_18_counts_pages_and_tells_how_large_its_tables_are() {
-    postgresql_counts_pages("postgresql-18");
-}
-
-#[test]
 fn mongodb_counts_its_log_and_tells_how_large_its_collection_is() {
     const CACHE_MB: u32 = 256;
     const RECORDS: i64 = 5_000;
@@ -312,4 +307,13 @@ fn mongodb_counts_its_log_and_tells_how_large_its_collection_is() {
         bytes * 8 / 10,
     );
     server.close().unwrap();
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn postgresql_18_counts_pages_and_tells_how_large_its_tables_are() {
+        postgresql_counts_pages("postgresql-18");
+    }
 }

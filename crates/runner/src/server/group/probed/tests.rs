@@ -134,18 +134,8 @@ fn mariadb_is_changed_for_every_session_and_is_as_it_was_afterwards() {
 }
 
 #[test]
-fn mariadb_10_2_is_changed_for_every_session_and_is_as_it_was_afterwards() {
-    is_changed_and_changed_back(&MARIADB_10_2);
-}
-
-#[test]
 fn mysql_is_changed_for_every_session_and_is_as_it_was_afterwards() {
     is_changed_and_changed_back(&MYSQL);
-}
-
-#[test]
-fn mysql_5_6_is_changed_for_every_session_and_is_as_it_was_afterwards() {
-    is_changed_and_changed_back(&MYSQL_5_6);
 }
 
 #[test]
@@ -223,4 +213,18 @@ fn every_thread_of_a_server_runs_on_one_cpu_until_it_is_changed_back() {
     let refusal = server.try_probe(&arm(Probe::cpus(4000))).unwrap_err().to_string();
     assert!(refusal.contains("are not fewer"), "{refusal}");
     server.close().unwrap();
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn mariadb_10_2_is_changed_for_every_session_and_is_as_it_was_afterwards() {
+        is_changed_and_changed_back(&MARIADB_10_2);
+    }
+
+    #[test]
+    fn mysql_5_6_is_changed_for_every_session_and_is_as_it_was_afterwards() {
+        is_changed_and_changed_back(&MYSQL_5_6);
+    }
 }

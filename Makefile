@@ -27,7 +27,8 @@ mpi: build ## Build ciphertax-mpi too, for load from many machines: see docs/man
 
 check: ## Format, lints and what needs no server, no root and no network
 	$(MAKE) lint
-	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(CHECKS:%=--test %)
+	$(CARGO) test --workspace --exclude ciphertax-judges --locked --no-fail-fast --lib --bins $(CHECKS:%=--test %) -- \
+		--skip real_servers:: --skip test_all::
 
 test: ## check, and every behaviour once on a real server of each family
 	./scripts/setup.sh test
@@ -37,7 +38,8 @@ test: ## check, and every behaviour once on a real server of each family
 
 test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, official drivers and other judges
 	./scripts/setup.sh test-all
-	$(CARGO) clippy --workspace --tests --examples --test '*' --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p ciphertax-columns -p ciphertax-runner --test '*' --locked -- -D warnings
 	$(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
 	$(CARGO) build --workspace --locked --examples
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- test_all::
@@ -49,7 +51,7 @@ lint:
 	./scripts/lines.pl
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path crates/ranks/Cargo.toml -- --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --locked -- -D warnings
 
 bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 minutes on a quiet machine)
 	./scripts/setup.sh bench

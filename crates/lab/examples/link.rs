@@ -1,5 +1,5 @@
 //! Owns a link until its standard input ends, and says where it is: the word `owns`, addresses that lead over it, and
-//! process numbers. With the argument `server` it has a MariaDB at the far end and tunnels to it too; with `nodes` the
+//! process numbers. With the argument `server` it has a MariaDB at the far end and a tunnel to it too; with `nodes` the
 //! link is one between nodes, its namespace is said in the place of addresses, and every line that it is told is how many milliseconds
 //! they are apart from then on, there and back.
 //! With the argument `guard` or `link` it is the guard of all that, or the link's own process, as in the `ciphertax` command.
@@ -8,13 +8,10 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::tunnel::{self, RunningTunnel};
+use ciphertax_lab::tunnel;
 use ciphertax_lab::{PrivateServer, Result, RunningLink, link};
 use ciphertax_model::{Distances, Link, SshCipher, Tunnel};
 use ciphertax_supervise::{GuardProgram, guard};
-
-/// What is at the far end, and leads there.
-const TUNNELS: [Tunnel; 2] = [Tunnel::Ssh(SshCipher::Aes256Gcm), Tunnel::Wireguard];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,25 +43,22 @@ fn own(with_server: bool) -> Result<()> {
         ..Link::NONE
     };
     let link = RunningLink::start(&distance.into(), &program)?;
-    let mut addresses = vec![link.delayed_address(), link.direct_address()];
+    let addresses = [link.delayed_address(), link.direct_address()];
     let mut pids = vec![link.pid()];
     let mut server = None;
-    let mut tunnels = Vec::new();
+    let mut tunnel = None;
     if with_server {
         let started = PrivateServer::builder(&MARIADB).inside(&link).start()?;
         pids.extend(started.pids());
-        for kind in TUNNELS {
-            tunnels.push(tunnel::start(kind, started.address(), Some(&link), &program)?);
-        }
-        server = Some(started);
+        let ssh = Tunnel::Ssh(SshCipher::Aes256Gcm);
+        let leading = tunnel::start(ssh, started.address(), Some(&link), &program)?;
+        pids.extend(leading.processes().iter().map(|process| process.pid));
+        (server, tunnel) = (Some(started), Some(leading));
     }
-    addresses.extend(tunnels.iter().map(|tunnel| tunnel.address().ip()));
-    let processes = tunnels.iter().flat_map(RunningTunnel::processes);
-    pids.extend(processes.map(|process| process.pid));
     println!("owns {} {}", listed(&addresses), listed(&pids));
     let _ = io::stdin().read_to_end(&mut Vec::new());
     // From the inside out.
-    drop((tunnels, server, link));
+    drop((tunnel, server, link));
     Ok(())
 }
 

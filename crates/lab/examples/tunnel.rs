@@ -1,5 +1,5 @@
 //! Owns a tunnel until its standard input ends, and says where it is: address, folder and process numbers. The
-//! arguments are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel`, `haproxy` or `wireguard`), and the
+//! arguments are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel` or `haproxy`), and the
 //! address it leads to. With the argument `guard` it is the guard of that tunnel, as in the `ciphertax` command.
 
 use std::io::{self, Read};
@@ -51,12 +51,11 @@ fn kind_named(name: &str) -> Option<Tunnel> {
         Some(("ssh", cipher)) => cipher.parse().ok().map(Tunnel::Ssh),
         None if name == "stunnel" => Some(Tunnel::Stunnel),
         None if name == "haproxy" => Some(Tunnel::Haproxy),
-        None if name == "wireguard" => Some(Tunnel::Wireguard),
         _ => None,
     }
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: tunnel ssh:CIPHER|stunnel|haproxy|wireguard ADDRESS:PORT");
+    eprintln!("usage: tunnel ssh:CIPHER|stunnel|haproxy ADDRESS:PORT");
     ExitCode::from(2)
 }

@@ -639,7 +639,7 @@ fn megabits(bytes: usize, time: Duration) -> f64 {
     bytes as f64 * 8.0 / 1e6 / time.as_secs_f64()
 }
 
-/// Addresses that lead to devices of a link, and of tunnels over it, as long as these exist.
+/// Addresses that lead to devices of a link as long as these exist.
 #[derive(Clone)]
 struct Addresses(Vec<IpAddr>);
 
@@ -667,7 +667,7 @@ struct Owner {
     /// Where its private folders are.
     folder: Rc<TempDir>,
     addresses: Addresses,
-    /// The link's process, and those of the server and the tunnels if there are any.
+    /// The link's process, and those of the server and the tunnel if there are any.
     helpers: Vec<u32>,
 }
 
@@ -717,8 +717,8 @@ impl Owner {
             helpers: helpers.split(',').map(|pid| pid.parse().unwrap()).collect(),
         };
         assert!(owner.addresses.exist());
-        // The link; the server, ssh and sshd with its session, and both ends of WireGuard.
-        assert!(owner.helpers.len() >= if with_server { 1 + 1 + 3 + 2 } else { 1 });
+        // The link; the server, and ssh and sshd with its session.
+        assert!(owner.helpers.len() >= if with_server { 1 + 1 + 3 } else { 1 });
         assert!(owner.helpers.iter().all(|pid| is_running(*pid)));
         owner
     }

@@ -17,8 +17,6 @@ pub enum Tunnel {
     Stunnel,
     /// HAProxy on both sides, in TCP mode.
     Haproxy,
-    /// WireGuard in user space, on both sides.
-    Wireguard,
 }
 
 impl fmt::Display for Tunnel {
@@ -27,7 +25,6 @@ impl fmt::Display for Tunnel {
             Self::Ssh(cipher) => write!(f, "SSH {}", cipher.name()),
             Self::Stunnel => f.write_str("stunnel"),
             Self::Haproxy => f.write_str("HAProxy"),
-            Self::Wireguard => f.write_str("WireGuard"),
         }
     }
 }

@@ -123,6 +123,12 @@ fn a_key_of_a_former_release_is_refused_with_its_new_name() {
 }
 
 #[test]
+fn a_value_of_a_former_release_is_refused_with_what_to_use_instead() {
+    let message = changed("{ ssh = \"aes256-ctr\" }", "\"wireguard\"");
+    assert_snapshot!(message, @r#"study.toml:16:10: "tunnel" cannot be "wireguard": wireguard was removed: take the tunnel ssh, stunnel or haproxy"#);
+}
+
+#[test]
 fn a_table_where_a_list_of_tables_belongs_is_explained() {
     assert_snapshot!(refusal(
         r#"
@@ -308,12 +314,10 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn wireguard_is_not_delayed_by_a_relay_and_other_tunnels_are() {
+fn tunnels_are_delayed_by_a_relay() {
     let with_tunnel = STUDY.replace("arms = [\"plain\", \"tls\"]", "");
     let by_relay = with_tunnel.replace("time_s = 10", "time_s = 10\nlink_by = \"relay\"");
     assert!(StudyText::new("study.toml", &by_relay).study().is_ok());
-    let wireguard = by_relay.replace("tunnel = { ssh = \"aes256-ctr\" }", "tunnel = \"wireguard\"");
-    assert_snapshot!(refusal(&wireguard), @r#"study.toml:4:11: cell "far": the tunnel of arm "ssh" sends datagrams, which no TCP relay delays; take link_by = "tun", or leave the arm out with arms = […]"#);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What a study asks for and is not available, said before anything is started.
 
 use ciphertax_lab::pooler::{self, Release};
-use ciphertax_lab::{Installation, RunningLink, check_capture, check_cluster, file_system, tunnel};
+use ciphertax_lab::{Installation, RunningLink, check_capture, check_cluster, file_system};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
     Arm, Cell, ColumnEncryption, Distances, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet,
-    Study, Tunnel,
+    Study,
 };
 use ciphertax_wire::Target;
 
@@ -186,14 +186,13 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     };
     let mut cells = study.cells.iter();
     let has_link = cells.any(|cell| study.distances(cell) != Distances::default());
-    let mut settings = Vec::new();
     if has_link
         && study.link_by == LinkKind::Tun
         && let Err(error) = RunningLink::check()
     {
         note(error.to_string());
         if !study.cells.iter().any(|cell| study.node_link(cell).is_some()) {
-            settings.push("--set link_by=relay".to_owned());
+            note("without these rights, add `--set link_by=relay`".into());
         }
     }
     let has_secondaries = |cell: &Cell| {
@@ -213,14 +212,6 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
             .iter()
             .any(|cell| study.arms_of(cell).any(|other| other == *arm))
     };
-    for tunnel in study.arms.iter().filter(is_measured).filter_map(|arm| arm.tunnel) {
-        if let Err(error) = tunnel::check(tunnel) {
-            note(error.to_string());
-            if tunnel == Tunnel::Wireguard {
-                settings.extend(without_wireguard(study));
-            }
-        }
-    }
     let has_pooler = study
         .arms
         .iter()
@@ -231,10 +222,6 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         note(error.to_string());
     }
     let pgbouncer = pgbouncer.unwrap_or_default();
-    if !settings.is_empty() {
-        settings.dedup();
-        note(format!("without these rights, add `{}`", settings.join(" ")));
-    }
     for arm in study.arms.iter().filter(is_measured) {
         let checked = arm.at_rest.file_system.map_or(Ok(()), file_system::check);
         if let Err(error) = checked {
@@ -329,20 +316,4 @@ fn cold_in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'
     let is_cold = |arm: &&Arm| arm.authentication.password_cache == PasswordCache::Cold;
     let is_in_vain = !cell.workload.makes_connections();
     study.arms_of(cell).filter(move |arm| is_in_vain && is_cold(arm))
-}
-
-/// The settings that leave arms with WireGuard out of the cells that measure them, where others are left.
-fn without_wireguard(study: &Study) -> Vec<String> {
-    let setting = |cell: &Cell| {
-        let is_other = |arm: &&Arm| arm.tunnel != Some(Tunnel::Wireguard);
-        let others: Vec<&str> = study
-            .arms_of(cell)
-            .filter(is_other)
-            .map(|arm| arm.name.as_str())
-            .collect();
-        let has_both = others.len() < study.arms_of(cell).count() && others.len() > 1;
-        // Names in TOML, and all of it in one word of the shell.
-        has_both.then(|| format!("--set 'cell.{}.arms={others:?}'", cell.name))
-    };
-    study.cells.iter().filter_map(setting).collect()
 }

@@ -24,6 +24,6 @@ pub use processes::{
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
 pub use servers::{fetched, plain, plain_postgresql, postgresql_programs};
-pub use tunnels::every_tunnel;
+pub use tunnels::EVERY_TUNNEL;
 pub use user::{OrdinaryUser, is_root};
 pub use waiting::{PATIENCE, uninterrupted, within};

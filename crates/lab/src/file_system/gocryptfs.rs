@@ -94,7 +94,7 @@ impl Daemon {
             init.push(OsString::from("-plaintextnames"));
         }
         init.push(cipher_folder.clone().into());
-        run_to_success(&programs.command_line(init), "")?;
+        run_to_success(&programs.command_line(init))?;
         let process = mount(&programs, &cipher_folder, &password, folder, guard)?;
         fs::remove_file(&password).map_err(Error::write(&password))?;
         Ok(Self {

@@ -71,7 +71,7 @@ impl Image {
         reserve(&path, size_mb)?;
         let mut format = FORMAT.map(OsString::from).to_vec();
         format.push(path.clone().into());
-        run_to_success(&find_mkfs()?.command_line(format), "")?;
+        run_to_success(&find_mkfs()?.command_line(format))?;
         let device = LoopDevice::attach(&path).map_err(system("attach a loop device"))?;
         let direct_io = device.has_direct_io().map_err(system("ask a loop device"))?;
 

@@ -109,11 +109,6 @@ impl Devices {
         })
     }
 
-    /// The client's end of the delayed way.
-    pub(super) fn near_address(&self) -> Ipv4Addr {
-        self.addresses.near_delayed()
-    }
-
     /// Where a server in the namespace is reached with delay.
     pub(super) fn delayed_address(&self) -> Ipv4Addr {
         self.addresses.far_delayed()

@@ -45,7 +45,6 @@ fn serve() -> io::Result<()> {
             Ok((settings, devices)) => {
                 end_on_sigterm(&owner);
                 owner.send(&Answer::Started(Endpoints {
-                    near: devices.near_address(),
                     delayed: devices.delayed_address(),
                     direct: devices.direct_address(),
                     nodes: devices.nodes_address(),

@@ -51,8 +51,6 @@ impl asked_process::Answer for Answer {
 /// Where a link is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Endpoints {
-    /// The client's end of the delayed way.
-    pub(super) near: Ipv4Addr,
     pub(super) delayed: Ipv4Addr,
     pub(super) direct: Ipv4Addr,
     /// What nodes inside are to each other; `None` if they have no distance.

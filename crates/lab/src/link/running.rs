@@ -87,7 +87,6 @@ impl RunningLink {
     /// The link as a tunnel sees it.
     pub(crate) fn far_side(&self) -> FarSide {
         FarSide {
-            near: self.endpoints.near,
             delayed: self.endpoints.delayed,
             namespace: self.endpoints.namespace.clone(),
         }
@@ -132,8 +131,6 @@ impl RunningLink {
 /// What is on the other side of a link, and how it is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct FarSide {
-    /// The client's own address on the way there.
-    pub(crate) near: Ipv4Addr,
     /// Where the other side is reached.
     pub(crate) delayed: Ipv4Addr,
     /// Its network namespace.

@@ -1,7 +1,5 @@
 //! What can go wrong with a tunnel, each with its remedy.
 
-use std::net::SocketAddr;
-
 /// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
@@ -17,25 +15,6 @@ pub enum TunnelError {
         package: String,
         /// Where it was looked for besides `PATH`.
         searched: String,
-    },
-    /// WireGuard without root.
-    #[error(
-        "WireGuard needs root for its network devices and for a network namespace of its own; run as root, or choose the \
-         tunnel ssh, stunnel or haproxy, which any user can run"
-    )]
-    NeedsRoot,
-    /// WireGuard behind a relay.
-    #[error(
-        "WireGuard sends datagrams, which no TCP relay delays; choose the tunnel ssh, stunnel or haproxy"
-    )]
-    NoRelay,
-    /// A target that this kind of tunnel cannot lead to.
-    #[error("{tunnel} leads to servers on an IPv4 loopback address alone, not to {target}")]
-    Target {
-        /// The tunnel.
-        tunnel: &'static str,
-        /// The server.
-        target: SocketAddr,
     },
     /// A program of a tunnel or a pooler ended while it started.
     #[error("{program} ended while it started; it says: {log}")]
@@ -62,23 +41,6 @@ pub enum TunnelError {
         command: String,
         /// What it wrote.
         problem: String,
-    },
-    /// The system refuses what the tunnel needs.
-    #[error("cannot prepare the tunnel: {what}: {cause}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// The system's word.
-        cause: std::io::Error,
-    },
-    /// A network device that stays although the programs behind it have ended.
-    #[error(
-        "the network device {device} of the tunnel is still there although its programs have ended; remove it with \
-         `ip link delete {device}`"
-    )]
-    DeviceLeft {
-        /// Its name.
-        device: String,
     },
     /// A tunnel that is not what it was asked to be.
     #[error("the tunnel {tunnel} is not what it says: {problem}; nothing was measured through it")]

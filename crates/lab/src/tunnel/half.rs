@@ -20,7 +20,7 @@ use super::error::TunnelError;
 use super::process::{Side, TunnelProcess};
 
 /// How long a program may take to become ready.
-pub(super) const STARTUP: Duration = Duration::from_secs(10);
+const STARTUP: Duration = Duration::from_secs(10);
 
 /// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
@@ -118,7 +118,7 @@ impl Half {
         Ok(())
     }
 
-    pub(super) fn not_ready(&self) -> Error {
+    fn not_ready(&self) -> Error {
         TunnelError::NotReady {
             program: self.name.into(),
             seconds: STARTUP.as_secs(),
@@ -128,7 +128,7 @@ impl Half {
     }
 
     /// The error for a program that ended before it was asked to.
-    pub(super) fn ended(&self) -> Error {
+    fn ended(&self) -> Error {
         TunnelError::Ended {
             program: self.name.into(),
             log: log::tail_of(&self.log),

@@ -1,15 +1,14 @@
-//! Tunnels between client and server: SSH, stunnel, HAProxy and WireGuard.
+//! Tunnels between client and server: SSH, stunnel and HAProxy.
 //!
 //! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
-//! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
-//! a guard as private servers do (see [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however
-//! their owner ends. Over a [link](crate::link) the server half runs beside the server on its far side, so that what
-//! crosses the link is the encrypted stream.
+//! to the server. Both run on this machine, on loopback addresses, and belong to a guard as private servers do (see
+//! [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however their owner ends. Over a
+//! [link](crate::link) the server half runs beside the server on its far side, so that what crosses the link is the
+//! encrypted stream.
 //!
 //! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
 //! meanwhile.
 
-mod datagram_relay;
 pub(crate) mod error;
 pub(crate) mod half;
 mod haproxy;
@@ -22,7 +21,6 @@ mod stunnel;
 #[cfg(test)]
 mod testing;
 mod tls;
-mod wireguard;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -37,16 +35,15 @@ use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 use crate::error::Result;
 use crate::leftovers::sweep_stale;
-use crate::link::{DelayRelay, LinkReport, RunningLink};
+use crate::link::{LinkReport, RunningLink};
 
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
-use pair::{Between, RunningPair};
+use pair::{Between, Pair, RunningPair};
 pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
 use stunnel::Stunnel;
-use wireguard::Wireguard;
 
 /// Space that a tunnel needs: keys, settings and logs.
 const NEEDED_MB: u64 = 10;
@@ -55,23 +52,11 @@ const NEEDED_MB: u64 = 10;
 const STEADY: Duration = Duration::from_millis(100);
 const STEADY_AT_LAST: Duration = Duration::from_secs(2);
 
-/// Makes sure that this process has the rights for a tunnel of this kind.
+/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, and some round trips of the
+/// link. `target` is as seen from inside the link if there is one; the tunnel must be stopped before the link is.
 ///
 /// # Errors
-/// For WireGuard without root.
-pub fn check(kind: Tunnel) -> Result<()> {
-    match kind {
-        Tunnel::Wireguard => wireguard::check(),
-        Tunnel::Ssh(_) | Tunnel::Stunnel | Tunnel::Haproxy => Ok(()),
-    }
-}
-
-/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and
-/// some round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped
-/// before the link is.
-///
-/// # Errors
-/// If a program of it is missing or does not start, and for WireGuard without root.
+/// If a program of it is missing or does not start.
 pub fn start(
     kind: Tunnel,
     target: SocketAddr,
@@ -85,7 +70,7 @@ pub fn start(
 /// The same without root, with a relay between the two halves, which [`RunningTunnel::set_distance`] keeps apart.
 ///
 /// # Errors
-/// As [`start`], and for WireGuard, whose datagrams no TCP relay carries.
+/// As [`start`].
 pub fn start_with_relay(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<RunningTunnel> {
     start_with(kind, target, Between::Relay(guard.clone()), guard)
 }
@@ -96,31 +81,34 @@ fn start_with(
     between: Between,
     guard: &GuardProgram,
 ) -> Result<RunningTunnel> {
-    let prepared = Prepared::new(kind, target, between)?;
+    let pair: Box<dyn Pair> = match kind {
+        Tunnel::Ssh(cipher) => Box::new(Ssh::find(cipher)?),
+        Tunnel::Stunnel => Box::new(Stunnel::find()?),
+        Tunnel::Haproxy => Box::new(Haproxy::find()?),
+    };
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
-    let (carrier, address, halves) = prepared.start(&mut guard, target)?;
+    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, &between)?;
     let tunnel = RunningTunnel {
         kind,
         address,
-        facts: carrier.facts(),
+        facts: pair.facts(),
         halves,
-        carrier,
+        pair,
         guard,
     };
     tunnel.wait_for_steady_processes();
     Ok(tunnel)
 }
 
-/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this
-/// process ends in whatever way.
+/// A tunnel of our own. It ends, and all its files go, when this is dropped or when this process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningTunnel {
     kind: Tunnel,
     address: SocketAddr,
     facts: BTreeMap<String, String>,
     halves: Vec<Half>,
-    carrier: Carrier,
+    pair: RunningPair,
     guard: Guard,
 }
 
@@ -157,10 +145,9 @@ impl RunningTunnel {
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
     ) -> Result<Vec<Proof>> {
         let canary = proof::canary();
-        let evidence = match &self.carrier {
-            Carrier::Pair(pair) => pair.prove(self.kind, &mut self.guard, &canary, &mut exchange),
-            Carrier::Wireguard(wireguard) => wireguard.prove(self.address, &canary, &mut exchange),
-        }?;
+        let evidence = self
+            .pair
+            .prove(self.kind, &mut self.guard, &canary, &mut exchange)?;
         exchange(self.address, &canary)
             .map_err(|problem| proof::disproved(self.kind, format!("without the relays, {problem}")))?;
         self.wait_for_steady_processes();
@@ -172,19 +159,13 @@ impl RunningTunnel {
     /// # Errors
     /// If the distance is impossible or the relay is gone.
     pub fn set_distance(&self, link: &Link) -> Result<()> {
-        self.relay().map_or(Ok(()), |relay| relay.set(link))
+        let relay = self.pair.relay.as_ref();
+        relay.map_or(Ok(()), |relay| relay.set(link))
     }
 
     /// How the relay between its halves kept them apart; `None` without one, or if it is gone.
     pub fn relay_report(&self) -> Option<LinkReport> {
-        self.relay()?.report().ok()
-    }
-
-    fn relay(&self) -> Option<&DelayRelay> {
-        match &self.carrier {
-            Carrier::Pair(pair) => pair.relay.as_ref(),
-            Carrier::Wireguard(_) => None,
-        }
+        self.pair.relay.as_ref()?.report().ok()
     }
 
     /// False once one of its programs has ended.
@@ -222,69 +203,12 @@ impl RunningTunnel {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.guard.finish()?;
-        match &self.carrier {
-            Carrier::Pair(_) => Ok(()),
-            Carrier::Wireguard(wireguard) => wireguard.wait_until_gone(),
-        }
+        Ok(self.guard.finish()?)
     }
 }
 
 impl Drop for RunningTunnel {
     fn drop(&mut self) {
         let _ = self.end();
-    }
-}
-
-/// A tunnel whose programs have been found.
-enum Prepared {
-    Pair(Box<dyn pair::Pair>, Between),
-    Wireguard(Box<wireguard::Programs>),
-}
-
-impl Prepared {
-    fn new(kind: Tunnel, target: SocketAddr, between: Between) -> Result<Self> {
-        Ok(match kind {
-            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?), between),
-            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?), between),
-            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?), between),
-            Tunnel::Wireguard => {
-                let far = match between {
-                    Between::Nothing => None,
-                    Between::Link(far) => Some(far),
-                    Between::Relay(_) => return Err(TunnelError::NoRelay.into()),
-                };
-                Self::Wireguard(Box::new(wireguard::Programs::find(target, far)?))
-            }
-        })
-    }
-
-    fn start(self, guard: &mut Guard, target: SocketAddr) -> Result<(Carrier, SocketAddr, Vec<Half>)> {
-        Ok(match self {
-            Self::Pair(pair, between) => {
-                let (pair, address, halves) = RunningPair::start(pair, guard, target, &between)?;
-                (Carrier::Pair(Box::new(pair)), address, halves)
-            }
-            Self::Wireguard(programs) => {
-                let (wireguard, address, halves) = Wireguard::start(*programs, guard, target)?;
-                (Carrier::Wireguard(Box::new(wireguard)), address, halves)
-            }
-        })
-    }
-}
-
-/// What carries the bytes, by the way it is proved.
-#[derive(Debug)]
-enum Carrier {
-    Pair(Box<RunningPair>),
-    Wireguard(Box<Wireguard>),
-}
-
-impl Carrier {
-    fn facts(&self) -> BTreeMap<String, String> {
-        match self {
-            Self::Pair(pair) => pair.facts(),
-            Self::Wireguard(wireguard) => wireguard.facts(),
-        }
     }
 }

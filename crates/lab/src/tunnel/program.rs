@@ -107,7 +107,7 @@ impl Program {
     /// What follows `mark` in the first line with it that the program writes with `option`, as in `-V`. The exit code
     /// does not matter.
     pub(crate) fn says(&self, option: &str, mark: &str) -> Result<String> {
-        let said = run(&self.command_line([option]), "")?;
+        let said = run(&self.command_line([option]))?;
         let words = [&said.output, &said.complaints]
             .into_iter()
             .flat_map(|text| text.lines())
@@ -123,10 +123,9 @@ pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
         .map_err(Error::write(path))
 }
 
-/// Runs a command that ends by itself, and fails if it fails. What it reads from its standard input is in no argument
-/// list and no message.
-pub(crate) fn run_to_success(command_line: &[OsString], input: &str) -> Result<String> {
-    let said = run(command_line, input)?;
+/// Runs a command that ends by itself, and fails if it fails.
+pub(crate) fn run_to_success(command_line: &[OsString]) -> Result<String> {
+    let said = run(command_line)?;
     if said.success {
         return Ok(said.output);
     }
@@ -143,11 +142,11 @@ struct Said {
     complaints: String,
 }
 
-fn run(command_line: &[OsString], input: &str) -> Result<Said> {
+fn run(command_line: &[OsString]) -> Result<Said> {
     let mut command = Command::new(&command_line[0]);
     command
         .args(&command_line[1..])
-        .stdin(Stdio::piped())
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Ctrl-C is for the owner alone to act upon.
@@ -159,11 +158,6 @@ fn run(command_line: &[OsString], input: &str) -> Result<Said> {
         cause,
     };
     let mut process = command.spawn().map_err(failed)?;
-    // A command that does not read says why.
-    let _ = process
-        .stdin
-        .take()
-        .map(|mut stdin| stdin.write_all(input.as_bytes()));
     let success = match wait_at_most(&mut process, PATIENCE).map_err(failed)? {
         Some(success) => success,
         None => {
@@ -288,8 +282,8 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_is_reported_in_its_own_words() {
-        let words = ["/bin/sh", "-c", "cat >&2; exit 3"].map(OsString::from);
-        let error = run_to_success(&words, "no\nway\n").unwrap_err().to_string();
+        let words = ["/bin/sh", "-c", "printf 'no\nway\n' >&2; exit 3"].map(OsString::from);
+        let error = run_to_success(&words).unwrap_err().to_string();
         assert!(error.contains("no | way"), "{error}");
     }
 }

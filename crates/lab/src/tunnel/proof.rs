@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ciphertax_model::Tunnel;
-use ciphertax_records::Proof;
+use ciphertax_records::{Proof, Witness};
 use rand::RngExt;
 
 use crate::error::{Error, Result};
@@ -13,24 +13,6 @@ use super::error::TunnelError;
 
 /// Sends a canary in plaintext to the server behind an address, and gets it back.
 pub(super) type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> std::result::Result<(), String> + 'a;
-
-/// What stands between the two halves and sees all that passes.
-pub(super) trait Witness {
-    /// True if `needle` passed in plaintext.
-    fn saw(&self, needle: &[u8]) -> Result<bool>;
-    /// How many bytes passed.
-    fn bytes_seen(&self) -> u64;
-}
-
-impl Witness for Relay {
-    fn saw(&self, needle: &[u8]) -> Result<bool> {
-        Relay::saw(self, needle)
-    }
-
-    fn bytes_seen(&self) -> u64 {
-        Relay::bytes_seen(self)
-    }
-}
 
 /// What proves a tunnel.
 #[derive(Debug)]
@@ -45,7 +27,7 @@ impl Evidence {
     pub(super) fn into_proofs(self) -> Vec<Proof> {
         vec![
             Proof {
-                witness: ciphertax_records::Witness::Wire,
+                witness: Witness::Wire,
                 claim: "a canary value that enters the tunnel in plaintext does not travel in plaintext inside it"
                     .into(),
                 evidence: format!(
@@ -54,7 +36,7 @@ impl Evidence {
                 ),
             },
             Proof {
-                witness: ciphertax_records::Witness::Tunnel,
+                witness: Witness::Tunnel,
                 claim: "its program names the cipher".into(),
                 evidence: self.word,
             },
@@ -72,7 +54,7 @@ pub(super) fn canary() -> String {
 pub(super) fn send_through(
     tunnel: Tunnel,
     entry: SocketAddr,
-    between: &impl Witness,
+    between: &Relay,
     canary: &str,
     exchange: &mut Exchange<'_>,
 ) -> Result<u64> {

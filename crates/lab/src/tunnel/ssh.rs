@@ -56,7 +56,7 @@ impl Ssh {
             root if root.is_root() => (User::Nobody, NOBODY),
             other => (User::Owner, other.as_raw()),
         };
-        let login = run_to_success(&["id".into(), "-un".into(), uid.to_string().into()], "")?;
+        let login = run_to_success(&["id".into(), "-un".into(), uid.to_string().into()])?;
         let says = ssh.says("-V", "OpenSSH_")?;
         let (version, library) = says.split_once(", ").unwrap_or((&says, "unknown"));
         Ok(Self {
@@ -78,7 +78,7 @@ impl Ssh {
             .keygen
             .command_line(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]);
         words.push(path.clone().into());
-        run_to_success(&words, "")?;
+        run_to_success(&words)?;
         let public = path.with_extension("pub");
         let key = fs::read_to_string(&public).map_err(Error::read(&public))?;
         Ok(key.trim().to_owned())

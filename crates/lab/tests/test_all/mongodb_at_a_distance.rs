@@ -11,7 +11,7 @@ use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{DelayRelay, Error, PrivateServer, PrivateServerBuilder, RunningLink};
 use ciphertax_model::{AuthenticationMethod, Link, ReplicaSet, Tunnel};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{every_tunnel, fetched, not_tested, run};
+use ciphertax_testkit::{EVERY_TUNNEL, fetched, not_tested, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
@@ -28,7 +28,7 @@ fn every_tunnel_carries_a_canary_and_is_proved() {
     let Some(builder) = builder() else { return };
     let server = builder.start().unwrap();
     let options = options(&server, server.address());
-    for kind in every_tunnel() {
+    for kind in EVERY_TUNNEL {
         let mut tunnel = tunnel::start(kind, server.only_address().unwrap(), None, &program()).unwrap();
         let proofs = tunnel
             .prove(find_canary(&options))
@@ -96,7 +96,7 @@ fn over_a_link_every_tunnel_carries_a_canary_and_takes_its_round_trips() {
     };
     let server = builder.inside(&link).start().unwrap();
     let options = options(&server, server.address());
-    for kind in every_tunnel() {
+    for kind in EVERY_TUNNEL {
         let mut tunnel = tunnel::start(kind, server.address(), Some(&link), &program()).unwrap();
         tunnel
             .prove(find_canary(&options))

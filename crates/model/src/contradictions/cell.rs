@@ -13,7 +13,6 @@ use crate::nearest::hint;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{Cell, Study};
 use crate::tls::Resumption;
-use crate::tunnel::Tunnel;
 use crate::workload::Mix;
 
 pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
@@ -60,14 +59,6 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
     check_arms_of_cell(study, cell, &path.key("arms"), found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
-        if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
-            let message = format!(
-                "cell {name:?}: the tunnel of arm {:?} sends datagrams, which no TCP relay delays; take link_by = \"tun\", or \
-                 leave the arm out with arms = […]",
-                arm.name
-            );
-            found.add(Path::of("link_by"), message);
-        }
         if arm.authentication.method == Some(AuthenticationMethod::UnixSocket) {
             let message = format!(
                 "cell {name:?}: arm {:?} logs in by unix_socket, which no link reaches; leave the arm out with \

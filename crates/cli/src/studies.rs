@@ -59,12 +59,7 @@ impl Listed {
     fn file_systems(&self) -> Vec<String> {
         let arms = self.study.arms.iter();
         let kinds = arms.filter_map(|arm| arm.at_rest.file_system);
-        let made = kinds
-            .filter(|kind| *kind != FileSystem::Bind)
-            .map(|kind| match kind {
-                FileSystem::GocryptfsPlainNames => FileSystem::Gocryptfs,
-                other => other,
-            });
+        let made = kinds.filter(|kind| *kind != FileSystem::Bind);
         unique(made.map(|kind| kind.name().to_owned()))
     }
 

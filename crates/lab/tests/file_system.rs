@@ -41,7 +41,7 @@ fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
         for (canary, is_readable) in [
             (CONTENTS, !kind.is_encrypted()),
             (BEFORE, !kind.is_encrypted()),
-            (NAME, !kind.encrypts_names()),
+            (NAME, !kind.is_encrypted()),
         ] {
             let on_disk = mounted.search_disk(canary.as_bytes()).unwrap();
             assert_eq!(
@@ -124,7 +124,7 @@ fn the_kernel_says_what_it_is_and_nothing_stays() {
             FileSystem::Bind => "without a policy of fscrypt",
             FileSystem::Ext4 => "ext4, without a policy of fscrypt",
             FileSystem::Fscrypt => "ext4, encrypted by fscrypt v2: contents AES-256-XTS, names AES-256-CTS",
-            FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => "fuse.gocryptfs",
+            FileSystem::Gocryptfs => "fuse.gocryptfs",
         };
         assert!(says.contains(words), "{kind}: {says}");
         assert_eq!(mounted.facts()["file system"], kind.name());
@@ -188,11 +188,7 @@ fn what_is_written_past_the_kernels_memory_is_on_neither_side_where_that_is_heed
 
 #[test]
 fn without_its_key_nothing_can_be_read() {
-    for kind in [
-        FileSystem::Fscrypt,
-        FileSystem::Gocryptfs,
-        FileSystem::GocryptfsPlainNames,
-    ] {
+    for kind in [FileSystem::Fscrypt, FileSystem::Gocryptfs] {
         let Some(Mounted { mut guard, mounted }) = Mounted::new(kind) else {
             continue;
         };

@@ -154,14 +154,12 @@ fn an_ordinary_user_has_gocryptfs() {
     let fusermount = programs.path().join("fusermount3");
     fs::set_permissions(&fusermount, Permissions::from_mode(0o4755)).unwrap();
     std::os::unix::fs::symlink(&fusermount, programs.path().join("fusermount")).unwrap();
-    for kind in [FileSystem::Gocryptfs, FileSystem::GocryptfsPlainNames] {
-        let (command, parent) = as_ordinary_user(kind);
-        let mut command = where_all_may_use_fuse(&command, parent.path());
-        command.env("PATH", format!("{}:/usr/bin:/bin", programs.path().display()));
-        let mut owner = Owner::start_in(command, parent);
-        owner.process.kill().unwrap();
-        owner.expect_nothing_left();
-    }
+    let (command, parent) = as_ordinary_user(FileSystem::Gocryptfs);
+    let mut command = where_all_may_use_fuse(&command, parent.path());
+    command.env("PATH", format!("{}:/usr/bin:/bin", programs.path().display()));
+    let mut owner = Owner::start_in(command, parent);
+    owner.process.kill().unwrap();
+    owner.expect_nothing_left();
 }
 
 /// Runs a command of an ordinary user where `/dev/fuse` is for everybody, as on most machines, and nobody else sees it.

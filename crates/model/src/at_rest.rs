@@ -293,22 +293,18 @@ pub enum FileSystem {
     Bind,
     /// gocryptfs, a file system in user space (AES-256-GCM).
     Gocryptfs,
-    /// gocryptfs that leaves the names of files as they are.
-    #[serde(rename = "gocryptfs-plaintextnames")]
-    #[strum(serialize = "gocryptfs-plaintextnames")]
-    GocryptfsPlainNames,
 }
 
 impl FileSystem {
     /// Every one, in the order help texts list them.
-    pub const ALL: [Self; 5] = all();
+    pub const ALL: [Self; 4] = all();
 
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// True if nothing that is in files can be read on the disk.
+    /// True if neither what is in files nor their names can be read on the disk.
     pub fn is_encrypted(self) -> bool {
         !matches!(self, Self::Ext4 | Self::Bind)
     }
@@ -320,12 +316,7 @@ impl FileSystem {
 
     /// True if a daemon (FUSE) reads and writes the disk in place of who uses its files.
     pub fn is_in_user_space(self) -> bool {
-        matches!(self, Self::Gocryptfs | Self::GocryptfsPlainNames)
-    }
-
-    /// True if the names of files cannot be read there either.
-    pub fn encrypts_names(self) -> bool {
-        matches!(self, Self::Fscrypt | Self::Gocryptfs)
+        self == Self::Gocryptfs
     }
 }
 

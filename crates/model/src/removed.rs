@@ -1,13 +1,14 @@
 //! What the release before had and this one has not. The list is emptied with the next release.
 
 /// Commands, options, keys of studies and their values by name, with what to use instead.
-const REMOVED: [(&str, &str); 3] = [
+const REMOVED: [(&str, &str); 4] = [
     ("gather_us", "it is poll_delay_us now"),
     (
         "history",
         "compare two or more runs with ciphertax compare; for a series, export each run with --export run.csv (see \
          docs/methodology-statistics.md)",
     ),
+    ("gocryptfs-plaintextnames", "take gocryptfs"),
     ("wireguard", "take the tunnel ssh, stunnel or haproxy"),
 ];
 

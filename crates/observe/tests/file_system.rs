@@ -157,7 +157,7 @@ fn a_folder_has_nobody_of_its_own_and_says_who_else_works_for_it() {
 
 #[test]
 fn a_daemon_that_has_ended_cannot_be_read() {
-    let Some((mounted, mut guard)) = mounted(FileSystem::GocryptfsPlainNames) else {
+    let Some((mounted, mut guard)) = mounted(FileSystem::Gocryptfs) else {
         return;
     };
     let meter = meter_of(&mounted);

@@ -67,10 +67,8 @@ pub enum FileSystemError {
         size_mb: u64,
     },
     /// A file system whose daemon ended.
-    #[error("{file_system}, the server's file system, ended while the server ran on it; it says: {log}")]
+    #[error("gocryptfs, the server's file system, ended while the server ran on it; it says: {log}")]
     Ended {
-        /// The file system.
-        file_system: FileSystem,
         /// Last lines of its log.
         log: String,
     },

@@ -44,7 +44,6 @@ pub(super) struct Daemon {
     process: Half,
     cipher_folder: PathBuf,
     version: String,
-    names: &'static str,
 }
 
 /// What is needed on the machine.
@@ -77,23 +76,20 @@ pub(super) fn check() -> Result<()> {
 
 impl Daemon {
     /// Makes a folder for ciphertext beside `folder` and mounts it there.
-    pub(super) fn start(kind: FileSystem, folder: &Path, guard: &mut Guard) -> Result<Self> {
+    pub(super) fn start(folder: &Path, guard: &mut Guard) -> Result<Self> {
         let programs = Programs::find()?;
         let said = programs.gocryptfs.says("-version", "gocryptfs ")?;
         let version = said.split(';').next().unwrap_or_default().to_owned();
         let (cipher_folder, password) = (beside(folder, "cipher"), beside(folder, "password"));
         fs::create_dir(&cipher_folder).map_err(Error::write(&cipher_folder))?;
         write_password(&password)?;
-        let mut init = vec![
+        let init = [
             "-init".into(),
             "-q".into(),
             "-passfile".into(),
             password.clone().into(),
+            cipher_folder.clone().into(),
         ];
-        if kind == FileSystem::GocryptfsPlainNames {
-            init.push(OsString::from("-plaintextnames"));
-        }
-        init.push(cipher_folder.clone().into());
         run_to_success(&programs.command_line(init))?;
         let process = mount(&programs, &cipher_folder, &password, folder, guard)?;
         fs::remove_file(&password).map_err(Error::write(&password))?;
@@ -101,11 +97,6 @@ impl Daemon {
             process,
             cipher_folder,
             version,
-            names: if kind.encrypts_names() {
-                "AES-256-EME"
-            } else {
-                "plaintext"
-            },
         })
     }
 
@@ -119,15 +110,14 @@ impl Daemon {
 
     pub(super) fn facts(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
-            ("encryption".into(), format!("AES-256-GCM, names {}", self.names)),
+            ("encryption".into(), "AES-256-GCM, names AES-256-EME".into()),
             (GOCRYPTFS.into(), self.version.clone()),
         ])
     }
 
     /// Its last words, if it has ended.
-    pub(super) fn end(&self, kind: FileSystem) -> Option<FileSystemError> {
+    pub(super) fn end(&self) -> Option<FileSystemError> {
         self.process.has_ended().then(|| FileSystemError::Ended {
-            file_system: kind,
             log: self.process.last_words(),
         })
     }
@@ -215,7 +205,7 @@ mod tests {
         let mut guard = Guard::start(&program, PrivateFolder::create(1).unwrap()).unwrap();
         let folder = guard.folder().join("data");
         fs::create_dir(&folder).unwrap();
-        let daemon = Daemon::start(FileSystem::Gocryptfs, &folder, &mut guard).unwrap();
+        let daemon = Daemon::start(&folder, &mut guard).unwrap();
         fs::write(folder.join("file"), "contents").unwrap();
         let password = beside(&folder, "password");
         assert!(!password.exists());

@@ -6,10 +6,9 @@
 //! | `ext4` | in an image, through a loop device | nobody |
 //! | `fscrypt` | the same | the kernel: contents by AES-256-XTS, names by AES-256-CTS |
 //! | `gocryptfs` | in a folder of the machine's own file system | a FUSE daemon: contents by AES-256-GCM, names by AES-256-EME |
-//! | `gocryptfs-plaintextnames` | the same | the same, contents alone |
 //!
-//! fscrypt is compared with `ext4`, which is made and mounted the same way. There is no gocryptfs that does not encrypt,
-//! and none of the two others is one: what it costs beside `bind` is FUSE *and* encryption.
+//! fscrypt is compared with `ext4`, which is made and mounted the same way. There is no gocryptfs that does not encrypt:
+//! what it costs beside `bind` is FUSE *and* encryption.
 //!
 //! A file system is mounted over a folder of a server's private folder, and takes in what is there, so nothing else has
 //! to know of it. It belongs to the server's guard: whoever removes the private folder unmounts it, the loop device
@@ -54,7 +53,7 @@ pub fn check(kind: FileSystem) -> Result<()> {
     match kind {
         FileSystem::Bind => Ok(()),
         FileSystem::Ext4 | FileSystem::Fscrypt => image::check(kind, may_mount()),
-        FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => gocryptfs::check(),
+        FileSystem::Gocryptfs => gocryptfs::check(),
     }
 }
 
@@ -77,9 +76,9 @@ pub fn mount(kind: FileSystem, folder: &Path, size_mb: u64, guard: &mut Guard) -
             put_back(&before, &folder)?;
             Beneath::Image(image)
         }
-        FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => {
+        FileSystem::Gocryptfs => {
             let before = set_aside(&folder)?;
-            let daemon = Daemon::start(kind, &folder, guard)?;
+            let daemon = Daemon::start(&folder, guard)?;
             put_back(&before, &folder)?;
             Beneath::Daemon(daemon)
         }
@@ -198,7 +197,7 @@ impl MountedFileSystem {
     /// Why nothing can be read or written any more, by its name; `None` while it works. An image has nobody who could end.
     pub fn end(&self) -> Option<String> {
         match &self.beneath {
-            Beneath::Daemon(daemon) => daemon.end(self.kind).map(|error| error.to_string()),
+            Beneath::Daemon(daemon) => daemon.end().map(|error| error.to_string()),
             Beneath::Folder(_) | Beneath::Image(_) => None,
         }
     }

@@ -93,7 +93,7 @@ impl PrivateServer {
             true => "beneath its file system a canary cannot be read",
             false => "a canary can be read on the disk",
         };
-        let names = match encrypts_names(kind) {
+        let names = match is_encrypted(kind) {
             true => "cannot",
             false => "can",
         };
@@ -115,7 +115,7 @@ impl PrivateServer {
                 searched_bytes: found.bytes,
                 files: vec![
                     files(CONTENTS, is_encrypted(kind)),
-                    files(NAMES, encrypts_names(kind)),
+                    files(NAMES, is_encrypted(kind)),
                 ],
             },
         })
@@ -173,10 +173,6 @@ fn is_encrypted(kind: Option<FileSystem>) -> bool {
     kind.is_some_and(FileSystem::is_encrypted)
 }
 
-fn encrypts_names(kind: Option<FileSystem>) -> bool {
-    kind.is_some_and(FileSystem::encrypts_names)
-}
-
 fn is_in(searched: &Searched) -> bool {
     !searched.found.is_empty()
 }
@@ -197,15 +193,13 @@ fn contradiction(kind: Option<FileSystem>, server_encrypts: bool, found: &Found)
         return Some("a canary is in none of the server's files although it was flushed".into());
     }
     let should = [
-        ("a row", found.row, is_encrypted(kind), server_encrypts),
-        ("what stands in a file", found.contents, is_encrypted(kind), false),
-        ("the name of a file", found.name, encrypts_names(kind), false),
+        ("a row", found.row, server_encrypts),
+        ("what stands in a file", found.contents, false),
+        ("the name of a file", found.name, false),
     ];
-    let wrong = should
-        .into_iter()
-        .find(|(_, is_readable, is_encrypted, is_hidden_already)| {
-            is_readable == is_encrypted && (*is_readable || !is_hidden_already)
-        });
+    let wrong = should.into_iter().find(|(_, is_readable, is_hidden_already)| {
+        *is_readable == is_encrypted(kind) && (*is_readable || !is_hidden_already)
+    });
     let (what, is_readable, ..) = wrong?;
     let (can, should) = match is_readable {
         true => ("can", "encrypts it"),
@@ -240,10 +234,6 @@ mod tests {
             let (right, wrong) = match kind.is_encrypted() {
                 true => (NOWHERE, EVERYWHERE),
                 false => (EVERYWHERE, NOWHERE),
-            };
-            let right = Found {
-                name: !kind.encrypts_names(),
-                ..right
             };
             assert_eq!(contradiction(Some(kind), false, &right), None, "{kind}");
             let problem = contradiction(Some(kind), false, &wrong).unwrap();

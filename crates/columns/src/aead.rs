@@ -78,10 +78,7 @@ impl Cipher {
             mode,
             codes: Hmac::new(&derived("MAC")),
             vectors: Hmac::new(&derived("IV")),
-            aes: Aes::new(
-                openssl::cipher::Cipher::aes_256_cbc(),
-                derived("encryption").as_slice(),
-            )?,
+            aes: Aes::new(&derived("encryption"))?,
             random: RandomPool::default(),
             encoded: Encoded::new(encoding),
             key_number: hexadecimal(&number[..8]),
@@ -126,7 +123,7 @@ impl Cipher {
             cell.extend_from_slice(&vector);
             let start = cell.len();
             cell.extend_from_slice(plaintext);
-            aes.encrypt(Some(&vector), cell, start)?;
+            aes.encrypt(&vector, cell, start)?;
             let of_cell = codes.of(&[&[VERSION], &cell[code + CODE..], &[1]]);
             cell[code..code + CODE].copy_from_slice(&of_cell);
             Ok(())
@@ -164,7 +161,7 @@ impl Cipher {
                     key_number: key_number.clone(),
                 });
             }
-            match aes.decrypt(Some(vector), ciphertext, plaintext)? {
+            match aes.decrypt(vector, ciphertext, plaintext)? {
                 true => Ok(TEXT),
                 false => Err(malformed("its padding is wrong")),
             }

@@ -1,6 +1,6 @@
-//! AES with its key set once and PKCS #7 padding, on bytes where they lie.
+//! AES-256-CBC with its key set once and PKCS #7 padding, on bytes where they lie.
 
-use openssl::cipher::CipherRef;
+use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 
@@ -16,12 +16,13 @@ pub(crate) struct Aes {
 }
 
 impl Aes {
-    /// In the mode of `cipher`, CBC or ECB, by a key of its length.
+    /// By this key.
     ///
     /// # Errors
-    /// When the library lacks it.
-    pub(crate) fn new(cipher: &CipherRef, key: &[u8]) -> Result<Self, KeyError> {
+    /// When the library lacks the cipher.
+    pub(crate) fn new(key: &[u8; 32]) -> Result<Self, KeyError> {
         let open = || {
+            let cipher = Cipher::aes_256_cbc();
             let mut encrypting = CipherCtx::new()?;
             encrypting.encrypt_init(Some(cipher), Some(key), None)?;
             let mut decrypting = CipherCtx::new()?;
@@ -37,10 +38,10 @@ impl Aes {
         open().map_err(|error: ErrorStack| KeyError::Unavailable(error.to_string()))
     }
 
-    /// Pads the end of `bytes` from `start` on and encrypts it; ECB has no vector.
+    /// Pads the end of `bytes` from `start` on and encrypts it.
     pub(crate) fn encrypt(
         &mut self,
-        vector: Option<&[u8; BLOCK]>,
+        vector: &[u8; BLOCK],
         bytes: &mut Vec<u8>,
         start: usize,
     ) -> Result<(), CellError> {
@@ -50,11 +51,9 @@ impl Aes {
         bytes.resize(end, padding as u8);
         // The library wants room for a block more.
         bytes.resize(end + BLOCK, 0);
-        if vector.is_some() {
-            self.encrypting
-                .encrypt_init(None, None, vector.map(<[u8; BLOCK]>::as_slice))
-                .map_err(library)?;
-        }
+        self.encrypting
+            .encrypt_init(None, None, Some(vector))
+            .map_err(library)?;
         let made = self
             .encrypting
             .cipher_update_inplace(&mut bytes[start..], end - start)
@@ -63,24 +62,19 @@ impl Aes {
         Ok(())
     }
 
-    /// Appends what was encrypted; false if it is not whole blocks or its padding is wrong. Then, and after an error, what was
+    /// Appends what was encrypted, which is whole blocks; false if its padding is wrong. Then, and after an error, what was
     /// appended is nothing.
     pub(crate) fn decrypt(
         &mut self,
-        vector: Option<&[u8; BLOCK]>,
+        vector: &[u8; BLOCK],
         ciphertext: &[u8],
         bytes: &mut Vec<u8>,
     ) -> Result<bool, CellError> {
-        if ciphertext.is_empty() || !ciphertext.len().is_multiple_of(BLOCK) {
-            return Ok(false);
-        }
         let start = bytes.len();
         bytes.resize(start + ciphertext.len() + BLOCK, 0);
-        if vector.is_some() {
-            self.decrypting
-                .decrypt_init(None, None, vector.map(<[u8; BLOCK]>::as_slice))
-                .map_err(library)?;
-        }
+        self.decrypting
+            .decrypt_init(None, None, Some(vector))
+            .map_err(library)?;
         let made = self
             .decrypting
             .cipher_update(ciphertext, Some(&mut bytes[start..]))

@@ -5,7 +5,7 @@ use ciphertax_model::{CellFormat, ColumnEncryption};
 use crate::counts::CellCounts;
 use crate::error::{CellError, KeyError};
 use crate::key::MasterKey;
-use crate::{aead, csfle, encdb, shardingsphere};
+use crate::{aead, csfle, encdb};
 
 /// What a plaintext is, by the type code of MySQL's protocol (`3` for INT, `253` for VARCHAR, `246` for DECIMAL, `12` for
 /// DATETIME); MongoDB's formats translate it to BSON's.
@@ -28,7 +28,6 @@ enum Cipher {
     /// The largest by far.
     Csfle(Box<csfle::Cipher>),
     Aead(aead::Cipher),
-    Shardingsphere(shardingsphere::Cipher),
 }
 
 impl CellCipher {
@@ -54,9 +53,6 @@ impl CellCipher {
             CellFormat::Encdb => Cipher::Encdb(encdb::Cipher::with_derivation(encryption, key, derivation)?),
             CellFormat::Csfle => Cipher::Csfle(Box::new(csfle::Cipher::open(encryption, key)?)),
             CellFormat::AeadCbcHmac => Cipher::Aead(aead::Cipher::open(encryption, key)?),
-            CellFormat::ShardingsphereAes => {
-                Cipher::Shardingsphere(shardingsphere::Cipher::open(encryption, key)?)
-            }
         };
         Ok(Self {
             cipher,
@@ -73,7 +69,6 @@ impl CellCipher {
             Cipher::Encdb(cipher) => cipher.encrypt(kind, plaintext, cell),
             Cipher::Csfle(cipher) => cipher.encrypt(kind, plaintext, cell),
             Cipher::Aead(cipher) => cipher.encrypt(kind, plaintext, cell),
-            Cipher::Shardingsphere(cipher) => cipher.encrypt(kind, plaintext, cell),
         }?;
         self.counts.encrypted += 1;
         Ok(())
@@ -89,7 +84,6 @@ impl CellCipher {
             Cipher::Encdb(cipher) => cipher.decrypt(cell, plaintext),
             Cipher::Csfle(cipher) => cipher.decrypt(cell, plaintext),
             Cipher::Aead(cipher) => cipher.decrypt(cell, plaintext),
-            Cipher::Shardingsphere(cipher) => cipher.decrypt(cell, plaintext),
         }?;
         self.counts.decrypted += 1;
         Ok(kind)

@@ -5,7 +5,6 @@
 //! | EncDB, version 64 | header, nonce, vector, tag, ciphertext | HKDF of the master key with a nonce | EncJDBC, the server's classes |
 //! | CSFLE | BSON binary 6: kind, key id, BSON type, vector, ciphertext, MAC | 96-byte data key | pymongocrypt |
 //! | AEAD-CBC-HMAC | version, MAC, vector, ciphertext | three keys derived from the column's | its published test vectors |
-//! | ShardingSphere AES | Base64 of AES-128-ECB | SHA-1 of a password | its own published examples |
 
 pub mod aead;
 mod aes;
@@ -21,7 +20,6 @@ mod hexadecimal;
 mod hmac;
 mod key;
 mod random;
-pub mod shardingsphere;
 
 pub use cell::{CellCipher, CellKind};
 pub use counts::CellCounts;

@@ -1,6 +1,6 @@
-//! Cells that others published: SQL Server's format and ShardingSphere's.
+//! Cells of SQL Server's format that others published.
 
-use ciphertax_columns::{CellKind, aead, shardingsphere};
+use ciphertax_columns::{CellKind, aead};
 use ciphertax_model::{CellEncoding, CellMode};
 
 /// VARCHAR, whose plaintexts are bytes.
@@ -49,21 +49,4 @@ fn deterministic_cells_are_those_of_sql_server() {
         .encrypt(TEXT, &bytes(plaintext), &mut made)
         .unwrap();
     assert_eq!(made, bytes(cell));
-}
-
-/// What release 5.4.0 writes under the key of its manual, and what its own test expects (`AESEncryptAlgorithmTest`).
-#[test]
-fn cells_of_shardingsphere_are_read_and_written() {
-    const BARBARBAR: &str = "UctyaPikFcIY2G9K42wosg==";
-    let mut cipher = shardingsphere::Cipher::with_password(b"123456abc").unwrap();
-    let (mut cell, mut plaintext) = (Vec::new(), Vec::new());
-    cipher.encrypt(TEXT, b"BARBARBAR", &mut cell).unwrap();
-    assert_eq!(String::from_utf8(cell).unwrap(), BARBARBAR);
-    cipher.decrypt(BARBARBAR.as_bytes(), &mut plaintext).unwrap();
-    assert_eq!(plaintext, b"BARBARBAR");
-
-    let mut cipher = shardingsphere::Cipher::with_password(b"test").unwrap();
-    let mut cell = Vec::new();
-    cipher.encrypt(TEXT, b"test", &mut cell).unwrap();
-    assert_eq!(cell, b"dSpPiyENQGDUXMKFMJPGWA==");
 }

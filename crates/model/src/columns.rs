@@ -39,8 +39,7 @@ pub struct ColumnEncryption {
 pub enum ColumnFeature {
     /// Tables are plain; the server encrypts cells of results, and the client decrypts them (PolarDB-X, RDS).
     InResults,
-    /// The client encrypts what it stores and decrypts what it reads; the server sees neither (MongoDB CSFLE, Always Encrypted,
-    /// ShardingSphere).
+    /// The client encrypts what it stores and decrypts what it reads; the server sees neither (MongoDB CSFLE, Always Encrypted).
     Stored,
 }
 
@@ -58,8 +57,6 @@ pub enum CellFormat {
     Csfle,
     /// The layout of SQL Server's Always Encrypted: AES-256-CBC, HMAC-SHA-256.
     AeadCbcHmac,
-    /// ShardingSphere's AES algorithm: AES-128-ECB, Base64.
-    ShardingsphereAes,
 }
 
 /// The cipher of a cell of EncDB.
@@ -162,15 +159,15 @@ impl ColumnEncryption {
     /// What its cells tell whoever has no key, beyond how long values are and, where that is asked for, which of them are equal;
     /// `None` where that is nothing.
     pub fn leaks(&self) -> Option<&'static str> {
-        const BLOCKS: &str = "ECB: equal blocks of 16 bytes are equal in their cells too";
         match (self.format, self.algorithm, self.mode) {
             _ if self.columns == ColumnSelection::None => None,
-            (CellFormat::ShardingsphereAes, _, _) => Some(BLOCKS),
             (CellFormat::Csfle | CellFormat::AeadCbcHmac, _, _) => None,
             (CellFormat::Encdb, CellAlgorithm::Wrapped, _) => {
                 Some("wrapped: the value itself is in its cell")
             }
-            (CellFormat::Encdb, CellAlgorithm::Sm4Ecb | CellAlgorithm::Aes128Ecb, _) => Some(BLOCKS),
+            (CellFormat::Encdb, CellAlgorithm::Sm4Ecb | CellAlgorithm::Aes128Ecb, _) => {
+                Some("ECB: equal blocks of 16 bytes are equal in their cells too")
+            }
             (CellFormat::Encdb, _, CellMode::Deterministic) => Some(
                 "unkeyed deterministic vectors: a cell carries a hash of its value, so values can be guessed without any key",
             ),

@@ -59,10 +59,6 @@ fn policies_that_nothing_contradicts_are_taken() {
         )],
         &[(
             IN_RESULTS,
-            r#"{ feature = "stored", format = "shardingsphere_aes", columns = ["customer.c_last"] }"#,
-        )],
-        &[(
-            IN_RESULTS,
             r#"{ feature = "stored", mode = "deterministic", columns = ["customer.c_last"] }"#,
         )],
         &[
@@ -177,13 +173,6 @@ fn what_no_statement_or_server_could_answer_is_refused() {
                 r#"{ feature = "in_results", mode = "deterministic", columns = "all" }"#,
             )],
             r#"GCM must never have one vector for two values"#,
-        ),
-        (
-            &[(
-                IN_RESULTS,
-                r#"{ feature = "stored", format = "shardingsphere_aes", encoding = "binary", columns = "payload" }"#,
-            )],
-            r#"cells of shardingsphere_aes are Base64 alone"#,
         ),
         (
             &[(

@@ -23,7 +23,7 @@ const VALUES: u32 = 100;
 const INTEGER: CellKind = CellKind(3);
 
 /// Cells that are equal for equal values.
-const EQUAL: [(CellFormat, CellAlgorithm, CellMode, CellEncoding); 5] = [
+const EQUAL: [(CellFormat, CellAlgorithm, CellMode, CellEncoding); 4] = [
     (
         CellFormat::Encdb,
         CellAlgorithm::Aes128Gcm,
@@ -47,12 +47,6 @@ const EQUAL: [(CellFormat, CellAlgorithm, CellMode, CellEncoding); 5] = [
         CellAlgorithm::Sm4Gcm,
         CellMode::Deterministic,
         CellEncoding::Binary,
-    ),
-    (
-        CellFormat::ShardingsphereAes,
-        CellAlgorithm::Sm4Gcm,
-        CellMode::Random,
-        CellEncoding::Base64,
     ),
 ];
 

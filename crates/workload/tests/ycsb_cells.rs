@@ -116,7 +116,6 @@ fn mariadb_stores_cells_of_every_format_and_never_sees_a_value() {
         (CellFormat::Encdb, Random, Base64, true),
         (CellFormat::Encdb, Random, Binary, false),
         (CellFormat::Csfle, Deterministic, Base64, true),
-        (CellFormat::ShardingsphereAes, Deterministic, Base64, true),
     ] {
         let encryption = encryption(format, mode, encoding, all);
         let fields = by(&encryption, "07");

@@ -87,7 +87,7 @@ impl Cipher {
             key_id,
             codes: Hmac::new(codes),
             vectors: Hmac::new(vectors),
-            aes: Aes::new(openssl::cipher::Cipher::aes_256_cbc(), cipher)?,
+            aes: Aes::new(cipher)?,
             random: RandomPool::default(),
             encoded: Encoded::new(encoding),
         })
@@ -130,7 +130,7 @@ impl Cipher {
                 }
             };
             cell[start + HEADER..value].copy_from_slice(&vector);
-            aes.encrypt(Some(&vector), cell, value)?;
+            aes.encrypt(&vector, cell, value)?;
             let code = codes.of(&[&cell[start..], &HEADER_BITS]);
             cell.extend_from_slice(&code[..CODE]);
             Ok(())
@@ -175,7 +175,7 @@ impl Cipher {
                 return Err(not_authentic());
             }
             let start = plaintext.len();
-            if !aes.decrypt(Some(vector), ciphertext, plaintext)? {
+            if !aes.decrypt(vector, ciphertext, plaintext)? {
                 return Err(malformed("its padding is wrong"));
             }
             bson::strip(bson_type, plaintext, start)

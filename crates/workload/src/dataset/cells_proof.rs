@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption};
+use ciphertax_model::{CellEncoding, ColumnEncryption};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
@@ -117,9 +117,7 @@ pub async fn write_cells_proof<S: DataSession>(
 
 /// The type of a column for a cell, and the cell as SQL writes it.
 fn column_and_value<S: DataSession>(encryption: &ColumnEncryption, cell: &[u8]) -> [String; 2] {
-    let is_text =
-        encryption.encoding == CellEncoding::Base64 || encryption.format == CellFormat::ShardingsphereAes;
-    if is_text {
+    if encryption.encoding == CellEncoding::Base64 {
         let text = (S::DIALECT.text)(cell.len()).to_owned();
         return [text, format!("'{}'", String::from_utf8_lossy(cell))];
     }

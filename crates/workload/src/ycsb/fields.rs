@@ -4,7 +4,7 @@ use std::ops::Sub;
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_engine::Failure;
-use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption, YcsbTable};
+use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
 
 use super::key_value::Table;
 use super::keys::Key;
@@ -227,8 +227,7 @@ impl Cells {
         let mut cells = Self {
             cipher: CellCipher::open(&with.encryption, &with.key).map_err(|error| error.to_string())?,
             is_encrypted,
-            are_bytes: with.encryption.encoding == CellEncoding::Binary
-                && with.encryption.format != CellFormat::ShardingsphereAes,
+            are_bytes: with.encryption.encoding == CellEncoding::Binary,
             length: 0,
             plaintext: vec![0; layout.field_length],
             cell: Vec::new(),

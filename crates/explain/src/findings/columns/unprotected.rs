@@ -33,21 +33,16 @@ fn wrapped(columns: &ColumnEncryption) -> Option<Told> {
     })
 }
 
-/// EncDB's deterministic vector is a hash of the plaintext without any key, in clear; ShardingSphere's cells have neither
-/// vector nor derived key.
+/// EncDB's deterministic vector is a hash of the plaintext without any key, in clear.
 fn guessable(columns: &ColumnEncryption) -> Option<Told> {
-    let is_deterministic = columns.mode == CellMode::Deterministic;
-    let why = match columns.format {
-        CellFormat::Encdb if is_deterministic && columns.algorithm != CellAlgorithm::Wrapped => {
-            "its vectors are hashes of the plaintext without a key, in clear: numbers and names can be guessed back by anybody; \
-             take aead_cbc_hmac or csfle, whose deterministic vectors are keyed"
-        }
-        CellFormat::ShardingsphereAes => {
-            "its cells are AES-ECB: equal values and equal blocks of 16 bytes have equal cells, and nothing shows a changed one"
-        }
-        _ => return None,
-    };
-    Some(("guessable-cells", Severity::Advice, why))
+    let is_hashed = columns.format == CellFormat::Encdb
+        && columns.mode == CellMode::Deterministic
+        && columns.algorithm != CellAlgorithm::Wrapped;
+    is_hashed.then(|| {
+        let why = "its vectors are hashes of the plaintext without a key, in clear: numbers and names can be guessed back by anybody; \
+                   take aead_cbc_hmac or csfle, whose deterministic vectors are keyed";
+        ("guessable-cells", Severity::Advice, why)
+    })
 }
 
 /// What the feature is not, which its name suggests.

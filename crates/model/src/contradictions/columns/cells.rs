@@ -2,14 +2,13 @@
 
 use super::super::found::{Found, Path};
 use crate::arm::Arm;
-use crate::columns::{CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature};
+use crate::columns::{CellAlgorithm, CellFormat, CellMode, ColumnEncryption, ColumnFeature};
 
 /// `path` is that of what the arm encrypts.
 pub(super) fn check_cells(arm: &Arm, columns: &ColumnEncryption, path: &Path, found: &mut Found) {
     let name = &arm.name;
-    let format: &str = columns.format.into();
     if columns.format != CellFormat::Encdb && columns.algorithm != CellAlgorithm::default() {
-        let algorithm: &str = columns.algorithm.into();
+        let (format, algorithm): (&str, &str) = (columns.format.into(), columns.algorithm.into());
         let message = format!(
             "arm {name:?}: only cells of encdb have algorithms to choose, and {format} has one of its own; leave algorithm = \
              {algorithm:?} out"
@@ -31,10 +30,6 @@ pub(super) fn check_cells(arm: &Arm, columns: &ColumnEncryption, path: &Path, fo
         );
         found.add(path.key("mode"), message);
     }
-    if columns.format == CellFormat::ShardingsphereAes && columns.encoding == CellEncoding::Binary {
-        let message = format!("arm {name:?}: cells of {format} are Base64 alone; leave encoding out");
-        found.add(path.key("encoding"), message);
-    }
     if columns.format == CellFormat::Csfle && columns.feature == ColumnFeature::InResults {
         let message = format!(
             "arm {name:?}: csfle is what a client stores in MongoDB; take format = \"encdb\", or feature = \"stored\""
@@ -45,13 +40,10 @@ pub(super) fn check_cells(arm: &Arm, columns: &ColumnEncryption, path: &Path, fo
 
 /// True if equal values have equal cells, whatever the mode.
 pub(super) fn are_deterministic(columns: &ColumnEncryption) -> bool {
-    let without_vectors = match columns.format {
-        CellFormat::Encdb => matches!(
+    let without_vectors = columns.format == CellFormat::Encdb
+        && matches!(
             columns.algorithm,
             CellAlgorithm::Sm4Ecb | CellAlgorithm::Aes128Ecb | CellAlgorithm::Wrapped
-        ),
-        CellFormat::ShardingsphereAes => true,
-        CellFormat::Csfle | CellFormat::AeadCbcHmac => false,
-    };
+        );
     without_vectors || columns.mode == CellMode::Deterministic
 }

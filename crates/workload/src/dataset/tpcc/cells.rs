@@ -53,16 +53,11 @@ impl Cells {
         self.cell.clear();
         write(&mut self.plaintext);
         self.cipher.encrypt(kind, &self.plaintext, &mut self.cell)?;
-        Ok(match is_text(&self.encryption) {
-            true => Cell::Text(&self.cell),
-            false => Cell::Bytes(&self.cell),
+        Ok(match self.encryption.encoding {
+            CellEncoding::Base64 => Cell::Text(&self.cell),
+            CellEncoding::Binary => Cell::Bytes(&self.cell),
         })
     }
-}
-
-/// True if cells are text.
-pub(super) fn is_text(encryption: &ColumnEncryption) -> bool {
-    encryption.encoding == CellEncoding::Base64 || encryption.format == CellFormat::ShardingsphereAes
 }
 
 /// The most bytes of a cell, as it lies in its table, of a plaintext of at most so many.
@@ -75,10 +70,9 @@ pub(super) fn cell_length(encryption: &ColumnEncryption, plaintext: u32) -> u32 
         // Its header, a vector, a MAC, and what BSON's string has around it.
         CellFormat::Csfle => 18 + 16 + 32 + 5 + padded,
         CellFormat::AeadCbcHmac => 1 + 32 + 16 + padded,
-        CellFormat::ShardingsphereAes => padded,
     };
-    match is_text(encryption) {
-        true => bytes.div_ceil(3) * 4,
-        false => bytes,
+    match encryption.encoding {
+        CellEncoding::Base64 => bytes.div_ceil(3) * 4,
+        CellEncoding::Binary => bytes,
     }
 }

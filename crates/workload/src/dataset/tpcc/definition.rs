@@ -1,9 +1,9 @@
 //! The statements that make, count and remove the tables of a set.
 
-use ciphertax_model::ColumnEncryption;
 use ciphertax_model::tpcc::{SqlType, TpccColumn};
+use ciphertax_model::{CellEncoding, ColumnEncryption};
 
-use super::cells::{cell_length, is_text};
+use super::cells::cell_length;
 use super::contents::TpccSet;
 use super::table::Table;
 use crate::dataset::DatasetError;
@@ -60,9 +60,9 @@ fn column_type(dialect: &Dialect, set: &TpccSet, column: &TpccColumn) -> String 
 /// A type for cells, which are equal if all their bytes are.
 fn cell_type(dialect: &Dialect, stored: &ColumnEncryption, column: &TpccColumn) -> String {
     let length = cell_length(stored, column.sql_type.text_length());
-    match is_text(stored) {
-        true => format!("VARCHAR({length}){}", dialect.bytewise_ascii),
-        false => (dialect.short_bytes)(length as usize),
+    match stored.encoding {
+        CellEncoding::Base64 => format!("VARCHAR({length}){}", dialect.bytewise_ascii),
+        CellEncoding::Binary => (dialect.short_bytes)(length as usize),
     }
 }
 

@@ -3,7 +3,7 @@
 use ciphertax_columns::encdb::Derivation;
 use ciphertax_columns::{CellCipher, CellCounts, CellKind};
 use ciphertax_engine::Failure;
-use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption, ColumnFeature, Decrypt};
+use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
 use super::template::Column;
 use super::values::parse_integer;
@@ -48,11 +48,6 @@ struct Policy {
 /// What stands before the digits of bytes, where they travel so.
 const DIGITS_FOLLOW: &str = r"\x";
 
-/// True if cells are text.
-fn is_text(encryption: &ColumnEncryption) -> bool {
-    encryption.encoding == CellEncoding::Base64 || encryption.format == CellFormat::ShardingsphereAes
-}
-
 impl Cells {
     /// Those of an arm whose statements are prepared or not, with data keys that are derived so.
     pub(super) fn open<S: SqlSession>(
@@ -69,7 +64,8 @@ impl Cells {
             policy: Some(Policy {
                 cipher,
                 is_binary: is_prepared && encryption.feature == ColumnFeature::InResults,
-                are_digits: S::DIALECT.around_bytes[0].ends_with(DIGITS_FOLLOW) && !is_text(encryption),
+                are_digits: S::DIALECT.around_bytes[0].ends_with(DIGITS_FOLLOW)
+                    && encryption.encoding == CellEncoding::Binary,
                 encryption: encryption.clone(),
             }),
             ..Self::default()
@@ -93,7 +89,7 @@ impl Cells {
     pub(super) fn are_text(&self) -> bool {
         self.policy
             .as_ref()
-            .is_none_or(|policy| policy.are_digits || is_text(&policy.encryption))
+            .is_none_or(|policy| policy.are_digits || policy.encryption.encoding == CellEncoding::Base64)
     }
 
     /// How many passed that are named and not NULL, read or not.

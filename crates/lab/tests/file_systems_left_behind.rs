@@ -64,50 +64,6 @@ fn what_stays_when_the_guard_is_killed_too_goes_with_the_next_start() {
 }
 
 #[test]
-fn a_server_on_one_goes_with_it_however_its_owner_or_its_guard_is_killed() {
-    for (entry, kind) in [
-        (&MARIADB, FileSystem::Fscrypt),
-        (&MONGODB, FileSystem::Gocryptfs),
-        (&POSTGRESQL, FileSystem::Gocryptfs),
-    ] {
-        if fetched(entry).is_none() || !kinds().contains(&kind) {
-            continue;
-        }
-        let with_server = |parent: &Path| {
-            let mut command = command(kind, parent);
-            command.arg(entry.name);
-            command
-        };
-        let parent = temporary_folder();
-        let mut owner = Owner::start_in(with_server(parent.path()), parent);
-        owner.process.kill().unwrap();
-        owner.expect_nothing_left();
-
-        let parent = temporary_folder();
-        let mut owner = Owner::start_in(with_server(parent.path()), parent);
-        kill_process(Pid::from_child(&owner.process), Signal::STOP).unwrap();
-        kill_process(owner.guard(), Signal::KILL).unwrap();
-        owner.process.kill().unwrap();
-        owner.process.wait().unwrap();
-        let Owner { parent, folder, .. } = owner;
-        // gocryptfs becomes its caller's user thread by thread, and whoever changes its user no longer dies with its parent.
-        let is_daemon = |process: &String| process.contains("gocryptfs -fg");
-        assert!(
-            within(PATIENCE, || processes_with(parent.path()).iter().all(is_daemon)),
-            "{entry} on {kind} still runs"
-        );
-        let mut next = Owner::start_in(with_server(parent.path()), parent);
-        assert!(!folder.exists(), "{entry} on {kind}");
-        assert!(
-            within(PATIENCE, || processes_with(&folder).is_empty()),
-            "{kind} of {entry} still runs"
-        );
-        drop(next.process.stdin.take());
-        next.expect_nothing_left();
-    }
-}
-
-#[test]
 fn an_ordinary_user_has_all_but_images_and_is_told_why() {
     if !is_root() {
         return not_tested("whoever is not root cannot become another user; the other tests have shown it");
@@ -286,4 +242,52 @@ fn loop_devices_of(folder: &Path) -> Vec<String> {
     files
         .filter(|file| file.starts_with(folder.to_str().unwrap()))
         .collect()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn a_server_on_one_goes_with_it_however_its_owner_or_its_guard_is_killed() {
+        for (entry, kind) in [
+            (&MARIADB, FileSystem::Fscrypt),
+            (&MONGODB, FileSystem::Gocryptfs),
+            (&POSTGRESQL, FileSystem::Gocryptfs),
+        ] {
+            if fetched(entry).is_none() || !kinds().contains(&kind) {
+                continue;
+            }
+            let with_server = |parent: &Path| {
+                let mut command = command(kind, parent);
+                command.arg(entry.name);
+                command
+            };
+            let parent = temporary_folder();
+            let mut owner = Owner::start_in(with_server(parent.path()), parent);
+            owner.process.kill().unwrap();
+            owner.expect_nothing_left();
+
+            let parent = temporary_folder();
+            let mut owner = Owner::start_in(with_server(parent.path()), parent);
+            kill_process(Pid::from_child(&owner.process), Signal::STOP).unwrap();
+            kill_process(owner.guard(), Signal::KILL).unwrap();
+            owner.process.kill().unwrap();
+            owner.process.wait().unwrap();
+            let Owner { parent, folder, .. } = owner;
+            // gocryptfs becomes its caller's user thread by thread, and whoever changes its user no longer dies with its parent.
+            let is_daemon = |process: &String| process.contains("gocryptfs -fg");
+            assert!(
+                within(PATIENCE, || processes_with(parent.path()).iter().all(is_daemon)),
+                "{entry} on {kind} still runs"
+            );
+            let mut next = Owner::start_in(with_server(parent.path()), parent);
+            assert!(!folder.exists(), "{entry} on {kind}");
+            assert!(
+                within(PATIENCE, || processes_with(&folder).is_empty()),
+                "{kind} of {entry} still runs"
+            );
+            drop(next.process.stdin.take());
+            next.expect_nothing_left();
+        }
+    }
 }

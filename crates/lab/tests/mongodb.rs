@@ -107,63 +107,6 @@ fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if
 }
 
 #[test]
-fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let set = ReplicaSet {
-        members: 3,
-        read_only_member: true,
-    };
-    let server = builder().replica_set(set).start().unwrap();
-    let members = server.addresses();
-    assert_eq!(members.len(), 4);
-    let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
-    let roles_are_clear = || {
-        let primary = server.primary().unwrap();
-        members.iter().all(|member| {
-            let answer = outcome(&anonymous(*member), &hello).unwrap();
-            let is = |role: &str| answer.get_bool(role).unwrap();
-            let is_primary = *member == primary;
-            is("isWritablePrimary") == is_primary && is("secondary") != is_primary
-        })
-    };
-    // Whenever the machine stands still for a while, the members elect another.
-    assert!(within(PATIENCE, roles_are_clear));
-    for (number, member) in members.iter().enumerate() {
-        let answer = outcome(&anonymous(*member), &hello).unwrap();
-        assert_eq!(answer.get_str("setName").unwrap(), server.set_name().unwrap());
-        // What can never become the primary is not among the hosts.
-        let passive = answer.get("passive").unwrap().is_some();
-        assert_eq!(passive, number == 3, "{answer:?}");
-        let default_account = server.account(AuthenticationMethod::ScramSha256).unwrap();
-        assert_eq!(users(&options(*member, default_account)).len(), 1);
-        assert!(outcome(&anonymous(*member), &whoami()).is_ok());
-    }
-    let key = server.folder().join("members.key");
-    assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
-
-    // That may happen here too.
-    let followed = (0..5).find_map(|_| {
-        let (first, second) = (server.primary().unwrap(), server.step_down().unwrap());
-        assert!(second != members[3]);
-        (first != second && server.primary().unwrap() == second).then_some(first)
-    });
-    let first = followed.expect("another primary");
-
-    server.kill_member(first).unwrap();
-    assert_eq!(server.dead_member(), Some(first));
-    assert!(!server.is_alive());
-    let (folder, pids) = (server.folder().to_owned(), server.pids());
-    server.stop().unwrap();
-    assert!(!folder.exists());
-    assert!(
-        pids.iter()
-            .all(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-    );
-}
-
-#[test]
 fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     if fetched(&MONGODB).is_none() {
         return;
@@ -347,4 +290,65 @@ fn outcome(options: &ConnectOptions, command: &RawDocumentBuf) -> Result<RawDocu
         let (mut session, _) = Session::connect(reactor, options).await?;
         session.command(command).await
     })
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies() {
+        if fetched(&MONGODB).is_none() {
+            return;
+        }
+        let set = ReplicaSet {
+            members: 3,
+            read_only_member: true,
+        };
+        let server = builder().replica_set(set).start().unwrap();
+        let members = server.addresses();
+        assert_eq!(members.len(), 4);
+        let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
+        let roles_are_clear = || {
+            let primary = server.primary().unwrap();
+            members.iter().all(|member| {
+                let answer = outcome(&anonymous(*member), &hello).unwrap();
+                let is = |role: &str| answer.get_bool(role).unwrap();
+                let is_primary = *member == primary;
+                is("isWritablePrimary") == is_primary && is("secondary") != is_primary
+            })
+        };
+        // Whenever the machine stands still for a while, the members elect another.
+        assert!(within(PATIENCE, roles_are_clear));
+        for (number, member) in members.iter().enumerate() {
+            let answer = outcome(&anonymous(*member), &hello).unwrap();
+            assert_eq!(answer.get_str("setName").unwrap(), server.set_name().unwrap());
+            // What can never become the primary is not among the hosts.
+            let passive = answer.get("passive").unwrap().is_some();
+            assert_eq!(passive, number == 3, "{answer:?}");
+            let default_account = server.account(AuthenticationMethod::ScramSha256).unwrap();
+            assert_eq!(users(&options(*member, default_account)).len(), 1);
+            assert!(outcome(&anonymous(*member), &whoami()).is_ok());
+        }
+        let key = server.folder().join("members.key");
+        assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+
+        // That may happen here too.
+        let followed = (0..5).find_map(|_| {
+            let (first, second) = (server.primary().unwrap(), server.step_down().unwrap());
+            assert!(second != members[3]);
+            (first != second && server.primary().unwrap() == second).then_some(first)
+        });
+        let first = followed.expect("another primary");
+
+        server.kill_member(first).unwrap();
+        assert_eq!(server.dead_member(), Some(first));
+        assert!(!server.is_alive());
+        let (folder, pids) = (server.folder().to_owned(), server.pids());
+        server.stop().unwrap();
+        assert!(!folder.exists());
+        assert!(
+            pids.iter()
+                .all(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+        );
+    }
 }

@@ -55,44 +55,6 @@ fn every_tunnel_carries_queries_and_is_proved() {
 }
 
 #[test]
-fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
-    if !is_root() {
-        return not_tested("links are for root");
-    }
-    let link = RunningLink::start(&rtt(30.0).into(), &GuardProgram::this_program()).unwrap();
-    let server = server_inside(&link);
-    let options = plain(&server);
-    for kind in EVERY_TUNNEL {
-        let mut tunnel = start_over(kind, &server, &link);
-        let proofs = tunnel
-            .prove(select_canary(&options))
-            .unwrap_or_else(|error| panic!("{kind}: {error}"));
-        let witnesses: Vec<String> = proofs.iter().map(|proof| proof.witness.to_string()).collect();
-        assert_eq!(witnesses, ["wire", "tunnel"]);
-        for process in tunnel.processes() {
-            let is_inside = network_of(process.pid) == fs::metadata(link.namespace()).unwrap().ino();
-            assert_eq!(is_inside, process.side == Side::Server, "{kind}: {process:?}");
-        }
-        // What is carried crosses the link, where it is also after the link was set anew.
-        link.set(&rtt(80.0).into()).unwrap();
-        let before = link.report().unwrap().packets;
-        let [login, query] = connect_and_query(&options, tunnel.address());
-        assert!(query >= Duration::from_millis(80), "{kind}: {query:?}");
-        assert!(login >= Duration::from_millis(160), "{kind}: {login:?}");
-        assert!(link.report().unwrap().packets > before, "{kind}");
-        link.set(&rtt(30.0).into()).unwrap();
-
-        let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
-        tunnel.stop().unwrap();
-        assert!(!folder.exists());
-        assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");
-        assert!(connect(address).is_err());
-    }
-    server.stop().unwrap();
-    link.stop().unwrap();
-}
-
-#[test]
 fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
     if !is_root() {
         return not_tested("links are for root");
@@ -646,4 +608,46 @@ fn connect(address: SocketAddr) -> Result<(), String> {
 fn still_running(processes: &[TunnelProcess]) -> Vec<u32> {
     let pids = processes.iter().map(|process| process.pid);
     pids.filter(|pid| is_running(*pid)).collect()
+}
+
+mod test_all {
+    use super::*;
+
+    #[test]
+    fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
+        if !is_root() {
+            return not_tested("links are for root");
+        }
+        let link = RunningLink::start(&rtt(30.0).into(), &GuardProgram::this_program()).unwrap();
+        let server = server_inside(&link);
+        let options = plain(&server);
+        for kind in EVERY_TUNNEL {
+            let mut tunnel = start_over(kind, &server, &link);
+            let proofs = tunnel
+                .prove(select_canary(&options))
+                .unwrap_or_else(|error| panic!("{kind}: {error}"));
+            let witnesses: Vec<String> = proofs.iter().map(|proof| proof.witness.to_string()).collect();
+            assert_eq!(witnesses, ["wire", "tunnel"]);
+            for process in tunnel.processes() {
+                let is_inside = network_of(process.pid) == fs::metadata(link.namespace()).unwrap().ino();
+                assert_eq!(is_inside, process.side == Side::Server, "{kind}: {process:?}");
+            }
+            // What is carried crosses the link, where it is also after the link was set anew.
+            link.set(&rtt(80.0).into()).unwrap();
+            let before = link.report().unwrap().packets;
+            let [login, query] = connect_and_query(&options, tunnel.address());
+            assert!(query >= Duration::from_millis(80), "{kind}: {query:?}");
+            assert!(login >= Duration::from_millis(160), "{kind}: {login:?}");
+            assert!(link.report().unwrap().packets > before, "{kind}");
+            link.set(&rtt(30.0).into()).unwrap();
+
+            let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
+            tunnel.stop().unwrap();
+            assert!(!folder.exists());
+            assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");
+            assert!(connect(address).is_err());
+        }
+        server.stop().unwrap();
+        link.stop().unwrap();
+    }
 }

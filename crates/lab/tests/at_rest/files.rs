@@ -73,11 +73,6 @@ fn mariadb_hides_what_it_is_told_to() {
     hides_what_it_is_told_to(&MARIADB, MARIADB_FILES);
 }
 
-#[test]
-fn mysql_hides_what_it_is_told_to() {
-    hides_what_it_is_told_to(&MYSQL, MYSQL_FILES);
-}
-
 /// No part, and every part; and of one server of each kind two halves of them, so that each is seen with and without the
 /// others.
 fn hides_what_it_is_told_to(entry: &'static Entry, files: Files) {
@@ -249,5 +244,10 @@ mod test_all {
     #[test]
     fn mariadb_10_2_is_proved_and_left_as_it_was() {
         is_proved_and_left(&MARIADB_10_2, &[RedoLog]);
+    }
+
+    #[test]
+    fn mysql_hides_what_it_is_told_to() {
+        hides_what_it_is_told_to(&MYSQL, MYSQL_FILES);
     }
 }

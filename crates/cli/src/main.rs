@@ -94,9 +94,13 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// What to say of a command or an option that this release no longer has.
+/// What to say of a command, an option or its value that this release no longer has.
 fn removed_name(error: &clap::Error) -> Option<String> {
-    let names = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let names = [
+        ContextKind::InvalidSubcommand,
+        ContextKind::InvalidArg,
+        ContextKind::InvalidValue,
+    ];
     names.iter().find_map(|kind| match error.get(*kind)? {
         ContextValue::String(name) => removed(name),
         _ => None,

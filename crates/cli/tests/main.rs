@@ -43,7 +43,6 @@ mod sqlite;
 mod studies;
 mod targets;
 mod test_all;
-mod tidb;
 mod tpcc;
 mod transit;
 mod two_runs;

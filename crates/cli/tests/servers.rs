@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 11] = [
     "mariadb",
     "mariadb-11.8",
     "mysql",
@@ -14,7 +14,6 @@ const NAMES: [&str; 12] = [
     "mariadb-10.2",
     "mariadb-10.11-wolfssl",
     "mariadb-11.4-wolfssl",
-    "tidb",
     "mongodb",
     "postgresql",
     "postgresql-18",
@@ -84,4 +83,10 @@ fn a_server_that_is_not_in_the_catalogue_is_refused_with_the_names_there_are() {
             finished.stderr
         );
     }
+}
+
+#[test]
+fn a_server_of_a_former_release_is_refused_with_what_to_use_instead() {
+    let finished = Sandbox::new().finish(&["servers", "install", "tidb"]);
+    finished.refuses(&["tidb was removed: give the URL of a TiDB of your own"]);
 }

@@ -16,9 +16,7 @@ pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
         ServerFamily::MySql(_) => mysql::DISK_PROOF_OPTIONS
             .into_iter()
             .fold(builder, PrivateServerBuilder::option),
-        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::Sqlite | ServerFamily::TiDb => {
-            builder
-        }
+        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::Sqlite => builder,
     }
 }
 
@@ -50,9 +48,7 @@ pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofErr
             let proofs = proved.proofs;
             Ok(ProvedAtRest { proofs, disk })
         }
-        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::TiDb, _) => {
-            server.prove_file_system(arm)
-        }
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => server.prove_file_system(arm),
     }
 }
 
@@ -69,9 +65,7 @@ pub fn prove_measured(arm: &str, server: &PrivateServer) -> Result<Vec<Proof>, P
             Ok(proofs)
         }
         (ServerFamily::Sqlite, _) => Ok(file_of(arm, server)?.proved.proofs),
-        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::TiDb, _) => {
-            Ok(server.prove_file_system(arm)?.proofs)
-        }
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => Ok(server.prove_file_system(arm)?.proofs),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB, MySQL, TiDB, MongoDB or PostgreSQL of our own, or a file of SQLite's: made in a folder of
+//! A [`PrivateServer`] is a MariaDB, MySQL, MongoDB or PostgreSQL of our own, or a file of SQLite's: made in a folder of
 //! its own, reachable from this machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not
 //! on the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
@@ -41,7 +41,6 @@ mod search;
 mod server;
 pub mod sqlite;
 mod template;
-mod tidb;
 pub mod tunnel;
 
 pub use accounts::Account;

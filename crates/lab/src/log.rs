@@ -29,20 +29,9 @@ pub(crate) enum Readiness {
     PortTaken,
 }
 
-/// True if a log complains of a full disk, by the words of the C library, of Go or of a server.
+/// True if a log complains of a full disk.
 pub(crate) fn names_a_full_disk(log: &str) -> bool {
-    [
-        "No space left on device",
-        "no space left on device",
-        "Disk is full",
-    ]
-    .iter()
-    .any(|words| log.contains(words))
-}
-
-/// True if a log complains of a port that somebody else listens on, by the words of the C library or of Go.
-pub(crate) fn names_a_taken_port(log: &str) -> bool {
-    ["Address already in use", "address already in use"]
+    ["No space left on device", "Disk is full"]
         .iter()
         .any(|words| log.contains(words))
 }

@@ -10,6 +10,7 @@ const REMOVED: [(&str, &str); 5] = [
     ),
     ("gocryptfs-plaintextnames", "take gocryptfs"),
     ("shardingsphere_aes", "take aead_cbc_hmac"),
+    ("tidb", "give the URL of a TiDB of your own"),
     ("wireguard", "take the tunnel ssh, stunnel or haproxy"),
 ];
 

@@ -28,12 +28,12 @@ pub enum RunError {
         problem: String,
     },
     /// A study that names a server which the catalogue does not have.
-    #[error("there is no server {name:?} in the catalogue; there are {known}")]
+    #[error("there is no server {name:?} in the catalogue; {instead}")]
     UnknownServer {
         /// What the study says.
         name: String,
-        /// The names there are.
-        known: String,
+        /// The names there are, or what to use in the place of a server that was removed.
+        instead: String,
     },
     /// Settings that a server cannot do; nothing was started.
     #[error("{}", lines(.0))]

@@ -7,7 +7,7 @@ use rustix::process::Pid;
 
 /// The servers that serve a folder below `folder`.
 pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {
-    programs_of(folder, &["mariadbd", "mongod", "postgres", "tidb-server"])
+    programs_of(folder, &["mariadbd", "mongod", "postgres"])
 }
 
 /// The poolers whose settings are below `folder`.

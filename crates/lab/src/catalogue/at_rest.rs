@@ -14,8 +14,6 @@ pub struct AtRestCapabilities {
     pub encryption_threads: bool,
     /// Whether the whole file can be encrypted by SQLCipher.
     pub sqlcipher: bool,
-    /// Whether it can lie on a file system that encrypts.
-    pub file_system: bool,
 }
 
 impl AtRestCapabilities {
@@ -25,7 +23,6 @@ impl AtRestCapabilities {
         algorithms: &[],
         encryption_threads: false,
         sqlcipher: false,
-        file_system: true,
     };
 }
 

@@ -20,15 +20,13 @@ pub(crate) enum ServerFamily {
     PostgreSql(PostgreSqlVariant),
     /// SQLite.
     Sqlite,
-    /// TiDB, which speaks as MySQL does, and is made and started otherwise.
-    TiDb,
 }
 
 impl ServerFamily {
     /// What its clients speak; `None` for a database that runs in its client.
     pub(crate) fn protocol(self) -> Option<Protocol> {
         match self {
-            Self::MySql(_) | Self::TiDb => Some(Protocol::MySql),
+            Self::MySql(_) => Some(Protocol::MySql),
             Self::MongoDb => Some(Protocol::MongoDb),
             Self::PostgreSql(_) => Some(Protocol::PostgreSql),
             Self::Sqlite => None,
@@ -42,7 +40,6 @@ impl ServerFamily {
             Self::MongoDb => MONGODB_PROGRAM,
             Self::PostgreSql(_) => POSTGRESQL_PROGRAM,
             Self::Sqlite => NO_PROGRAM,
-            Self::TiDb => TIDB_PROGRAM,
         }
     }
 }
@@ -65,9 +62,6 @@ pub enum Product {
     /// SQLite.
     #[serde(rename = "SQLite")]
     Sqlite,
-    /// TiDB.
-    #[serde(rename = "TiDB")]
-    TiDb,
 }
 
 impl fmt::Display for Product {
@@ -78,7 +72,6 @@ impl fmt::Display for Product {
             Self::MongoDb => "MongoDB",
             Self::PostgreSql => "PostgreSQL",
             Self::Sqlite => "SQLite",
-            Self::TiDb => "TiDB",
         })
     }
 }
@@ -144,15 +137,6 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
         "pgbouncer",
         "psql",
     ],
-};
-
-/// `Git Commit Hash: 6416f8d60147`
-const TIDB_PROGRAM: ServerProgram = ServerProgram {
-    names: &["tidb-server"],
-    folders: &["bin"],
-    version_options: &["-V"],
-    version_mark: "Hash:",
-    companions: &[],
 };
 
 /// Of a database that runs in its client.

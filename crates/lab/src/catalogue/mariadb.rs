@@ -35,7 +35,6 @@ pub static MARIADB: Entry = Entry {
             algorithms: &[AtRestAlgorithm::AesCbc, AtRestAlgorithm::AesCtr],
             encryption_threads: true,
             sqlcipher: false,
-            file_system: true,
         },
         storage: ALL_OF_STORAGE,
     },

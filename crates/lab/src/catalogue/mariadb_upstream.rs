@@ -60,7 +60,6 @@ pub static MARIADB_10_2: Entry = Entry {
             algorithms: &[AtRestAlgorithm::AesCbc],
             encryption_threads: true,
             sqlcipher: false,
-            file_system: true,
         },
         storage: ALL_OF_STORAGE,
     },

@@ -18,7 +18,6 @@ mod postgresql;
 mod postgresql_variant;
 mod refusals_at_rest;
 mod sqlite;
-mod tidb;
 
 pub use at_rest::{AtRestCapabilities, StorageCapabilities};
 pub use capabilities::{Capabilities, Ciphers, Cluster, Refusal, VersionResumption};
@@ -35,12 +34,11 @@ pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
 pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 
 pub use sqlite::SQLITE;
-pub use tidb::TIDB;
 
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 12] = [
+pub static CATALOGUE: [&Entry; 11] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -48,7 +46,6 @@ pub static CATALOGUE: [&Entry; 12] = [
     &MARIADB_10_2,
     &MARIADB_10_11_WOLFSSL,
     &MARIADB_11_4_WOLFSSL,
-    &TIDB,
     &MONGODB,
     &POSTGRESQL,
     &POSTGRESQL_18,

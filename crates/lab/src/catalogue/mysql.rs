@@ -71,7 +71,6 @@ pub static MYSQL: Entry = Entry {
             algorithms: &[],
             encryption_threads: false,
             sqlcipher: false,
-            file_system: true,
         },
         storage: ALL_OF_STORAGE,
     },

@@ -8,8 +8,6 @@ impl Capabilities {
     /// What an arm wants encrypted that this server cannot encrypt, and which cipher it has not.
     pub fn refuse_at_rest(&self, at_rest: &AtRest) -> Vec<Refusal> {
         let known = self.at_rest;
-        let file_system = at_rest.file_system.filter(|_| !known.file_system);
-        let file_system = file_system.map(|_| self.refusal("file_system at rest", self.known_at_rest()));
         let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
         let parts = parts.map(|part| self.refusal(format!("{part} at rest"), self.known_at_rest()));
         // One that encrypts nothing by itself is refused its parts, and these belong to them.
@@ -27,15 +25,13 @@ impl Capabilities {
         let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
         let sqlcipher = at_rest.sqlcipher.is_some() && !known.sqlcipher;
         let sqlcipher = sqlcipher.then(|| self.refusal("sqlcipher at rest", self.known_at_rest()));
-        let own = parts.chain(algorithm).chain(threads).chain(sqlcipher);
-        own.chain(file_system).collect()
+        parts.chain(algorithm).chain(threads).chain(sqlcipher).collect()
     }
 
     /// What it can encrypt, in words.
     fn known_at_rest(&self) -> String {
         match (self.at_rest.parts, self.at_rest.sqlcipher) {
             (_, true) => "sqlcipher at rest".to_owned(),
-            ([], false) if !self.at_rest.file_system => "nothing at rest".to_owned(),
             ([], false) => "file_system at rest, and encrypts nothing by itself".to_owned(),
             (parts, false) => format!("{} at rest", list(parts)),
         }
@@ -46,11 +42,10 @@ impl Capabilities {
         let known = self.storage;
         let unknown = storage.named().filter(|name| !known.settings.contains(name));
         let unknown = unknown.map(|name| {
-            let instead = match known.settings {
-                [] => "its own way of writing: leave storage out".to_owned(),
-                settings => format!("storage.{}", list(settings)),
-            };
-            self.refusal(format!("storage.{name}"), instead)
+            self.refusal(
+                format!("storage.{name}"),
+                format!("storage.{}", list(known.settings)),
+            )
         });
         let too_little = storage.memory_mb.filter(|mb| *mb < known.least_memory_mb);
         let too_little = too_little.map(|mb| {
@@ -65,12 +60,11 @@ impl Capabilities {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{AtRestAlgorithm, AtRestPart, FileSystem, SqlCipher};
+    use ciphertax_model::{AtRestAlgorithm, AtRestPart, SqlCipher};
 
     use super::*;
     use crate::catalogue::{
-        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, TIDB,
-        find,
+        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, find,
     };
 
     fn refused(server: &str, at_rest: AtRest) -> Vec<String> {
@@ -178,28 +172,6 @@ mod tests {
             let capabilities = &entry.capabilities;
             let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
             assert_eq!(capabilities.refuse_at_rest(&all), []);
-            // The store that is built into TiDB has no settings.
-            if entry == &TIDB {
-                for (storage, name) in [(memory(256), "memory_mb"), (flushed, "doublewrite")] {
-                    let refusals = capabilities.refuse_storage(&storage);
-                    assert_eq!(
-                        refusals[0].to_string(),
-                        format!(
-                            "tidb cannot do storage.{name}; it can do its own way of writing: leave storage out"
-                        )
-                    );
-                }
-                let bound = AtRest {
-                    file_system: Some(FileSystem::Bind),
-                    ..AtRest::default()
-                };
-                let refusals = capabilities.refuse_at_rest(&bound);
-                assert_eq!(
-                    refusals[0].to_string(),
-                    "tidb cannot do file_system at rest; it can do nothing at rest"
-                );
-                continue;
-            }
             assert_eq!(capabilities.refuse_storage(&memory(256)), []);
             let has_little = entry.protocol() != Some(crate::catalogue::Protocol::MongoDb);
             assert_eq!(capabilities.refuse_storage(&memory(64)).is_empty(), has_little);

@@ -63,7 +63,7 @@ pub(super) fn statements(account: &Account, dialect: Dialect) -> Vec<String> {
 }
 
 /// What the server keeps of a password: `*` and SHA-1(SHA-1(password)) in hexadecimal.
-pub(crate) fn native_password_hash(password: &Secret) -> String {
+fn native_password_hash(password: &Secret) -> String {
     format!(
         "*{}",
         hexadecimal(&sha1(&sha1(password.expose().as_bytes()))).to_uppercase()

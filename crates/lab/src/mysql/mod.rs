@@ -26,9 +26,7 @@ use crate::log;
 use crate::server::family::{Family, Plan, Running};
 use crate::server::spec::Spec;
 
-pub(crate) use accounts::native_password_hash;
 use at_rest::Encryption;
-pub(crate) use at_rest::ask;
 use installation::MySqlInstallation;
 use my_cnf::defaults_file_option;
 use plan::MySqlPlan;

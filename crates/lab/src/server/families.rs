@@ -3,7 +3,6 @@
 use crate::catalogue::{Entry, ServerFamily};
 use crate::mongodb::MongoDb;
 use crate::sqlite::Sqlite;
-use crate::tidb::TiDb;
 
 use super::family::Family;
 
@@ -14,6 +13,5 @@ pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
         ServerFamily::MongoDb => &MongoDb,
         ServerFamily::PostgreSql(variant) => variant,
         ServerFamily::Sqlite => &Sqlite,
-        ServerFamily::TiDb => &TiDb,
     }
 }

@@ -11,7 +11,7 @@ use ciphertax_supervise::Process;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
-use crate::log::{Readiness, STARTUP, log_of, names_a_full_disk, names_a_taken_port, read_from};
+use crate::log::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
@@ -90,7 +90,7 @@ impl Member {
             if !ended && family.is_ready(&text) {
                 return Ok(Readiness::Ready);
             }
-            if ended && names_a_taken_port(&text) {
+            if ended && text.contains("Address already in use") {
                 return Ok(Readiness::PortTaken);
             }
             if ended {

@@ -1,14 +1,13 @@
 //! What the catalogue says of a server, held against the server itself: it is started, driven, and leaves nothing.
 //!
-//! All but the distribution's MariaDB are fetched, some 200 MB in all, and TiDB is built, unless they are in the user's cache.
+//! All but the distribution's MariaDB are fetched, some 200 MB in all, unless they are in the user's cache.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::{
-    Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL,
-    MYSQL_5_6, TIDB,
+    Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
 };
 use ciphertax_lab::{Account, Error, Installation, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{
@@ -56,11 +55,6 @@ fn mariadb_11_4_with_wolfssl_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MARIADB_11_4_WOLFSSL);
 }
 
-#[test]
-fn tidb_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&TIDB);
-}
-
 fn hold_to_the_catalogue(entry: &'static Entry) {
     let installation = match entry == &MARIADB {
         true => Installation::of(entry).unwrap(),
@@ -105,9 +99,6 @@ fn with_everything(entry: &'static Entry, installation: &Installation) -> Privat
 }
 
 fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &Installation) {
-    if server.entry() == &TIDB {
-        return it_is_the_tidb_with_our_settings(server, installation);
-    }
     let rows = query(
         &plain(server),
         "SELECT VERSION(), @@max_connections, @@innodb_buffer_pool_size, @@skip_name_resolve, @@log_bin",
@@ -118,15 +109,6 @@ fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &In
         "{rows:?}"
     );
     assert_eq!(&rows[1..], ["2000", "268435456", "1", "0"]);
-}
-
-fn it_is_the_tidb_with_our_settings(server: &PrivateServer, installation: &Installation) {
-    let version = query(&plain(server), "SELECT TIDB_VERSION()").remove(0);
-    assert!(version.contains(&installation.version().unwrap()), "{version}");
-    let settings = query(&plain(server), "SELECT @@tidb_config").remove(0);
-    for setting in [r#""store": "unistore""#, r#""max-server-connections": 2000"#] {
-        assert!(settings.contains(setting), "{setting} is not in {settings}");
-    }
 }
 
 fn every_account_logs_in_by_its_method(server: &PrivateServer) {

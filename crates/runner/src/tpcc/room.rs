@@ -1,7 +1,7 @@
 //! Room for TPC-C's tables on private servers: in memory, in the redo log and on the disk.
 
 use ciphertax_lab::PrivateServerBuilder;
-use ciphertax_lab::catalogue::{Entry, Protocol, TIDB};
+use ciphertax_lab::catalogue::{Entry, Protocol};
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{ColumnSelection, ServerSpec, Study};
 use ciphertax_observe::host;
@@ -40,8 +40,6 @@ pub(crate) fn with_room(
         return builder;
     }
     let builder = match entry.protocol() {
-        // It has neither a redo log of its own nor such an option, and takes the rows of clients as it is.
-        Some(Protocol::MySql) if entry == &TIDB => builder,
         Some(Protocol::MySql) => builder.redo_log_mb(REDO_LOG_MB).option(LOAD_FROM_CLIENT),
         Some(Protocol::PostgreSql) => builder.option(WRITE_AHEAD_LOG),
         Some(Protocol::MongoDb) | None => builder,

@@ -267,3 +267,24 @@ impl From<ResultSummary> for Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_that_met_anothers_writes_begins_anew_also_on_tidb() {
+        let is_begun_anew = |code| {
+            mysql::Session::is_to_be_restarted(&WireError::Server {
+                code,
+                sql_state: "HY000".into(),
+                message: String::new(),
+            })
+        };
+        // ER_LOCK_DEADLOCK, TiDB's write conflicts, and ER_PARSE_ERROR.
+        assert_eq!(
+            [1213, 8002, 8005, 8022, 9007, 1064].map(is_begun_anew),
+            [true, true, true, true, true, false]
+        );
+    }
+}

@@ -26,7 +26,6 @@ pub(super) use initial::encrypt_what_is_there;
 pub(super) use keyring::close_keys_to_others;
 pub use proof::{prove_at_rest, prove_measured_at_rest};
 pub(super) use session::Asked;
-pub(crate) use session::ask;
 pub(super) use settings::settings;
 
 /// What a server has in its folder so that it can encrypt.

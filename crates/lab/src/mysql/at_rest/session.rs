@@ -28,43 +28,30 @@ impl Asked<'_> {
         self,
         task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
     ) -> Result<T> {
+        let reactor = Reactor::new().map_err(|error| self.failed(error.to_string()))?;
         let options = ConnectOptions {
             socket: Some(self.socket.to_owned()),
             ..ConnectOptions::new("localhost", 0, &self.account.user, self.account.password.clone())
         };
-        ask(self.server, &options, task)
+        let work = async {
+            let (mut session, _) = Session::connect(&reactor, &options).await?;
+            let outcome = task(&reactor, &mut session).await?;
+            session.close().await?;
+            Ok::<T, WireError>(outcome)
+        };
+        match reactor.run_one(work, Instant::now() + PATIENCE) {
+            Ok(Some(outcome)) => outcome.map_err(|error| self.failed(error.to_string())),
+            Ok(None) => Err(self.failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
+            Err(error) => Err(self.failed(error.to_string())),
+        }
     }
 
     pub(super) fn failed(self, problem: String) -> Error {
-        failed(self.server, problem)
+        Error::SetUp {
+            server: self.server,
+            problem,
+        }
     }
-}
-
-/// Runs a task on a session of its own.
-pub(crate) fn ask<T>(
-    server: &'static str,
-    options: &ConnectOptions,
-    task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
-) -> Result<T> {
-    let reactor = Reactor::new().map_err(|error| failed(server, error.to_string()))?;
-    let work = async {
-        let (mut session, _) = Session::connect(&reactor, options).await?;
-        let outcome = task(&reactor, &mut session).await?;
-        session.close().await?;
-        Ok::<T, WireError>(outcome)
-    };
-    match reactor.run_one(work, Instant::now() + PATIENCE) {
-        Ok(Some(outcome)) => outcome.map_err(|error| failed(server, error.to_string())),
-        Ok(None) => Err(failed(
-            server,
-            format!("it was not done after {} s", PATIENCE.as_secs()),
-        )),
-        Err(error) => Err(failed(server, error.to_string())),
-    }
-}
-
-fn failed(server: &'static str, problem: String) -> Error {
-    Error::SetUp { server, problem }
 }
 
 /// The first column of the first row, empty if there is none.

@@ -43,7 +43,7 @@ build() {
         cargo build --release --locked -p ciphertax
     fi
     rm -rf "$staging"
-    mkdir -p "$staging/cargo/release" "$staging/completions" dist
+    mkdir -p "$staging/cargo/release" "$staging/completions" "$staging/schemas" dist
     local binary="$staging/cargo/release/ciphertax"
     # Names of functions stay: a run says by them where the client's CPU time goes.
     strip --strip-debug -o "$binary" "${BINARY:-${CARGO_TARGET_DIR:-target}/release/ciphertax}"
@@ -52,6 +52,9 @@ build() {
     "$binary" completions bash >"$staging/completions/ciphertax"
     "$binary" completions zsh >"$staging/completions/_ciphertax"
     "$binary" completions fish >"$staging/completions/ciphertax.fish"
+    "$binary" schema | while read -r name _; do
+        "$binary" schema "$name" >"$staging/schemas/$name.schema.json"
+    done
     licences >"$staging/third-party-licences.txt"
     # Where the stripped binary is taken for the one that was built.
     CARGO_TARGET_DIR="$PWD/$staging/cargo" cargo deb --quiet --no-build --no-strip --deb-revision "" -p ciphertax --output "$deb"
@@ -118,7 +121,8 @@ make_tarball() {
     install -D -m 644 -t "$root/share/doc/ciphertax" LICENSE README.md CHANGELOG.md METHODOLOGY.md SECURITY.md \
         "$staging/third-party-licences.txt"
     # As the README links to them.
-    install -D -m 644 -t "$root/share/doc/ciphertax/docs" docs/*.md docs/*.svg docs/*.schema.json
+    install -D -m 644 -t "$root/share/doc/ciphertax/docs" docs/*.md docs/*.svg \
+        "$staging"/schemas/*
     # The same sources make the same archive.
     tar --create --directory "$staging" --sort=name --owner=0 --group=0 --numeric-owner \
         --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" "$tree" | xz -T0 >"$tarball"

@@ -47,7 +47,8 @@ DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes xz-utils passwd >/dev/n
 tar -C /opt/ciphertax --strip-components=1 -xf ciphertax-*.tar.xz
 /opt/ciphertax/bin/ciphertax --version
 /opt/ciphertax/bin/ciphertax studies >/dev/null
-there /opt/ciphertax/share/man/man1/ciphertax-run.1 /opt/ciphertax/share/doc/ciphertax/third-party-licences.txt
+there /opt/ciphertax/share/man/man1/ciphertax-run.1 /opt/ciphertax/share/doc/ciphertax/third-party-licences.txt \
+    /opt/ciphertax/share/doc/ciphertax/docs/run.schema.json
 say "the tarball's program starts"
 
 # With what it recommends, as Debian does unless it is told otherwise.
@@ -57,7 +58,8 @@ ciphertax --version
 there /usr/share/bash-completion/completions/ciphertax /usr/share/zsh/vendor-completions/_ciphertax \
     /usr/share/fish/vendor_completions.d/ciphertax.fish /usr/share/ciphertax/studies/quick.toml \
     /usr/share/man/man1/ciphertax.1.gz /usr/share/man/man1/ciphertax-run.1.gz \
-    /usr/share/doc/ciphertax/copyright /usr/share/doc/ciphertax/third-party-licences.txt
+    /usr/share/doc/ciphertax/copyright /usr/share/doc/ciphertax/third-party-licences.txt \
+    /usr/share/doc/ciphertax/docs/run.schema.json
 grep -q "sqlcipher/LICENSE" /usr/share/doc/ciphertax/third-party-licences.txt
 say "installed"
 

@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::connect::ConnectArguments;
 use crate::doctor::DoctorArguments;
-pub(crate) use generated::{CompletionsArguments, ManArguments};
+pub(crate) use generated::{CompletionsArguments, ManArguments, SchemaArguments};
 use measuring::exit_status;
 pub(crate) use measuring::{MeasuringArguments, QuickArguments};
 pub(crate) use output::{OutputArguments, file_ending_in};
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print or write the manual pages
     Man(ManArguments),
+    /// Print the JSON schema of what a command prints with --json
+    Schema(SchemaArguments),
     /// Read the clocks of a server's processes for a ciphertax on another machine; started by `--server-agent` through ssh
     #[command(hide = true)]
     Agent,

@@ -1,5 +1,6 @@
 //! `ciphertax completions`.
 
+use ciphertax_report::schema::SCHEMAS;
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
@@ -26,13 +27,17 @@ fn for_users(shell: Shell) -> Command {
     Command::new("ciphertax")
         .version(env!("CARGO_PKG_VERSION"))
         .args(all.get_arguments())
-        .subcommands(shown(&all).map(|command| with_studies(command, shell)))
+        .subcommands(shown(&all).map(|command| with_names(command, shell)))
 }
 
-/// Offers the built-in studies where a study is asked for. The zsh completes nothing else then, and a study may be a file too.
-fn with_studies(command: &Command, shell: Shell) -> Command {
+/// Offers the schemas where one is asked for, and the built-in studies where a study is; the zsh would complete nothing else, and
+/// a study may be a file too.
+fn with_names(command: &Command, shell: Shell) -> Command {
     let command = command.clone();
     match (command.get_name(), shell) {
+        ("schema", _) => command.mut_arg("name", |name| {
+            name.value_parser(PossibleValuesParser::new(SCHEMAS.map(|schema| schema.name)))
+        }),
         (_, Shell::Zsh) => command,
         ("run", _) => command.mut_arg("study", |study| {
             study.value_parser(PossibleValuesParser::new(built_in::names()))

@@ -54,7 +54,7 @@ pub(crate) struct ConnectArguments {
     /// The client's TLS library
     #[arg(long, value_name = "NAME", default_value = "openssl", value_parser = library())]
     library: TlsLibrary,
-    /// Print one JSON document to standard output, and nothing else there; docs/connection.schema.json describes it
+    /// Print one JSON document to standard output, and nothing else there; ciphertax schema connection describes it
     #[arg(long)]
     json: bool,
     /// Write the document into this file too; may be given again

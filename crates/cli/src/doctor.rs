@@ -33,7 +33,7 @@ Exit status: 0 this machine can measure; 2 wrong use; 3 measuring here makes no 
 #[derive(Debug, Args)]
 #[command(after_long_help = HELP)]
 pub(crate) struct DoctorArguments {
-    /// Print one JSON document to standard output, and nothing else there; docs/doctor.schema.json describes it
+    /// Print one JSON document to standard output, and nothing else there; ciphertax schema doctor describes it
     #[arg(long)]
     json: bool,
     /// Write the document into this file too; may be given again

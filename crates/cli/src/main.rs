@@ -25,6 +25,7 @@ mod quick;
 mod report;
 mod resume;
 mod run;
+mod schema;
 mod selection;
 mod server_cpu;
 mod servers;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
     };
     let exit = outcome.unwrap_or_else(|problem| {
         say(format_args!("ciphertax: {}", said(&problem)));

@@ -16,10 +16,7 @@ const ROUNDING: f64 = 1.02;
 
 fn record(finished: &Finished) -> ConnectionRecord {
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    follows(
-        "connection.schema.json",
-        &serde_json::from_str(&finished.stdout).unwrap(),
-    );
+    follows("connection", &serde_json::from_str(&finished.stdout).unwrap());
     serde_json::from_str(&finished.stdout).unwrap()
 }
 

@@ -184,7 +184,7 @@ fn what_a_run_lacks_is_said_with_the_remedy_before_it_begins() {
     let finished = crate::common::Running::start(command).finish();
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     let preview: Value = serde_json::from_str(&finished.stdout).unwrap();
-    follows("dry-run.schema.json", &preview);
+    follows("dry-run", &preview);
     assert_eq!(preview["arms"][2]["transport"], "tls1.3");
     assert_eq!(preview["cells"][1]["load"]["connections"], 4);
     let missing = preview["missing"].to_string();
@@ -292,8 +292,8 @@ fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
 fn completions_and_manual_pages_know_every_option() {
     let sandbox = Sandbox::new();
     // clap's for fish completes no values of arguments without a name.
-    let servers: &[&str] = &["dry-run", "export", "postgresql-18"];
-    for (shell, all) in [("bash", servers), ("zsh", servers), ("fish", &servers[..2])] {
+    let words: &[&str] = &["dry-run", "export", "postgresql-18", "comparison"];
+    for (shell, all) in [("bash", words), ("zsh", words), ("fish", &words[..2])] {
         let finished = sandbox.finish(&["completions", shell]);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
         for words in all {
@@ -319,4 +319,43 @@ fn completions_and_manual_pages_know_every_option() {
         printed,
         fs::read_to_string(sandbox.work().join("man1/ciphertax-run.1")).unwrap()
     );
+}
+
+#[test]
+fn the_schemas_are_listed_and_printed_and_an_unknown_one_names_the_nearest() {
+    let sandbox = Sandbox::new();
+    let print = |arguments: &[&str]| {
+        let finished = sandbox.finish(arguments);
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+        finished.stdout
+    };
+    let listed = print(&["schema"]);
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(
+        names,
+        [
+            "run",
+            "comparison",
+            "gate",
+            "history",
+            "connection",
+            "doctor",
+            "dry-run"
+        ]
+    );
+    for name in names {
+        let schema: Value = serde_json::from_str(&print(&["schema", name])).unwrap();
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+        let version = &schema["properties"]["schema"]["const"];
+        assert!(
+            version.as_str().unwrap().starts_with("ciphertax."),
+            "{name}: {version}"
+        );
+    }
+    let unknown = sandbox.finish(&["schema", "comparson"]);
+    unknown.refuses(&[
+        "\"comparson\"",
+        "did you mean comparison?",
+        "Known are run, comparison",
+    ]);
 }

@@ -79,7 +79,7 @@ fn the_run_folder_holds_record_samples_and_report() {
 }
 
 #[test]
-fn the_record_follows_the_published_schema() {
+fn the_record_follows_the_schema() {
     follows_the_schema(&quick().json());
 }
 

@@ -172,10 +172,7 @@ fn runs_are_compared_in_every_format() {
         assert!(text.stdout.contains(words), "{words}\n{}", text.stdout);
     }
     let json = sandbox.finish(&["compare", "before", "dearer", "--json"]);
-    follows(
-        "comparison.schema.json",
-        &serde_json::from_str(&json.stdout).unwrap(),
-    );
+    follows("comparison", &serde_json::from_str(&json.stdout).unwrap());
     let comparison: Comparison = serde_json::from_str(&json.stdout).unwrap();
     assert!(
         comparison
@@ -331,7 +328,7 @@ fn a_gate_ends_with_0_within_1_over_and_3_where_it_cannot_tell() {
     }
     let risen = sandbox.finish(&["gate", "dearer", "--baseline", "before", "--json"]);
     assert_eq!(risen.code, Some(1), "{risen:?}");
-    follows("gate.schema.json", &serde_json::from_str(&risen.stdout).unwrap());
+    follows("gate", &serde_json::from_str(&risen.stdout).unwrap());
     let gate: Gate = serde_json::from_str(&risen.stdout).unwrap();
     assert_eq!(
         (gate.verdict, gate.baseline.as_deref()),

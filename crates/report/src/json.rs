@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A record as indented JSON, ending with a newline; [`schemas`](crate::schema::schemas) describe them.
+/// A record as indented JSON, ending with a newline; [`SCHEMAS`](crate::schema::SCHEMAS) describe them.
 ///
 /// # Panics
 /// If it holds a map whose keys are no texts, which no record does.

@@ -1,24 +1,43 @@
-//! The JSON schemas of what ciphertax prints as JSON, published in `docs`.
+//! The JSON schemas (draft 2020-12) of what ciphertax prints as JSON.
 
 use ciphertax_records::{Comparison, ConnectionRecord, DoctorRecord, DryRun, Gate, Run};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, schema_for};
 
-/// The names of the files in `docs`, and the JSON schemas (draft 2020-12) they hold, generated from the types, each ending with a
-/// newline.
-pub fn schemas() -> [(&'static str, String); 6] {
-    [
-        ("run.schema.json", schema_of::<Run>()),
-        ("comparison.schema.json", schema_of::<Comparison>()),
-        ("gate.schema.json", schema_of::<Gate>()),
-        ("connection.schema.json", schema_of::<ConnectionRecord>()),
-        ("doctor.schema.json", schema_of::<DoctorRecord>()),
-        ("dry-run.schema.json", schema_of::<DryRun>()),
-    ]
+/// The schema of one kind of document.
+pub struct Schema {
+    /// Its name.
+    pub name: &'static str,
+    /// The documents it describes, as the end of a sentence.
+    pub describes: &'static str,
+    text: fn() -> String,
 }
 
-fn schema_of<T: JsonSchema>() -> String {
-    let schema = schemars::schema_for!(T);
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema holds nothing that JSON cannot");
-    text.push('\n');
-    text
+/// All schemas.
+pub const SCHEMAS: [Schema; 6] = [
+    of::<Run>("run", "run.json, which quick, run and report print with --json"),
+    of::<Comparison>("comparison", "what compare prints with --json"),
+    of::<Gate>("gate", "what gate prints with --json"),
+    of::<ConnectionRecord>("connection", "what connect prints with --json"),
+    of::<DoctorRecord>("doctor", "what doctor prints with --json"),
+    of::<DryRun>("dry-run", "what quick and run print with --dry-run --json"),
+];
+
+/// The schema of this name.
+pub fn schema(name: &str) -> Option<&'static Schema> {
+    SCHEMAS.iter().find(|schema| schema.name == name)
+}
+
+impl Schema {
+    /// The schema as indented JSON, generated from the type of the documents, ending with a newline.
+    pub fn text(&self) -> String {
+        (self.text)()
+    }
+}
+
+const fn of<T: JsonSchema>(name: &'static str, describes: &'static str) -> Schema {
+    Schema {
+        name,
+        describes,
+        text: || crate::json::render(&schema_for!(T)),
+    }
 }

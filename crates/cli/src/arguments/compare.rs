@@ -36,7 +36,7 @@ pub(crate) struct CompareArguments {
     /// What differs by less, either way, is the same [default: what matters in both runs: twice their precision, added in squares]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) margin: Option<f64>,
-    /// Print JSON to standard output, and nothing else there; docs/comparison.schema.json describes it
+    /// Print JSON to standard output, and nothing else there; ciphertax schema comparison describes it
     #[arg(long)]
     pub(crate) json: bool,
     /// Write it into a file too, as its ending says: .md for a pull request, .html with charts, .json; may be given again
@@ -82,7 +82,7 @@ pub(crate) struct GateArguments {
     /// throughput of 1/1.05, -4.8% [default: what matters in both runs]
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
     pub(crate) margin: Option<f64>,
-    /// Print JSON to standard output, and nothing else there; docs/gate.schema.json describes it
+    /// Print JSON to standard output, and nothing else there; ciphertax schema gate describes it
     #[arg(long)]
     pub(crate) json: bool,
     /// Write it into a file too, as its ending says: .xml (JUnit) or .json; may be given again

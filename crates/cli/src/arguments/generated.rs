@@ -1,4 +1,4 @@
-//! What commands take that print what is made from the command line itself.
+//! What commands take that print what is made of the program itself.
 
 use std::path::PathBuf;
 
@@ -36,4 +36,16 @@ pub(crate) struct ManArguments {
     /// Write the pages of all commands into this folder, which is made if it is not there
     #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
     pub(crate) out: Option<PathBuf>,
+}
+
+const SCHEMA_HELP: &str = "\
+Examples:
+  ciphertax schema
+  ciphertax schema run > run.schema.json";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = SCHEMA_HELP)]
+pub(crate) struct SchemaArguments {
+    /// Print the schema of this name; without it, the names
+    pub(crate) name: Option<String>,
 }

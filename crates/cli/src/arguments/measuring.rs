@@ -73,7 +73,7 @@ pub(crate) struct MeasuringArguments {
     pub(crate) verbose: bool,
     /// Say what would be started, how long it takes, and what is missing; start nothing, and ask no server
     ///
-    /// With --json as a document that docs/dry-run.schema.json describes. Exit status: 0, or 2 where something is missing.
+    /// With --json as a document that ciphertax schema dry-run describes. Exit status: 0, or 2 where something is missing.
     #[arg(long, conflicts_with_all = ["quiet", "export"])]
     pub(crate) dry_run: bool,
     /// Measure these cells alone; * and ? stand for any text and any letter; may be given again

@@ -10,7 +10,7 @@ use crate::export::{self, Export};
 /// What commands take that have a run to show.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OutputArguments {
-    /// Print run.json to standard output, and nothing else there
+    /// Print run.json to standard output, and nothing else there; ciphertax schema run describes it
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the run into this file too, as its ending says; may be given again

@@ -20,6 +20,7 @@ use std::time::Duration;
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::CertificateKind;
 use ciphertax_records::{Run, Sample, SampleFile, VoidReason, VoidRow};
+use ciphertax_report::schema::schema;
 use ciphertax_testkit::processes_with;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -194,7 +195,7 @@ pub(crate) fn refused(target: &str, words: &[&str]) -> String {
     finished.stderr
 }
 
-/// The record of a run, complete or not: it follows the published schema.
+/// The record of a run, complete or not: it follows the schema.
 pub(crate) fn record(run: &Path) -> Run {
     let text = fs::read_to_string(run.join("run.json")).unwrap();
     follows_the_schema(&serde_json::from_str(&text).unwrap());
@@ -225,15 +226,12 @@ fn fails_and_goes_on(run: &Path, words: &str) -> bool {
 }
 
 pub(crate) fn follows_the_schema(record: &Value) {
-    follows("run.schema.json", record);
+    follows("run", record);
 }
 
-/// Makes sure that a document is what this schema in `docs` says, and that the schema says anything.
-pub(crate) fn follows(schema: &str, record: &Value) {
-    let published = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
-        .join(schema);
-    let schema: Value = serde_json::from_str(&fs::read_to_string(published).unwrap()).unwrap();
+/// Makes sure that a document is what the schema of this name says, and that the schema says anything.
+pub(crate) fn follows(name: &str, record: &Value) {
+    let schema: Value = serde_json::from_str(&schema(name).unwrap().text()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let faults: Vec<String> = validator
         .iter_errors(record)

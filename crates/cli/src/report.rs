@@ -58,7 +58,6 @@ fn agreed_to_rewrite(report: &Path) -> Result<(), String> {
         return Ok(());
     }
     let maker = match release {
-        Some("") => "an earlier ciphertax".to_owned(),
         Some(release) => format!("ciphertax {release}"),
         None => "something else than ciphertax".to_owned(),
     };

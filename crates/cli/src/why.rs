@@ -87,8 +87,7 @@ fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
             "it was measured with profile waits alone; measure again with --profile=full".into()
         }
         (None, Profiling::Waits | Profiling::Full) => format!(
-            "it was measured by an earlier release, or was too short: the first {} blocks of a cell are not looked into; \
-             measure longer, with --time",
+            "it was too short: the first {} blocks of a cell are not looked into; measure longer, with --time",
             Profiling::BLOCKS_BEFORE
         ),
     };

@@ -149,9 +149,12 @@ fn a_report_on_what_is_no_run() {
     fs::create_dir(sandbox.run()).unwrap();
     refuses(&["run.json", remedy]);
     let record = sandbox.run().join("run.json");
-    fs::write(&record, "{\"schema\": \"ciphertax.run/99\"}").unwrap();
-    refuses(&["ciphertax.run/99", "this version reads", "ciphertax.run/2"]);
-    fs::write(&record, "{\"schema\": \"ciphertax.run/2\"}").unwrap();
+    fs::write(&record, "{\"schema\": \"ciphertax.run/9\"}").unwrap();
+    refuses(&[
+        "run: run.json: it has the format \"ciphertax.run/9\", and this release reads \"ciphertax.run/3\"",
+        "use the release of ciphertax that wrote it",
+    ]);
+    fs::write(&record, "{\"schema\": \"ciphertax.run/3\"}").unwrap();
     refuses(&["run.json", "missing field"]);
     fs::write(&record, "not JSON").unwrap();
     refuses(&["run.json"]);

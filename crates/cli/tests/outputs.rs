@@ -337,7 +337,6 @@ fn the_schemas_are_listed_and_printed_and_an_unknown_one_names_the_nearest() {
             "run",
             "comparison",
             "gate",
-            "history",
             "connection",
             "doctor",
             "dry-run"

@@ -6,7 +6,7 @@ use std::path::Path;
 use ciphertax_model::Study;
 use ciphertax_records::{
     ArmRecord, ArmRole, Comparison, CpuTime, Gate, Head, Host, OperationSample, Results, Run, RunFolder,
-    RunStatus, Sample, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield, write_run,
+    RunStatus, Sample, ServerId, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield, write_run,
 };
 use ciphertax_stats::{BoundVerdict, CostVerdict, histogram};
 use serde_json::{Value, json};
@@ -127,7 +127,7 @@ fn head(study: Study) -> Head {
         status: RunStatus::Complete,
         arms: arms.collect(),
         servers: vec![ServerRecord {
-            id: Default::default(),
+            id: ServerId::numbered(1),
             name: "mariadb".into(),
             cells: vec!["select".into()],
             product: "MariaDB".into(),

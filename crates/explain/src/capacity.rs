@@ -37,9 +37,7 @@ pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
                 let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;
                 };
-                let Some(extra_us) = estimate.difference else {
-                    continue;
-                };
+                let extra_us = estimate.difference;
                 let cores = |micros: f64| micros / 1e6 * rate;
                 rows.push(CapacityRow {
                     arm: arm.name.clone(),

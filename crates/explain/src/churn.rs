@@ -8,7 +8,7 @@ use ciphertax_model::workload::Unit;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Results, Side};
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
 use crate::compared;
@@ -74,11 +74,7 @@ fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
     .unwrap_or(Verdict::CannotTell);
     ChurnRow {
         query_overhead: match estimates.as_slice() {
-            [estimate] => Some(Interval {
-                value: estimate.change,
-                low: estimate.low,
-                high: estimate.high,
-            }),
+            [estimate] => estimate.interval(),
             _ => row.query_overhead,
         },
         query_verdict,
@@ -196,10 +192,10 @@ fn row(
         connect_variant_us: connect_variant - query_variant_us,
         query_baseline_us,
         query_variant_us,
-        query_overhead: Some(interval_of(connects, queries, |_, query| {
+        query_overhead: interval_of(connects, queries, |_, query| {
             let (baseline, variant) = cpu_us(side, query);
             variant / baseline - 1.0
-        })?),
+        })?,
         query_verdict: Verdict::CannotTell,
         points,
         break_even,

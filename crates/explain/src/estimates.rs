@@ -325,7 +325,7 @@ impl Comparison<'_> {
             change: self.found.estimate.change,
             low: self.found.estimate.low,
             high: self.found.estimate.high,
-            difference: Some(self.difference),
+            difference: self.difference,
             blocks: self.found.estimate.blocks,
             verdict,
             rule,
@@ -333,7 +333,7 @@ impl Comparison<'_> {
             margin: judgement.margin.exp_m1(),
             adjusted_p_value,
             more_time_s,
-            log_ratio: Some(LogRatio::from(&self.found.estimate)),
+            log_ratio: LogRatio::from(&self.found.estimate),
             location: self.found.location,
             disturbed: self.found.disturbed,
         }

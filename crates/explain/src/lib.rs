@@ -1,7 +1,7 @@
 //! From samples to what they mean.
 //!
 //! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Results`] from the same folder
-//! every time, which is how an old run gets a new report.
+//! every time, which is how a run gets its report again.
 
 mod asked;
 mod batches;
@@ -34,9 +34,8 @@ mod storage;
 mod totals;
 pub mod why;
 
-use ciphertax_model::Cell;
 use ciphertax_records::why::Looks;
-use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
+use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, VoidRow};
 
 pub use error::ExplainError;
 pub use folder::{CONFIRMING, FolderError, explain_folder};
@@ -115,9 +114,10 @@ pub fn explain_with(
 
 fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
     let reached = precision::of_cell(&head.study, cell)?;
-    let server = server_of(head, cell.cell);
+    let name = &cell.cell.name;
+    let server = head.servers.iter().find(|server| server.cells.contains(name));
     Ok(CellRecord {
-        name: cell.cell.name.clone(),
+        name: name.clone(),
         server_id: server.map(|server| server.id.clone()).unwrap_or_default(),
         server: server.map(|server| server.name.clone()).unwrap_or_default(),
         workers: cell.workers(),
@@ -129,21 +129,6 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         more_time_s: reached.more_time_s,
         rounds: cell.rounds.record(),
     })
-}
-
-/// The server of a cell, which says so. In records of former releases private ones are named for what their cells need, and the
-/// user's own is the only one of its run.
-fn server_of<'a>(head: &'a Head, cell: &Cell) -> Option<&'a ServerRecord> {
-    let says_so = head
-        .servers
-        .iter()
-        .find(|server| server.cells.contains(&cell.name));
-    says_so
-        .or_else(|| {
-            let named = head.study.server_spec(cell).to_string();
-            head.servers.iter().find(|server| server.name == named)
-        })
-        .or(head.servers.first())
 }
 
 fn void_row(sample: &Sample) -> Option<VoidRow> {

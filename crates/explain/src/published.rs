@@ -156,7 +156,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_stats::{Rule, Verdict};
+    use ciphertax_stats::{LogRatio, Rule, Verdict};
 
     use super::*;
 
@@ -171,7 +171,11 @@ mod tests {
             change: f64::midpoint(low, high),
             low,
             high,
-            difference: None,
+            difference: Interval {
+                value: 100.0 * f64::midpoint(low, high),
+                low: 100.0 * low,
+                high: 100.0 * high,
+            },
             blocks: 10,
             verdict: Verdict::Costs,
             rule: Rule::BeyondFloor,
@@ -179,7 +183,11 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.0,
             more_time_s: None,
-            log_ratio: None,
+            log_ratio: LogRatio {
+                mean: f64::midpoint(low, high).ln_1p(),
+                standard_error: 0.0,
+                degrees_of_freedom: 9.0,
+            },
             location: None,
             disturbed: None,
         }

@@ -241,10 +241,7 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
         _ => ("the client ", "CPU"),
     };
     let change = rounded::change(row.interval());
-    let micros = row.difference.map_or_else(
-        || rounded::percent(row.change),
-        |difference| rounded::microseconds(difference.value.abs()),
-    );
+    let micros = rounded::microseconds(row.difference.value.abs());
     let (verb, object) = match row.verdict {
         Verdict::Costs => ("costs", format!("{micros} more {what_of} per {what} ({change})")),
         Verdict::NoCost => (

@@ -78,15 +78,11 @@ pub struct CostChange {
     /// The same in the other run.
     pub after: Interval,
     /// Unit of `difference_before` and `difference_after`.
-    #[serde(default)]
     pub unit: String,
-    /// What the arm takes more than its baseline in the first run, in `unit` with its 95 % interval; absent where the record does
-    /// not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub difference_before: Option<Interval>,
+    /// What the arm takes more than its baseline in the first run, in `unit` with its 95 % interval.
+    pub difference_before: Interval,
     /// The same in the other run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub difference_after: Option<Interval>,
+    pub difference_after: Interval,
     /// The ratio of the other run's ratio to the first one's less one, as a fraction with its 95 % interval.
     pub change: Interval,
     /// What follows.
@@ -110,21 +106,15 @@ impl CostChange {
         format!("{before} → {after}")
     }
 
-    /// The same in the unit of the metric, `+689 µs → +1.49 ms`; `None` where a record does not say. It may rise while the relative
-    /// cost falls.
-    pub fn absolute_in_words(&self) -> Option<String> {
-        let in_words =
-            |Interval { value, low, high }| format::difference(value, [low, high], &self.unit).value;
-        let (before, after) = self.difference_before.zip(self.difference_after)?;
-        Some(format!("{} → {}", in_words(before), in_words(after)))
+    /// The same in the unit of the metric, `+689 µs → +1.49 ms`. It may rise while the relative cost falls.
+    pub fn absolute_in_words(&self) -> String {
+        let [before, after] = [self.difference_before, self.difference_after]
+            .map(|Interval { value, low, high }| format::difference(value, [low, high], &self.unit).value);
+        format!("{before} → {after}")
     }
 
     /// Both in one: `+19.9 % → +30.0 %, +689 µs → +1.49 ms`.
     pub fn course_in_words(&self) -> String {
-        let relative = self.relative_in_words();
-        match self.absolute_in_words() {
-            Some(absolute) => format!("{relative}, {absolute}"),
-            None => relative,
-        }
+        format!("{}, {}", self.relative_in_words(), self.absolute_in_words())
     }
 }

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct ChurnRow {
     /// Name of the cell that measured the connect.
     pub cell: String,
-    /// Name of the cell on the same server that measured the query; empty in records of before it was recorded.
-    #[serde(default)]
+    /// Name of the cell on the same server that measured the query.
     pub query_cell: String,
     /// Name of the arm.
     pub arm: String,
@@ -29,10 +28,8 @@ pub struct ChurnRow {
     pub query_variant_us: f64,
     /// The overhead of a query over a connection that stays open, as a fraction, with its 95 % interval: what the curve
     /// ends at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub query_overhead: Option<Interval>,
+    pub query_overhead: Interval,
     /// Whether a query alone is sure to cost anything; of both sides together, if it is of either.
-    #[serde(default = "undecided")]
     pub query_verdict: Verdict,
     /// The curve.
     pub points: Vec<ChurnPoint>,
@@ -79,7 +76,6 @@ pub struct CapacityRow {
     /// Extra cores at that rate, with the 95 % interval: the rate times the difference of the CPU per operation.
     pub extra_cores: Interval,
     /// Whether the feature is sure to cost cores at all: the verdict of that difference.
-    #[serde(default = "undecided")]
     pub verdict: Verdict,
 }
 
@@ -111,10 +107,6 @@ pub enum Rated {
     Connections,
 }
 
-fn undecided() -> Verdict {
-    Verdict::CannotTell
-}
-
 /// How much attention a finding deserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -131,7 +123,6 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Which finding it is, the same in every run.
-    #[serde(default)]
     pub id: String,
     /// What kind of finding it is.
     pub severity: Severity,

@@ -92,23 +92,6 @@ fn rose(counters: &BTreeMap<String, i64>, name: &str) -> Option<f64> {
     counters.get(name).map(|rose| *rose as f64)
 }
 
-/// What records without a version called them.
-const FORMER: [(&str, &str); 4] = [
-    ("Innodb_buffer_pool_reads", PAGES_READ),
-    ("Innodb_buffer_pool_read_requests", PAGES_REQUESTED),
-    ("wiredTiger.cache.pages read into cache", PAGES_READ),
-    ("connections.totalCreated", CONNECTIONS),
-];
-
-/// Gives the counters of an old sample the names they have now.
-pub(crate) fn rename_former(counters: &mut BTreeMap<String, i64>) {
-    for (former, name) in FORMER {
-        if let Some(rose) = counters.remove(former) {
-            counters.insert(name.to_owned(), rose);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

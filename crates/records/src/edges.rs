@@ -30,15 +30,12 @@ pub struct DeviceUse {
     pub read_bytes: u64,
     /// Bytes written to it.
     pub written_bytes: u64,
-    /// Reads that it completed; absent in records of former releases, as are the following.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads: Option<u64>,
+    /// Reads that it completed.
+    pub reads: u64,
     /// Writes that it completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<u64>,
+    pub writes: u64,
     /// Sum of the times that requests were with it, waiting or being worked on, in nanoseconds, in steps of a millisecond.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_ns: Option<u64>,
+    pub queue_ns: u64,
     /// Flushes of its cache that it completed; absent where the kernel does not count them. A device that needs none, because
     /// it keeps what it acknowledged, has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,34 +43,6 @@ pub struct DeviceUse {
     /// Sum of the times that they took, in nanoseconds, in steps of a millisecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_ns: Option<u64>,
-}
-
-impl DeviceUse {
-    /// How many requests were with it at a time, on average over this time.
-    pub fn queue_length(&self, duration_ns: u64) -> Option<f64> {
-        Some(self.queue_ns? as f64 / (duration_ns as f64).max(1.0))
-    }
-
-    /// How long a flush took on average, in nanoseconds; `None` where there were none.
-    pub fn mean_flush_ns(&self) -> Option<f64> {
-        let flushes = self.flushes.filter(|flushes| *flushes > 0)?;
-        Some(self.flush_ns? as f64 / flushes as f64)
-    }
-}
-
-/// Adds another time's use. What one of both does not know, the sum does not.
-impl AddAssign for DeviceUse {
-    fn add_assign(&mut self, more: Self) {
-        let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
-        self.busy_ns += more.busy_ns;
-        self.read_bytes += more.read_bytes;
-        self.written_bytes += more.written_bytes;
-        self.reads = sum(self.reads, more.reads);
-        self.writes = sum(self.writes, more.writes);
-        self.queue_ns = sum(self.queue_ns, more.queue_ns);
-        self.flushes = sum(self.flushes, more.flushes);
-        self.flush_ns = sum(self.flush_ns, more.flush_ns);
-    }
 }
 
 /// Times a page of memory was not where a thread expected it.
@@ -141,32 +110,6 @@ impl Pressure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_device_of_a_former_release_is_read_and_says_nothing_of_flushes() {
-        let former = r#"{"busy_ns":5,"read_bytes":6,"written_bytes":7}"#;
-        let former: DeviceUse = serde_json::from_str(former).unwrap();
-        assert_eq!((former.busy_ns, former.flushes), (5, None));
-        assert_eq!((former.mean_flush_ns(), former.queue_length(10)), (None, None));
-        let mut sum = DeviceUse {
-            flushes: Some(4),
-            flush_ns: Some(10),
-            queue_ns: Some(30),
-            ..former
-        };
-        assert_eq!(
-            (sum.mean_flush_ns(), sum.queue_length(10)),
-            (Some(2.5), Some(3.0))
-        );
-        sum += former;
-        assert_eq!((sum.busy_ns, sum.flushes), (10, None));
-        let none = DeviceUse {
-            flushes: Some(0),
-            flush_ns: Some(0),
-            ..DeviceUse::default()
-        };
-        assert_eq!(none.mean_flush_ns(), None);
-    }
 
     #[test]
     fn pressure_that_is_not_kept_is_absent_and_a_clock_that_falls_tells_nothing() {

@@ -13,7 +13,8 @@ use crate::operations::{KeptOperation, Operations};
 use crate::round::Round;
 use crate::run::{Run, head_from_json};
 use crate::sample::Sample;
-use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of};
+use crate::samples::{RoundLine, SAMPLES_SCHEMA, SampleFile, SampleLog, line_of};
+use crate::version::first_line;
 use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
 
 const RUN: &str = "run.json";
@@ -180,7 +181,7 @@ impl RunFolder {
     }
 }
 
-/// A run that was recorded, by this release or the one before, to its end or not.
+/// A run that was recorded, to its end or not.
 #[derive(Debug)]
 pub struct Recorded {
     /// What was asked, where, and of whom.
@@ -194,7 +195,7 @@ impl Recorded {
     /// Opens a run folder.
     ///
     /// # Errors
-    /// When the folder is not that of a run, is damaged, or was written by a release whose records this one does not read.
+    /// When the folder is not that of a run, is damaged, or one of its files is of another version.
     pub fn open(folder: &Path) -> Result<Self, RecordError> {
         Ok(Self {
             head: Self::head(folder)?,
@@ -260,7 +261,7 @@ fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordErr
 
 /// Begins an empty file of samples with the version of its format, and tells how many bytes it has then.
 pub(crate) fn begin(mut samples: &File) -> io::Result<u64> {
-    let line = first_line()?;
+    let line = first_line(SAMPLES_SCHEMA)?;
     samples.write_all(&line)?;
     Ok(line.len() as u64)
 }

@@ -47,9 +47,8 @@ pub struct Head {
     /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_cipher: Option<String>,
-    /// How the load threads waited for their sockets, all alike; absent in records of former releases, which did so by epoll.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event_loop: Option<EventLoop>,
+    /// How the load threads waited for their sockets, all alike.
+    pub event_loop: EventLoop,
     /// The load generators that made the load together; empty for a run that was alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankRecord>,
@@ -79,7 +78,7 @@ impl Head {
             data_sizes: Vec::new(),
             left_out: Vec::new(),
             kernel_cipher: None,
-            event_loop: None,
+            event_loop: EventLoop::Epoll,
             ranks: Vec::new(),
             inconsistent: None,
             not_explained: None,
@@ -191,13 +190,11 @@ impl RunStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
     /// What cells and sessions refer to it by.
-    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
     pub id: ServerId,
     /// What it is called in reports, unique in its run.
     pub name: String,
     /// The names of the cells that are measured on it. Of several servers of a cell, that of the baseline comes first in the
-    /// run. Empty in records of former releases.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// run.
     pub cells: Vec<String>,
     /// `MariaDB`, `MySQL`, …
     pub product: String,
@@ -224,11 +221,11 @@ pub struct ServerRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
     /// Of several servers of the user's own that form one database, each with what it is, that which the load went to first.
-    /// Absent for a single one, and in records of former releases.
+    /// Absent for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberRecord>,
     /// What the folder of a private server lies on: whose use is in the samples, if it is a device. Absent for a server of the
-    /// user's own, and in records of former releases.
+    /// user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lies_on: Option<LiesOn>,
 }
@@ -270,8 +267,7 @@ pub struct AgentRecord {
     pub version: String,
     /// The server's machine.
     pub host: Host,
-    /// The name of the program that was found there and read; empty in records of former releases.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// The name of the program that was found there and read.
     pub program: String,
     /// Readings so far.
     pub readings: u64,
@@ -380,8 +376,6 @@ pub enum LeftOutReason {
         /// Why, and what can be done.
         password_withheld: String,
     },
-    /// As a former release put it.
-    Former(String),
 }
 
 impl fmt::Display for LeftOutReason {
@@ -392,7 +386,6 @@ impl fmt::Display for LeftOutReason {
                 has.iter().try_for_each(|has| write!(f, ", it has {has}"))
             }
             Self::PasswordWithheld { password_withheld } => f.write_str(password_withheld),
-            Self::Former(reason) => f.write_str(reason),
         }
     }
 }
@@ -401,13 +394,12 @@ impl fmt::Display for LeftOutReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRecord {
     /// The server.
-    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
     pub server_id: ServerId,
     /// Its name.
     pub server: String,
     /// The baseline's server, where the arm needed one of its own.
-    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
-    pub beside_id: ServerId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_id: Option<ServerId>,
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
@@ -437,16 +429,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_an_arm_was_left_out_is_read_also_as_former_releases_put_it() {
-        let said = "the server does not offer TLSv1.1, it has TLSv1.3";
-        let reasons = [
-            LeftOutReason::TlsVersion {
+    fn why_an_arm_was_left_out_is_said_and_read_back() {
+        for (has, said) in [
+            (
+                Some("TLSv1.3".to_owned()),
+                "the server does not offer TLSv1.1, it has TLSv1.3",
+            ),
+            (None, "the server does not offer TLSv1.1"),
+        ] {
+            let reason = LeftOutReason::TlsVersion {
                 lacks_tls: TlsVersion::V1_1,
-                has: Some("TLSv1.3".into()),
-            },
-            LeftOutReason::Former(said.into()),
-        ];
-        for reason in reasons {
+                has,
+            };
             assert_eq!(reason.to_string(), said);
             let json = serde_json::to_string(&reason).unwrap();
             assert_eq!(
@@ -455,10 +449,5 @@ mod tests {
                 "{json}"
             );
         }
-        let without_tls = LeftOutReason::TlsVersion {
-            lacks_tls: TlsVersion::V1_3,
-            has: None,
-        };
-        assert_eq!(without_tls.to_string(), "the server does not offer TLSv1.3");
     }
 }

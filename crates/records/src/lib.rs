@@ -10,8 +10,8 @@
 //! | `symbols.jsonl` | the names and stacks that both give by number | its first line |
 //! | `report.html` | the report, made from the above | the release that made it |
 //!
-//! Results are made of head and samples, and can be made again from the folder by a later release: [`Recorded`] reads what
-//! this release and the one before it wrote ([`READABLE`]).
+//! Results are made of head and samples, and can be made again from the folder: [`Recorded`] reads it. A file in another version
+//! of its format is refused.
 
 mod comparison;
 mod connection;
@@ -40,6 +40,7 @@ mod samples;
 mod server_id;
 mod storage;
 mod trace;
+mod version;
 pub mod why;
 
 pub use comparison::{COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, HeadDifference, NotComparable};
@@ -76,7 +77,7 @@ pub use results::{
 };
 pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};
-pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
+pub use run::{MeasuredCell, Run, SCHEMA};
 pub use sample::{
     CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, RankShare, Sample,
     ServerSide, SliceId, VoidReason, Yield,
@@ -85,3 +86,4 @@ pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;
 pub use storage::{DataSize, LiesOn, StorageRow};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};
+pub use version::FormatError;

@@ -14,7 +14,6 @@ use crate::why::Why;
 
 /// What follows from the head and the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct Results {
     /// Seconds from the first slice to the last.
     pub elapsed_s: f64,
@@ -29,10 +28,10 @@ pub struct Results {
     /// The baseline against itself.
     pub noise_floor: Vec<EstimateRow>,
     /// Each variant against the baseline for each kind of operation, in cells whose operations are of several kinds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_kind: Vec<KindRow>,
     /// How many operations of each kind every arm did, in cells whose operations are of several kinds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<KindRate>,
     /// Ratios block by block, so that a reader sees the noise.
     pub block_ratios: Vec<BlockRatios>,
@@ -41,17 +40,17 @@ pub struct Results {
     /// Where the time of a connect goes, by arm and phase.
     pub connect_phases: Vec<PhaseRow>,
     /// How the connects logged in, and whether they took up earlier TLS sessions.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connects: Vec<ConnectRow>,
     /// Cost against queries per connection.
     pub churn: Vec<ChurnRow>,
     /// Cores needed for a feature at a rate.
     pub capacity: Vec<CapacityRow>,
     /// What every arm had in memory, and what it read and wrote of the rest.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub storage: Vec<StorageRow>,
     /// Where the CPU time of each arm goes, what its sessions wait for, and what bounds it.
-    #[serde(skip_serializing_if = "Why::is_empty")]
+    #[serde(default, skip_serializing_if = "Why::is_empty")]
     pub why: Why,
     /// Causes, suspicions and advice, each with what triggered it.
     pub findings: Vec<Finding>,
@@ -91,7 +90,6 @@ pub struct CellRecord {
     /// Its name in the study.
     pub name: String,
     /// The server it was measured on, that of the baseline.
-    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
     pub server_id: ServerId,
     /// Its name.
     pub server: String,
@@ -126,7 +124,6 @@ pub struct RoundsOfCell {
     /// How long was waited on average, in seconds.
     pub quiet_s: f64,
     /// Slices before which the kernel had to forget what it kept of the server's files, since they are more than its memory.
-    #[serde(default)]
     pub dropped: u32,
 }
 
@@ -168,14 +165,12 @@ pub struct EstimateRow {
     /// Upper bound of the 95 % interval of `change`.
     pub high: f64,
     /// The same in `unit`: variant less baseline, with its 95 % interval. Its sign is that of `change`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub difference: Option<Interval>,
+    pub difference: Interval,
     /// Blocks the estimate rests on.
     pub blocks: u32,
     /// What follows.
     pub verdict: Verdict,
     /// Why the verdict is what it is.
-    #[serde(default)]
     pub rule: Rule,
     /// The noise floor: the smallest change that the baseline against itself lets count, as a factor less one (0.05: a
     /// ratio of 1.05 or of 1/1.05). Absent where there is none.
@@ -185,17 +180,13 @@ pub struct EstimateRow {
     /// the precision asked for.
     pub margin: f64,
     /// Probability of a difference this large if there were none, corrected for all comparisons of the run (Holm).
-    #[serde(default)]
     pub adjusted_p_value: f64,
     /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_time_s: Option<f64>,
-    /// The logarithm of the ratio and its uncertainty, by which it is set beside that of another run. Absent in records of former
-    /// releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log_ratio: Option<LogRatio>,
-    /// What stands for all blocks in `change`; absent of percentiles, and in records of former releases, which compared with the
-    /// baseline alone, by the mean.
+    /// The logarithm of the ratio and its uncertainty, by which it is set beside that of another run.
+    pub log_ratio: LogRatio,
+    /// What stands for all blocks in `change`; absent of percentiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
     /// In how many of the blocks which arm was slower by far than both others; absent where that was not looked for. `location` is

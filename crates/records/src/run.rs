@@ -6,12 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::{ArmRecord, Head, ServerRecord, SessionRecord};
 use crate::results::{CellRecord, Results};
-use crate::server_id::ServerId;
+use crate::version::{FormatError, check};
 
-/// The version of the format of `run.json` that is written.
+/// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/3";
-/// The versions that are read: it, and that of the release before.
-pub const READABLE: [&str; 2] = [SCHEMA, "ciphertax.run/2"];
 
 /// One run of a study. On disk the fields of both parts stand side by side in one object; of a run that has not come to
 /// its end the results are empty.
@@ -28,20 +26,6 @@ pub struct Run {
     pub results: Results,
 }
 
-/// Why text is not the record of a run.
-#[derive(Debug, thiserror::Error)]
-pub enum FormatError {
-    /// It is no record.
-    #[error("{0}")]
-    Json(#[from] serde_json::Error),
-    /// It was written in a version of the format that this release does not read.
-    #[error("it has the format {found:?}; this version reads {}", READABLE.join(" and "))]
-    Schema {
-        /// The version in the record.
-        found: String,
-    },
-}
-
 impl Run {
     /// A run and what was made of its samples.
     pub fn new(head: Head, results: Results) -> Self {
@@ -52,14 +36,13 @@ impl Run {
         }
     }
 
-    /// Reads `run.json`, also that of the release before.
+    /// Reads `run.json`.
     ///
     /// # Errors
     /// When the text is no record, or one of another version.
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
-        check_schema(text)?;
-        let Self { head, results, .. } = serde_json::from_str(text)?;
-        Ok(Self::new(head, results))
+        check(text.as_bytes(), SCHEMA)?;
+        Ok(serde_json::from_str(text)?)
     }
 
     /// The cells of which something was found, each with what the study asks of it.
@@ -83,8 +66,10 @@ impl Run {
 
     /// The server a cell was measured on.
     pub fn server_of(&self, cell: &CellRecord) -> Option<&ServerRecord> {
-        let mut servers = self.head.servers.iter();
-        servers.find(|server| server.id.is_same(&server.name, &cell.server_id, &cell.server))
+        self.head
+            .servers
+            .iter()
+            .find(|server| server.id == cell.server_id)
     }
 
     /// The server in as few words as tell it from the others of the run: its product, or that with its release, or its name.
@@ -115,8 +100,7 @@ fn release(version: &str) -> &str {
 impl CellRecord {
     /// True if both cells were measured on the same server.
     pub fn shares_server_with(&self, other: &Self) -> bool {
-        self.server_id
-            .is_same(&self.server, &other.server_id, &other.server)
+        self.server_id == other.server_id
     }
 }
 
@@ -124,12 +108,10 @@ impl ArmRecord {
     /// What its sessions in a cell were, with the cell's server or with one of its own beside it; `None` if it was not measured
     /// there.
     pub fn sessions_in(&self, cell: &CellRecord) -> Option<&SessionRecord> {
-        let is_of_cell = |id: &ServerId, name: &str| id.is_same(name, &cell.server_id, &cell.server);
-        self.sessions.iter().find(|session| {
-            let beside = session.beside.as_deref();
-            is_of_cell(&session.server_id, &session.server)
-                || beside.is_some_and(|beside| is_of_cell(&session.beside_id, beside))
-        })
+        let server = &cell.server_id;
+        self.sessions
+            .iter()
+            .find(|session| session.server_id == *server || session.beside_id.as_ref() == Some(server))
     }
 }
 
@@ -146,22 +128,8 @@ pub struct MeasuredCell<'a> {
     pub found: &'a CellRecord,
 }
 
-/// Reads the head alone of `run.json`, of any version that is read: results are made again, so their shape may change.
+/// Reads the head alone of `run.json`: results are made again.
 pub(crate) fn head_from_json(text: &str) -> Result<Head, FormatError> {
-    check_schema(text)?;
+    check(text.as_bytes(), SCHEMA)?;
     Ok(serde_json::from_str(text)?)
-}
-
-/// Refuses a record of a version that is not read.
-fn check_schema(text: &str) -> Result<(), FormatError> {
-    /// The only part of a record that every version of the format has.
-    #[derive(Deserialize)]
-    struct Version {
-        schema: String,
-    }
-    let Version { schema: found } = serde_json::from_str(text)?;
-    match READABLE.contains(&found.as_str()) {
-        true => Ok(()),
-        false => Err(FormatError::Schema { found }),
-    }
 }

@@ -9,15 +9,12 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::counter::rename_former;
 use crate::round::Round;
 use crate::sample::{Sample, Yield};
+use crate::version::check_first_line;
 
-/// The version of the format of `samples.jsonl` that is written.
+/// The version of the format of `samples.jsonl`.
 pub const SAMPLES_SCHEMA: &str = "ciphertax.samples/2";
-
-/// The versions that are read: that one, and one that has no rounds. The one before them has no line that says its version.
-const READABLE: [&str; 2] = [SAMPLES_SCHEMA, "ciphertax.samples/1"];
 
 /// What the line of a round begins with, and no other.
 const ROUND: &[u8] = br#"{"round":"#;
@@ -124,8 +121,6 @@ pub struct SampleFile {
     lines: Lines,
     /// The line of each sample, from 0.
     samples: Vec<usize>,
-    /// True if the first line says the version of the format.
-    has_version: bool,
 }
 
 /// The lines of a file.
@@ -137,18 +132,11 @@ struct Lines {
     rounds: Vec<usize>,
 }
 
-/// The first line.
-#[derive(Serialize, Deserialize)]
-struct Version<'a> {
-    #[serde(borrow)]
-    schema: Cow<'a, str>,
-}
-
 impl SampleFile {
     /// Finds the lines of a file, and reads what version of the format it has.
     ///
     /// # Errors
-    /// When it cannot be read, or has a version that this release does not read.
+    /// When it cannot be read, or is of another version.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let lines = Lines::of(&mut file)?;
@@ -157,24 +145,12 @@ impl SampleFile {
             file,
             lines,
             samples: Vec::new(),
-            has_version: false,
         };
         if count > 0 {
-            let first = samples.line(0)?;
-            // A sample has no such field.
-            if let Ok(Version { schema }) = serde_json::from_slice(&first) {
-                if !READABLE.contains(&&*schema) {
-                    return Err(io::Error::other(format!(
-                        "it has the format {schema:?}; this version reads {SAMPLES_SCHEMA:?}"
-                    )));
-                }
-                samples.has_version = true;
-            }
+            check_first_line(&samples.line(0)?, SAMPLES_SCHEMA)?;
         }
         let is_round = |line: &usize| samples.lines.rounds.binary_search(line).is_ok();
-        samples.samples = (usize::from(samples.has_version)..count)
-            .filter(|line| !is_round(line))
-            .collect();
+        samples.samples = (1..count).filter(|line| !is_round(line)).collect();
         Ok(samples)
     }
 
@@ -222,11 +198,7 @@ impl Samples for SampleFile {
     }
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
-        let mut sample: Sample = self.read(self.samples[index])?;
-        if !self.has_version {
-            rename_former(&mut sample.server.server_counters);
-        }
-        Ok(Cow::Owned(sample))
+        Ok(Cow::Owned(self.read(self.samples[index])?))
     }
 
     fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
@@ -247,13 +219,6 @@ impl Samples for SampleFile {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RoundLine<R = Round> {
     pub(crate) round: R,
-}
-
-/// The line that begins the file.
-pub(crate) fn first_line() -> io::Result<Vec<u8>> {
-    line_of(&Version {
-        schema: SAMPLES_SCHEMA.into(),
-    })
 }
 
 /// A line of the file, with its end.

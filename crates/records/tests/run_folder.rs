@@ -1,29 +1,32 @@
 //! The run folder: what a crash leaves can be read, what is not a run is refused.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ciphertax_records::{
-    RecordError, Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, Samples, write_run,
+    AuthenticationFacts, Handshakes, Head, LoginPath, OperationSample, Phase, PhaseSample, RecordError,
+    Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, Samples, VoidReason, Yield,
+    write_run,
 };
+use ciphertax_stats::HistogramText;
 
-/// A head as `play` writes it before the first slice.
+/// A record as `play` writes it before the first slice, without its results.
 const HEAD: &str = r#"{
-  "schema": "ciphertax.run/2",
+  "schema": "ciphertax.run/3",
   "tool": {"name": "ciphertax", "version": "0", "commit": "unknown"},
   "host": {"os": "", "kernel": "", "cpu": "", "cpus": 2, "memory_bytes": 0, "virtualization": "none"},
-  "started": "2026-01-01T00:00:00Z", "elapsed_s": 0.0, "status": {"state": "running"}, "command": "", "seed": 1,
+  "started": "2026-01-01T00:00:00Z", "status": {"state": "running"}, "command": "", "seed": 1,
   "study": {"name": "s", "question": "", "time_s": 10.0,
     "arm": [{"name": "plain", "transport": "plain"}, {"name": "tls", "transport": "tls1.3"}],
     "cell": [{"name": "c", "workload": "oltp_point_select", "load": {"connections": 8}}]},
-  "servers": [{"name": "s", "product": "MariaDB", "version": "", "tls_library": "", "placement": "private", "address": "",
-    "same_host": true, "settings": {}}],
-  "arms": [], "cells": [], "verdict": "", "measurements": [], "estimates": [], "noise_floor": [], "block_ratios": [],
-  "connect_phases": [], "churn": [], "capacity": [], "findings": [], "void": []
+  "servers": [{"id": "1", "name": "s", "cells": ["c"], "product": "MariaDB", "version": "", "tls_library": "",
+    "placement": "private", "address": "", "same_host": true, "settings": {}}],
+  "arms": [], "event_loop": "epoll"
 }"#;
 
-/// A sample as the release before wrote it.
+/// A sample with what every sample has.
 const SAMPLE: &str = concat!(
     r#"{"cell":"c","block":0,"position":0,"arm":"plain","start_ns":0,"duration_ns":500000000,"#,
     r#""operations":[],"client_cpu":{"total_ns":1,"system_ns":1},"server_cpu":null,"bytes_sent":1,"#,
@@ -61,18 +64,21 @@ fn a_folder_without_a_run_is_refused_with_what_is_missing() {
 }
 
 #[test]
-fn another_format_is_refused_by_its_name() {
+fn another_format_is_refused_by_its_name_with_the_remedy() {
     let (_temporary, folder) = run_folder();
     fs::write(
         folder.join("run.json"),
-        HEAD.replace("ciphertax.run/2", "ciphertax.run/99"),
+        HEAD.replace("ciphertax.run/3", "ciphertax.run/9"),
     )
     .unwrap();
     let message = Recorded::open(&folder).unwrap_err().to_string();
-    assert!(
-        message.contains("ciphertax.run/99") && message.contains("ciphertax.run/2"),
-        "{message}"
-    );
+    for words in [
+        "run.json: it has the format \"ciphertax.run/9\"",
+        "this release reads \"ciphertax.run/3\"",
+        "use the release of ciphertax that wrote it",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 #[test]
@@ -84,39 +90,67 @@ fn a_folder_that_exists_is_never_written_into() {
 }
 
 #[test]
-fn samples_of_another_format_are_refused_by_its_name_and_those_without_one_are_read() {
+fn samples_of_another_format_are_refused_by_its_name_and_those_without_one_are_damaged() {
     let (_temporary, folder) = run_folder();
-    let samples = folder.join("samples.jsonl");
-    fs::write(&samples, "{\"schema\":\"ciphertax.samples/99\"}\n").unwrap();
-    let message = Recorded::open(&folder).unwrap_err().to_string();
-    assert!(
-        message.contains("ciphertax.samples/99") && message.contains("ciphertax.samples/2"),
-        "{message}"
-    );
-    for first_line in ["", "{\"schema\":\"ciphertax.samples/1\"}\n"] {
-        fs::write(&samples, format!("{first_line}{SAMPLE}\n")).unwrap();
-        let log = SampleFile::open(&samples).unwrap().read_all().unwrap();
-        assert_eq!((log.samples.len(), log.rounds.len()), (1, 0));
+    for (first_line, words) in [
+        (
+            "{\"schema\":\"ciphertax.samples/9\"}",
+            [
+                "\"ciphertax.samples/9\"",
+                "this release reads \"ciphertax.samples/2\"",
+            ],
+        ),
+        (SAMPLE, ["samples.jsonl", "line 1 does not say its version"]),
+    ] {
+        fs::write(folder.join("samples.jsonl"), format!("{first_line}\n{SAMPLE}\n")).unwrap();
+        let message = Recorded::open(&folder).unwrap_err().to_string();
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
     }
 }
 
 #[test]
 fn what_a_load_yielded_is_read_by_itself_as_it_is_read_with_the_rest() {
-    let former = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/former");
-    let mut seen = 0;
-    for folder in fs::read_dir(former).unwrap() {
-        let file = folder.unwrap().path().join("samples.jsonl");
-        if !file.exists() {
-            continue;
-        }
-        let samples = SampleFile::open(&file).unwrap();
-        for index in 0..samples.count() {
-            let whole = samples.get(index).unwrap();
-            assert_eq!(samples.load(index).unwrap().as_ref(), &whole.load, "{file:?}");
-            seen += 1;
-        }
-    }
-    assert!(seen > 100, "{seen}");
+    let (_temporary, folder) = run_folder();
+    let mut sample: Sample = serde_json::from_str(SAMPLE).unwrap();
+    let latency = HistogramText("latencies".into());
+    sample.load = Yield {
+        operations: vec![OperationSample {
+            kind: "connect".into(),
+            count: 9,
+            errors: 1,
+            latency_sum_ns: 900,
+            latency: latency.clone(),
+        }],
+        logins: BTreeMap::from([(
+            AuthenticationFacts {
+                method: "ed25519".into(),
+                path: LoginPath::Single,
+            },
+            9,
+        )]),
+        handshakes: Some(Handshakes {
+            count: 9,
+            ..Handshakes::default()
+        }),
+        phases: vec![PhaseSample {
+            phase: Phase::Tls,
+            count: 9,
+            wall_sum_ns: 800,
+            client_cpu_sum_ns: Some(700),
+            bytes_sent: 600,
+            bytes_received: 500,
+            flights: 9,
+            wall: latency,
+        }],
+        client_bound: true,
+        ..sample.load
+    };
+    sample.server.server_counters = BTreeMap::from([("pages_read".into(), 3)]);
+    sample.void = Some(VoidReason::Empty);
+    append(&folder, &format!("{}\n", serde_json::to_string(&sample).unwrap()));
+    let samples = SampleFile::open(&folder.join("samples.jsonl")).unwrap();
+    assert_eq!(samples.get(0).unwrap().as_ref(), &sample);
+    assert_eq!(samples.load(0).unwrap().as_ref(), &sample.load);
 }
 
 #[test]
@@ -139,7 +173,7 @@ fn what_is_written_is_what_is_read() {
         written.append(&sample).unwrap();
         written.append_round(&round).unwrap();
     }
-    let Run { head, .. } = Run::from_json(HEAD).unwrap();
+    let head: Head = serde_json::from_str(HEAD).unwrap();
     write_run(&folder, &Run::new(head.clone(), Results::default())).unwrap();
     let recorded = Recorded::open(&folder).unwrap();
     assert_eq!(recorded.head, head);
@@ -150,7 +184,7 @@ fn what_is_written_is_what_is_read() {
 }
 
 #[test]
-fn counts_of_cells_and_of_tpcc_are_written_where_there_are_some_and_none_in_older_samples() {
+fn counts_of_cells_and_of_tpcc_are_written_where_there_are_some() {
     let mut sample: Sample = serde_json::from_str(SAMPLE).unwrap();
     let counts = |sample: &Sample| {
         let load = &sample.load;

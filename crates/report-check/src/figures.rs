@@ -95,18 +95,10 @@ impl Change {
         let shown_right = numbers
             .iter()
             .all(|(text, _)| self.shown.iter().any(|shown| shown == *text))
-            && differences(row)
+            && [row.difference.value, row.difference.low, row.difference.high]
                 .iter()
                 .all(|difference| self.shown.iter().any(|shown| shown.parse() == Ok(*difference)));
         (!(attributes_right && shown_right)).then(|| format!("{} is not the record's", self.name()))
-    }
-}
-
-/// What the variant takes more, with its bounds; records of before it was recorded have it from the change.
-fn differences(row: &EstimateRow) -> [f64; 3] {
-    match row.difference {
-        Some(difference) => [difference.value, difference.low, difference.high],
-        None => [row.change, row.low, row.high].map(|change| row.baseline * change),
     }
 }
 

@@ -95,13 +95,10 @@ pub(crate) fn cpu_from_in_words(run: &Run) -> impl Iterator<Item = String> {
             CpuSource::Agent(agent) => {
                 let share = agent.error_share.map(|share| format!(", {:.3} %", share * 100.0));
                 format!(
-                    "Server CPU {} on the server's machine ({}, {} CPUs) by the agent {}: {} readings, {} away (at most \
+                    "Server CPU is that of {}, read on the server's machine ({}, {} CPUs) by the agent {}: {} readings, {} away (at most \
                      {}), so each is placed within {}. A quiet server used {:.2} % of a CPU: about {} of a slice's CPU time{} are \
                      not its own.",
-                    match agent.program.as_str() {
-                        "" => "was read".to_owned(),
-                        program => format!("is that of {program}, read"),
-                    },
+                    agent.program,
                     agent.host.cpu,
                     agent.host.cpus,
                     agent.address,

@@ -67,8 +67,8 @@ const TEMPLATE: Template = Template {
 /// The release that makes pages.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Which release made a page, by its own word; empty where it does not say, `None` if it is no report of ciphertax.
+/// Which release made a page, by its own word; `None` if it is no report of ciphertax.
 pub fn release_of(page: &str) -> Option<&str> {
-    let (_, generator) = page.split_once(r#"<meta name="generator" content="ciphertax"#)?;
-    Some(generator.split_once('"')?.0.trim())
+    let (_, release) = page.split_once(r#"<meta name="generator" content="ciphertax "#)?;
+    Some(release.split_once('"')?.0)
 }

@@ -1,8 +1,7 @@
 //! One run as terminal text, HTML, JSON, Markdown, CSV, JUnit and OpenMetrics; two runs side by side.
 //!
-//! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again, by a
-//! later version, from an old run. One file for each output; what they share is in [`lookup`], [`words`] and
-//! [`describe`].
+//! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again at any time. One file for
+//! each output; what they share is in [`lookup`], [`words`] and [`describe`].
 
 pub mod compare;
 pub mod csv;

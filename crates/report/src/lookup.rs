@@ -2,7 +2,6 @@
 
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{ArmRecord, ArmRole, EstimateRow, KindRow, MeasuredCell, PhaseRow, Run};
-use ciphertax_stats::Interval;
 
 /// The metrics that the first table of a cell shows; the others are among the measured values.
 pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
@@ -95,16 +94,6 @@ pub(crate) fn noise<'a>(run: &'a Run, cell: &str, metric: Metric) -> Option<&'a 
         .noise_floor
         .iter()
         .find(|row| row.cell == cell && row.metric == metric)
-}
-
-/// What the variant takes more than the baseline, in the unit of the estimate. Records of before it was recorded have it
-/// from the change.
-pub(crate) fn difference(row: &EstimateRow) -> Interval {
-    row.difference.unwrap_or(Interval {
-        value: row.baseline * row.change,
-        low: row.baseline * row.low,
-        high: row.baseline * row.high,
-    })
 }
 
 /// The noise floor of a metric in a cell, as a factor less one: smaller changes do not count. `None` where nothing was

@@ -90,7 +90,7 @@ fn cost(run: &Run, row: Option<&EstimateRow>) -> String {
     let Some(row) = row else {
         return ABSENT.into();
     };
-    let Interval { value, low, high } = lookup::difference(row);
+    let Interval { value, low, high } = row.difference;
     format!(
         "{}, {}",
         format::difference(value, [low, high], &row.unit).value,

@@ -51,10 +51,8 @@ const OF_COLUMNS: &str = "Statements carry fields in plaintext to the server tha
 pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {
     let mut sides: Vec<Side<'_>> = Vec::new();
     for (arm, session, disk) in searched(run) {
-        let (baselines, name) = match &session.beside {
-            Some(name) => (&session.beside_id, name),
-            None => (&session.server_id, &session.server),
-        };
+        let baselines = session.beside_id.as_ref().unwrap_or(&session.server_id);
+        let name = session.beside.as_ref().unwrap_or(&session.server);
         let at = sides.iter().position(|side| side.baselines == baselines);
         let at = at.unwrap_or_else(|| {
             sides.push(Side {

@@ -109,9 +109,10 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
         Side::Both => "both sides' CPU".to_owned(),
         side => format!("{side} CPU"),
     };
-    let query = row
-        .query_overhead
-        .map(|change| format!("a query alone costs {}", format::change_with_interval(change)));
+    let query = format!(
+        "a query alone costs {}",
+        format::change_with_interval(row.query_overhead)
+    );
     let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
     points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
     let mut parts = Vec::new();
@@ -119,9 +120,6 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
         let budget = format::share(point.budget);
         let [queries, low, high] =
             [point.queries, point.queries_low, point.queries_high].map(|queries| queries.map(format::count));
-        let because = query
-            .as_ref()
-            .map_or(String::new(), |query| format!(", because {query}"));
         match (queries, low, high) {
             (Some(_), _, Some(_)) if point.queries_high.is_some_and(|queries| queries <= 1.0) => {
                 parts.push(format!(
@@ -140,8 +138,10 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                     .first()
                     .is_some_and(|single| single.overhead.high <= point.budget);
                 parts.push(match with_few {
-                    true => format!("less than {budget} with few queries per connection only{because}"),
-                    false => format!("never less than {budget}{because}"),
+                    true => {
+                        format!("less than {budget} with few queries per connection only, because {query}")
+                    }
+                    false => format!("never less than {budget}, because {query}"),
                 });
                 break;
             }
@@ -151,9 +151,8 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                     .map_or(String::new(), |low| {
                         format!(" (at the earliest from {} per connection on)", queries_of(&low))
                     });
-                let query = query.as_ref().map_or(String::new(), |query| format!(": {query}"));
                 parts.push(format!(
-                    "cannot tell whether ever less than {budget}{earliest}{query}"
+                    "cannot tell whether ever less than {budget}{earliest}: {query}"
                 ));
                 break;
             }
@@ -182,6 +181,7 @@ pub(crate) fn capacity(row: &CapacityRow) -> String {
 #[cfg(test)]
 mod tests {
     use ciphertax_records::Rated;
+    use ciphertax_stats::LogRatio;
 
     use super::*;
 
@@ -196,7 +196,11 @@ mod tests {
             change: change[0],
             low: change[1],
             high: change[2],
-            difference: None,
+            difference: Interval {
+                value: 100.0 * change[0],
+                low: 100.0 * change[1],
+                high: 100.0 * change[2],
+            },
             blocks: 20,
             verdict,
             rule,
@@ -204,7 +208,11 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.07,
             more_time_s: None,
-            log_ratio: None,
+            log_ratio: LogRatio {
+                mean: change[0].ln_1p(),
+                standard_error: 0.02,
+                degrees_of_freedom: 19.0,
+            },
             location: None,
             disturbed: None,
         }
@@ -245,11 +253,11 @@ mod tests {
             connect_variant_us: 640.0,
             query_baseline_us: 20.0,
             query_variant_us: 20.0 * (1.0 + query[0]),
-            query_overhead: Some(Interval {
+            query_overhead: Interval {
                 value: query[0],
                 low: query[1],
                 high: query[2],
-            }),
+            },
             query_verdict: match query[1] > 0.0 {
                 true => Verdict::Costs,
                 false => Verdict::CannotTell,

@@ -6,6 +6,7 @@ mod fixture;
 
 use std::collections::BTreeSet;
 
+use ciphertax_model::TlsVersion;
 use ciphertax_records::{
     LeftOut, LeftOutReason, OperationSample, Run, RunStatus, Sample, SampleLog, SliceId, VoidReason, Yield,
 };
@@ -256,7 +257,10 @@ fn junit_passes_costs_skips_what_is_undecided_and_fails_what_did_not_work() {
     run.head.arms[2].sessions.clear();
     run.head.left_out.push(LeftOut {
         arm: "tls1.0".into(),
-        reason: LeftOutReason::Former("the server does not offer it".into()),
+        reason: LeftOutReason::TlsVersion {
+            lacks_tls: TlsVersion::V1_0,
+            has: None,
+        },
     });
     assert_eq!(counts(&run), [cases + 1, 2, undecided(&run) + 1]);
     assert!(xml(&run).contains("the server died"));

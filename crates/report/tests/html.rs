@@ -193,11 +193,11 @@ fn the_answer_gives_microseconds_beside_percent() {
         .find(|row| row.arm == "tls1.3" && row.unit == "us/op")
         .unwrap();
     (row.change, row.low, row.high) = (0.123, 0.101, 0.145);
-    row.difference = Some(Interval {
+    row.difference = Interval {
         value: 4.567,
         low: 3.0,
         high: 6.0,
-    });
+    };
     let page = html::render(&run).unwrap();
     let answer = page.split("class=\"answer\"").nth(1).unwrap();
     let answer = answer.split("</section>").next().unwrap();
@@ -259,10 +259,5 @@ fn a_missing_interval_is_explained_once() {
 fn a_page_names_the_release_that_made_it() {
     let page = html::render(&fixture::run()).unwrap();
     assert_eq!(html::release_of(&page), Some(html::RELEASE));
-    let earlier = page.replace(
-        &format!("content=\"ciphertax {}\"", html::RELEASE),
-        "content=\"ciphertax\"",
-    );
-    assert_eq!(html::release_of(&earlier), Some(""));
     assert_eq!(html::release_of("<html>"), None);
 }

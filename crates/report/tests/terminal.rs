@@ -86,7 +86,7 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
         let mut elsewhere = arm.sessions[0].clone();
         elsewhere.server = "mysql".into();
         elsewhere.server_id = ServerId::numbered(5);
-        elsewhere.beside_id = ServerId::numbered(4);
+        elsewhere.beside_id = Some(ServerId::numbered(4));
         elsewhere.beside = Some("mysql, plain".into());
         arm.sessions.push(elsewhere);
     }

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_server_elsewhere_or_out_of_sight_is_said_not_to_be_looked_into() {
         let identity = Identity {
-            id: ServerId::default(),
+            id: ServerId::numbered(1),
             cells: Vec::new(),
         };
         let seen = unseen(identity, "db");

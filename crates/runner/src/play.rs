@@ -470,7 +470,7 @@ fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<
             .collect(),
         arms: arms.collect(),
         kernel_cipher: kernel_cipher(&plan.study),
-        event_loop: Some(event_loop()),
+        event_loop: event_loop(),
         ranks: plan.ranks.as_ref().map(Ranks::records).unwrap_or_default(),
         ..Head::begin(
             plan.tool.clone(),

@@ -223,7 +223,7 @@ impl<D: Database> GroupServers<D> {
             opening.progress.stage(&Stage::Proving(arm.name.clone()));
             let mut proved = server.prove(arm, opening.column_key.as_ref())?;
             if let Some(baselines) = &baselines {
-                proved.session.beside_id = baselines.id.clone();
+                proved.session.beside_id = Some(baselines.id.clone());
                 proved.session.beside = Some(baselines.name.clone());
             }
             self.arms.push(OpenArm {

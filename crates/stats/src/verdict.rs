@@ -46,7 +46,7 @@ pub enum Verdict {
 }
 
 /// Why a verdict is what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant among
@@ -55,7 +55,6 @@ pub enum Rule {
     /// `no_cost`: the interval ends below the margin.
     WithinMargin,
     /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
-    #[default]
     IntervalTooWide,
     /// `cannot_tell`: the interval excludes zero, but the change does not exceed the noise floor.
     WithinFloor,

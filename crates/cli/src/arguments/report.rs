@@ -7,7 +7,7 @@ use clap::Args;
 use super::output::OutputArguments;
 
 const REPORT_HELP: &str = "\
-Figures and verdicts are made anew from what was measured, so that a later release may say more of an old run.
+Figures and verdicts are made anew from what was measured.
 
 Examples:
   ciphertax report ciphertax-quick-20260102-030405

@@ -17,9 +17,14 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[test]
 #[ignore = "takes minutes; run by make slow"]
 fn the_report_of_ten_hours_is_made_in_300_megabytes() {
+    let short = Sandbox::new();
+    short
+        .finish(&["quick", "--time=12", "--profile=off", "--out=run"])
+        .measured();
+    let short = Recorded::open(&short.run()).unwrap();
     let sandbox = Sandbox::new();
-    repeat_a_real_run(&sandbox.run());
-    repeat_a_real_run(&sandbox.work().join("earlier"));
+    repeat(&short, &sandbox.run());
+    repeat(&short, &sandbox.work().join("earlier"));
     let mut too_much = Vec::new();
     for arguments in [
         &["report", "run"][..],
@@ -54,11 +59,9 @@ fn released() -> PathBuf {
     released
 }
 
-/// The slices of a short run with real histograms, block after block until there are enough.
-fn repeat_a_real_run(path: &Path) {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/former/quick");
-    let recorded = Recorded::open(&kept).unwrap();
-    let samples = recorded.read_all().unwrap().samples;
+/// The slices of a short run, block after block until there are enough.
+fn repeat(short: &Recorded, path: &Path) {
+    let samples = short.read_all().unwrap().samples;
     let blocks = samples.iter().map(|sample| sample.slice.block + 1).max().unwrap();
     let length_ns = samples.iter().map(Sample::end_ns).max().unwrap();
     let mut folder = RunFolder::create(path).unwrap();
@@ -69,5 +72,5 @@ fn repeat_a_real_run(path: &Path) {
         sample.start_ns += round as u64 * length_ns;
         folder.append(&sample).unwrap();
     }
-    write_run(path, &Run::new(recorded.head, Results::default())).unwrap();
+    write_run(path, &Run::new(short.head.clone(), Results::default())).unwrap();
 }

@@ -27,7 +27,7 @@ pub(crate) use differences::differences;
 pub struct Named<'a> {
     /// What it is called.
     pub name: &'a str,
-    /// The run, with results of this release.
+    /// The run.
     pub run: &'a Run,
 }
 
@@ -123,13 +123,13 @@ pub(crate) fn paired<'a>(
             .run
             .results
             .estimate(&before.cell, &before.arm, before.metric);
-        match after.and_then(|after| Some((after, after.log_ratio?.over(&before.log_ratio?)))) {
-            Some((after, ratio)) => pairs.push(Pair {
+        match after {
+            Some(after) => pairs.push(Pair {
                 run,
                 before,
                 after,
                 headline,
-                ratio,
+                ratio: after.log_ratio.over(&before.log_ratio),
                 floor: floor(first.run, other.run, before),
                 margin: margin.map_or_else(|| of_both(first.run, other.run, before.metric), f64::ln_1p),
             }),
@@ -168,8 +168,8 @@ fn headlines(run: &Run, cell: MeasuredCell<'_>) -> [Metric; 3] {
 fn floor(one: &Run, other: &Run, row: &EstimateRow) -> Option<f64> {
     let again = |run: &Run| {
         let mut rows = run.results.noise_floor.iter();
-        rows.find(|again| again.cell == row.cell && again.metric == row.metric)?
-            .log_ratio
+        let again = rows.find(|again| again.cell == row.cell && again.metric == row.metric)?;
+        Some(again.log_ratio)
     };
     Some(again(other)?.over(&again(one)?).noise_floor())
 }

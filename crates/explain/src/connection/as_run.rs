@@ -17,7 +17,7 @@ const STUDY: &str = "name = \"connect\"\nquestion = \"?\"\ntime_s = 1\n\
     [[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \"tls\"\ntransport = \"tls\"\n\
     [[cell]]\nname = \"connect\"\nworkload = \"connect\"\nload = { connections = 1 }\n";
 
-/// `None` if this release does not read its own study.
+/// `None` if its own study is no study.
 pub(super) fn as_run(record: &ConnectionRecord) -> Option<Run> {
     let mut study = Study::from_toml(STUDY).ok()?;
     let transport = match record.facts.tls {
@@ -34,7 +34,7 @@ pub(super) fn as_run(record: &ConnectionRecord) -> Option<Run> {
         sessions: vec![SessionRecord {
             server_id: ServerId::numbered(1),
             server: record.address.clone(),
-            beside_id: ServerId::default(),
+            beside_id: None,
             beside: None,
             proofs: Vec::new(),
             disk: None,

@@ -18,9 +18,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     if row.side != Side::Server || single.low < WORTH_KEEPING || connect.verdict != Verdict::Costs {
         return None;
     }
-    let query = row
-        .query_overhead
-        .map_or_else(|| "an unknown share".into(), rounded::change);
+    let query = rounded::change(row.query_overhead);
     let later = match (budget.queries, budget.queries_low, budget.queries_high) {
         (Some(queries), _, Some(high)) => {
             format!("from about {queries:.0} queries on less than 5 % more (at most {high:.0})")

@@ -96,9 +96,7 @@ fn of_side(
         format!(
             "{}: TLS costs the {side} {} of CPU a new connection ({}). A login costs it {}.{}",
             cell.asked.name,
-            tls_row
-                .difference
-                .map_or_else(String::new, rounded::microseconds_between),
+            rounded::microseconds_between(tls_row.difference),
             tls.name,
             parts.join("; "),
             by_password(side, &ratios)

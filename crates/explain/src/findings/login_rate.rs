@@ -36,7 +36,7 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     .into_iter()
     .filter_map(|(side, metric)| {
         let row = run.results.estimate(&cell.asked.name, arm, metric)?;
-        Some((side, row, row.difference?))
+        Some((side, row, row.difference))
     })
     .filter(|(_, row, extra_us)| row.verdict == Verdict::Costs && extra_us.low > 0.0)
     .collect();

@@ -105,15 +105,15 @@ pub(super) fn payers<'a>(
 ) -> Vec<Payer<'a>> {
     let payer = |(cell, samples): &(MeasuredCell<'a>, &'a CellSamples<'a>)| {
         let row = run.results.estimate(&cell.asked.name, arm, metric)?;
+        let row = Some(row).filter(|row| is_wanted(row))?;
         let server = run.server_of(cell.found)?;
-        let more_us = row.difference.filter(|_| is_wanted(row))?;
         Some(Payer {
             name: run.short_name(server),
             server,
             cell: *cell,
             row,
             samples,
-            more_us,
+            more_us: row.difference,
         })
     };
     let mut payers: Vec<Payer<'_>> = group.iter().filter_map(payer).collect();

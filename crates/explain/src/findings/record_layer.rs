@@ -23,20 +23,20 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
     .filter_map(|(side, metric)| Some((side, run.results.estimate(&cell.asked.name, arm, metric)?)))
     .filter(|(_, row)| row.verdict == Verdict::Costs)
     .collect();
-    let per_megabyte: Vec<String> = sides
-        .iter()
-        .filter_map(|(side, row)| {
-            let Interval { value, low, high } = row.difference?;
-            let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
-            Some(format!(
-                "{side} {}",
-                rounded::microseconds_between(Interval { value, low, high })
-            ))
-        })
-        .collect();
-    if per_megabyte.is_empty() {
+    if sides.is_empty() {
         return None;
     }
+    let per_megabyte: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| {
+            let Interval { value, low, high } = row.difference;
+            let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
+            format!(
+                "{side} {}",
+                rounded::microseconds_between(Interval { value, low, high })
+            )
+        })
+        .collect();
     let cipher = run
         .head
         .arms

@@ -92,6 +92,6 @@ pub(super) fn longer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Int
     ]
     .into_iter()
     .find_map(|metric| run.results.estimate(&cell.asked.name, arm, metric))?;
-    row.difference
-        .filter(|difference| cell.asked.workload.makes_connections() && is_sure(row) && difference.low > 0.0)
+    let is_longer = cell.asked.workload.makes_connections() && is_sure(row) && row.difference.low > 0.0;
+    is_longer.then_some(row.difference)
 }

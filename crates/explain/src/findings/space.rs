@@ -20,7 +20,7 @@ pub(super) fn space(run: &Run) -> Vec<Finding> {
     for cell in run.cells() {
         for arm in run.head.variants() {
             let findings_of_arm = of_arm(run, cell, &arm.name);
-            let of_server = (&cell.found.server_id, &cell.found.server, &arm.name);
+            let of_server = (&cell.found.server_id, &arm.name);
             findings.extend(findings_of_arm.filter(|_| told.insert(of_server)));
         }
     }

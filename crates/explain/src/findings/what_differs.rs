@@ -95,7 +95,7 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
         let row = run
             .results
             .estimate(&payer.cell.asked.name, arm, Metric::ClientCpuPerOp)?;
-        Some(row.difference?.value)
+        Some(row.difference.value)
     });
     let (least, most) = client.fold((f64::INFINITY, 0.0_f64), |(least, most), us| {
         (least.min(us), most.max(us))
@@ -131,7 +131,7 @@ fn records(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Option<St
             let row = run
                 .results
                 .estimate(&payer.cell.asked.name, arm, Metric::BytesPerOp)?;
-            let bytes = row.difference.filter(|_| tls.version == "TLSv1.3")?.value;
+            let bytes = (tls.version == "TLSv1.3").then_some(row.difference.value)?;
             Some((
                 payer.name.as_str(),
                 plain((bytes / RECORD_BYTES * 10.0).round() / 10.0),

@@ -267,6 +267,6 @@ fn estimated(results: &Results, cell: &str, arm: &str, side: ProfiledSide) -> Op
         ProfiledSide::Client => Metric::ClientCpuPerOp,
     };
     let mut rows = results.estimates.iter().chain(&results.noise_floor);
-    rows.find(|row| row.cell == cell && row.arm == arm && row.metric == metric)?
-        .difference
+    rows.find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+        .map(|row| row.difference)
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use ciphertax_model::Cell;
 use ciphertax_records::why::{Look, ProfiledSide};
-use ciphertax_records::{CpuTime, Head, Sample, Samples, ServerRecord, SliceId, counter};
+use ciphertax_records::{CpuTime, Head, Sample, Samples, SliceId, counter};
 
 /// What one valid slice yielded and took.
 #[derive(Debug, Clone)]
@@ -128,14 +128,11 @@ pub(super) fn place(cells: &[CellSlices<'_>], slice: &SliceId) -> Option<(usize,
 pub(super) fn product(head: &Head, cell: &Cell, arm: &str) -> String {
     let of_cell = || {
         let servers = head.servers.iter();
-        servers.filter(|server| server.cells.is_empty() || server.cells.contains(&cell.name))
+        servers.filter(|server| server.cells.contains(&cell.name))
     };
     let sessions = head.arms.iter().filter(|record| record.name == arm);
     let mut sessions = sessions.flat_map(|record| &record.sessions);
-    let of_arm = sessions.find_map(|session| {
-        let is_its = |server: &&ServerRecord| server.id == session.server_id && server.name == session.server;
-        of_cell().find(is_its)
-    });
+    let of_arm = sessions.find_map(|session| of_cell().find(|server| server.id == session.server_id));
     let Some(server) = of_arm.or_else(|| of_cell().next()) else {
         return String::new();
     };

@@ -521,7 +521,6 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
             _ => [20.0, 100.0],
         });
         let mut head = head(study);
-        head.servers[0].cells = vec!["write".into()];
         let own = head.arms.iter_mut().find(|arm| arm.name == "own").unwrap();
         let files = |kind: &str, readability| FilesOnDisk {
             kind: kind.into(),

@@ -95,7 +95,7 @@ fn session(server: &ServerRecord, tls: TlsFacts) -> SessionRecord {
     SessionRecord {
         server_id: server.id.clone(),
         server: server.name.clone(),
-        beside_id: ServerId::default(),
+        beside_id: None,
         beside: None,
         proofs: Vec::new(),
         disk: None,

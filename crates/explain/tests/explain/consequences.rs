@@ -112,7 +112,7 @@ fn what_a_query_costs_is_said_with_the_tables_own_interval_and_undecided_costs_a
     let run = explained(&samples(30).into_iter().map(unsteady).collect::<Vec<_>>());
     let estimate = run.estimate("select", "tls", Metric::ServerCpuPerOp).unwrap();
     let churn = run.churn.iter().find(|row| row.side == Side::Server).unwrap();
-    let query = churn.query_overhead.unwrap();
+    let query = churn.query_overhead;
     assert_eq!((query.low, query.high), (estimate.low, estimate.high));
     assert!((churn.query_variant_us - estimate.variant).abs() < 1e-9);
     let advice = run

@@ -7,7 +7,7 @@ use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;
 use ciphertax_records::{
     ArmRecord, ArmRole, CpuTime, Head, Host, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample,
-    Samples, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
+    Samples, ServerId, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
 };
 use ciphertax_stats::histogram;
 
@@ -198,8 +198,8 @@ pub(crate) fn head(study: Study) -> Head {
         status: RunStatus::Complete,
         arms,
         servers: vec![ServerRecord {
-            id: Default::default(),
-            cells: Vec::new(),
+            id: ServerId::numbered(1),
+            cells: study.cells.iter().map(|cell| cell.name.clone()).collect(),
             name: "mariadb".into(),
             product: "MariaDB".into(),
             version: String::new(),

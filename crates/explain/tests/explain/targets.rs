@@ -1,7 +1,7 @@
 //! What is said of servers of the user's own.
 
 use ciphertax_records::{
-    AgentRecord, CounterRecord, CpuSource, Host, ServerPlacement, SessionFacts, SessionRecord,
+    AgentRecord, CounterRecord, CpuSource, Host, ServerId, ServerPlacement, SessionFacts, SessionRecord,
 };
 use serde_json::json;
 
@@ -86,9 +86,9 @@ pub(crate) fn session(verification: &str) -> SessionRecord {
     }))
     .unwrap();
     SessionRecord {
-        server_id: Default::default(),
+        server_id: ServerId::numbered(1),
         server: "db.example".into(),
-        beside_id: Default::default(),
+        beside_id: None,
         beside: None,
         proofs: Vec::new(),
         disk: None,

@@ -2,12 +2,12 @@
 
 use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::gate::gate;
-use ciphertax_model::{Budget, Metric, ReadPreference, Study};
+use ciphertax_model::{Budget, Metric, ReadPreference, Study, TlsVersion};
 use ciphertax_records::{
     AuthenticationFacts, CertificateFacts, Comparison, CostChange, Gate, HeldTo, LeftOut, LeftOutReason,
-    LoginPath, Run, RunStatus, Sample, SessionFacts, SessionRecord, TlsFacts, Verified,
+    LoginPath, Run, RunStatus, Sample, ServerId, SessionFacts, SessionRecord, TlsFacts, Verified,
 };
-use ciphertax_stats::{BoundVerdict, CostVerdict, Interval, Rule};
+use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
 use crate::made_up::{ARMS, STUDY, explain, head, sample};
 use crate::targets::{agent_on, counter};
@@ -138,9 +138,9 @@ fn a_machine_that_is_twice_as_slow_changes_no_cost_and_is_named() {
 #[test]
 fn what_was_negotiated_is_among_the_differences() {
     let session = |cipher: &str| SessionRecord {
-        server_id: Default::default(),
+        server_id: ServerId::numbered(1),
         server: "mariadb".into(),
-        beside_id: Default::default(),
+        beside_id: None,
         beside: None,
         proofs: Vec::new(),
         disk: None,
@@ -265,17 +265,19 @@ fn another_database_is_refused_and_another_of_mysqls_family_is_the_first_that_di
 fn the_absolute_cost_stands_beside_the_relative_one_which_may_fall_while_it_rises() {
     let (one, mut other) = (run(STUDY, TLS, 30, 1), run(STUDY, [12.0, 22.0], 30, 2));
     for row in &mut other.results.estimates {
-        row.difference = row.difference.map(|difference| Interval {
-            value: 100.0 * difference.value,
-            low: 100.0 * difference.low,
-            high: 100.0 * difference.high,
-        });
+        for bound in [
+            &mut row.difference.value,
+            &mut row.difference.low,
+            &mut row.difference.high,
+        ] {
+            *bound *= 100.0;
+        }
     }
     let comparison = compared(&one, &other);
     let server = change(&comparison, "select", Metric::ServerCpuPerOp);
     assert_eq!(server.verdict, CostVerdict::Cheaper);
-    assert!(server.difference_before.unwrap().value < server.difference_after.unwrap().value);
-    let absolute = server.absolute_in_words().unwrap();
+    assert!(server.difference_before.value < server.difference_after.value);
+    let absolute = server.absolute_in_words();
     assert!(
         absolute.starts_with('+') && absolute.contains(" µs → +"),
         "{absolute}"
@@ -532,7 +534,10 @@ fn what_was_not_measured_is_not_within() {
     };
     left_out.head.left_out.push(LeftOut {
         arm: "tls1.1".into(),
-        reason: LeftOutReason::Former("the server has none".into()),
+        reason: LeftOutReason::TlsVersion {
+            lacks_tls: TlsVersion::V1_1,
+            has: None,
+        },
     });
     let named = Named {
         name: "run",
@@ -545,7 +550,7 @@ fn what_was_not_measured_is_not_within() {
             .unmeasured
             .as_ref()
             .unwrap()
-            .contains("the server has none")
+            .contains("the server does not offer TLSv1.1")
     );
 }
 

@@ -1,16 +1,14 @@
 //! Files of lines: the first says the version of the format, a last one that a crash cut off is passed over.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 use crate::files::{append_to, cut_to_whole_lines, unwritable};
-use crate::samples::line_of;
+use crate::version::{check_first_line, first_line};
 
 /// No line that is written comes near it; one that is longer is damage, and is not read into memory.
 const LONGEST_LINE: u64 = 64 << 20;
@@ -20,13 +18,6 @@ const LONGEST_LINE: u64 = 64 << 20;
 pub(super) struct Format {
     pub(super) name: &'static str,
     pub(super) schema: &'static str,
-}
-
-/// The first line.
-#[derive(Serialize, Deserialize)]
-struct Version<'a> {
-    #[serde(borrow)]
-    schema: Cow<'a, str>,
 }
 
 /// A file of lines that is written, from its first line on.
@@ -85,7 +76,7 @@ impl Appended {
         let version;
         let (first, lines) = match self.whole {
             0 => {
-                version = [&self.format.first_line()?, lines].concat();
+                version = [&first_line(self.format.schema)?, lines].concat();
                 (true, &version[..])
             }
             _ => (false, lines),
@@ -105,12 +96,6 @@ impl Appended {
 }
 
 impl Format {
-    fn first_line(&self) -> io::Result<Vec<u8>> {
-        line_of(&Version {
-            schema: self.schema.into(),
-        })
-    }
-
     /// The lines of the file in a folder after the first; none where there is no file.
     pub(super) fn lines<T: DeserializeOwned>(self, folder: &Path) -> io::Result<Lines<T>> {
         let file = match File::open(folder.join(self.name)) {
@@ -140,17 +125,10 @@ pub(super) struct Lines<T> {
 }
 
 impl<T> Lines<T> {
-    fn check_version(&mut self, schema: &str) -> io::Result<()> {
-        if !self.next_line()? {
-            return Ok(());
-        }
-        let Version { schema: found } = serde_json::from_slice(&self.line)
-            .map_err(|error| damaged(1, format_args!("does not say its version: {error}")))?;
-        match found == schema {
-            true => Ok(()),
-            false => Err(io::Error::other(format!(
-                "it has the format {found:?}; this version reads {schema:?}"
-            ))),
+    fn check_version(&mut self, schema: &'static str) -> io::Result<()> {
+        match self.next_line()? {
+            true => check_first_line(&self.line, schema),
+            false => Ok(()),
         }
     }
 

@@ -160,7 +160,6 @@ pub struct BoundRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
     /// Whether the bound was tried by taking it away.
-    #[serde(default)]
     pub confirmation: Confirmation,
 }
 

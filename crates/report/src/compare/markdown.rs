@@ -87,11 +87,10 @@ fn cell(change: &ciphertax_records::CostChange) -> String {
         CostVerdict::Same => change.verdict.to_string(),
         CostVerdict::CannotTell => format!("{}: {}", change.verdict, escaped(&rule(change))),
     };
-    let absolute = change.absolute_in_words();
     format!(
-        "{}<br>{}<br>{}{word}",
+        "{}<br>{}<br>{}<br>{word}",
         ratio(change),
         change.relative_in_words(),
-        absolute.map_or_else(String::new, |absolute| format!("{absolute}<br>"))
+        change.absolute_in_words()
     )
 }

@@ -25,9 +25,9 @@ struct Line<'a> {
     change_low: f64,
     change_high: f64,
     /// In `unit`.
-    difference: Option<f64>,
-    difference_low: Option<f64>,
-    difference_high: Option<f64>,
+    difference: f64,
+    difference_low: f64,
+    difference_high: f64,
     blocks: u32,
     verdict: Verdict,
     rule: Rule,
@@ -80,7 +80,6 @@ const COLUMNS: [&str; 20] = [
 ];
 
 fn write(lines: &mut Writer<&mut dyn Write>, run: &Run, row: &EstimateRow, kind: &str) -> io::Result<()> {
-    let difference = row.difference;
     let line = Line {
         study: &run.head.study.name,
         cell: &row.cell,
@@ -93,9 +92,9 @@ fn write(lines: &mut Writer<&mut dyn Write>, run: &Run, row: &EstimateRow, kind:
         change: row.change,
         change_low: row.low,
         change_high: row.high,
-        difference: difference.map(|interval| interval.value),
-        difference_low: difference.map(|interval| interval.low),
-        difference_high: difference.map(|interval| interval.high),
+        difference: row.difference.value,
+        difference_low: row.difference.low,
+        difference_high: row.difference.high,
         blocks: row.blocks,
         verdict: row.verdict,
         rule: row.rule,

@@ -181,7 +181,7 @@ fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>) -> V
 }
 
 fn cost(row: &EstimateRow) -> Cost {
-    let difference = lookup::difference(row);
+    let difference = row.difference;
     let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
     Cost {
         difference: Figure::new(difference.value, text.value),

@@ -31,7 +31,7 @@ pub(super) struct ChurnView {
     side: String,
     connect: [Figure; 2],
     query: [Figure; 2],
-    query_overhead: Option<Range>,
+    query_overhead: Range,
     /// One for each budget of the table.
     break_even: Vec<Option<BreakEven>>,
 }
@@ -53,7 +53,7 @@ impl ChurnView {
             side: row.side.to_string(),
             connect: [row.connect_baseline_us, row.connect_variant_us].map(Figure::microseconds),
             query: [row.query_baseline_us, row.query_variant_us].map(Figure::microseconds),
-            query_overhead: row.query_overhead.map(Range::change),
+            query_overhead: Range::change(row.query_overhead),
             break_even: budget_values(run)
                 .into_iter()
                 .map(|budget| {

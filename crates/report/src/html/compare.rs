@@ -67,9 +67,9 @@ struct RowView {
     metric: &'static str,
     before: Range,
     after: Range,
-    /// Both in the unit of the metric, where the records say so.
-    difference_before: Option<Figure>,
-    difference_after: Option<Figure>,
+    /// Both in the unit of the metric.
+    difference_before: Figure,
+    difference_after: Figure,
     change: Range,
     tone: &'static str,
     word: String,
@@ -159,8 +159,8 @@ impl RowView {
             metric: change.metric.label(),
             before: Range::change(change.before),
             after: Range::change(change.after),
-            difference_before: change.difference_before.map(difference),
-            difference_after: change.difference_after.map(difference),
+            difference_before: difference(change.difference_before),
+            difference_after: difference(change.difference_after),
             change: Range::change(change.change),
             tone: match change.verdict {
                 CostVerdict::Dearer => "costs",

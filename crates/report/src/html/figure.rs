@@ -5,7 +5,7 @@ use ciphertax_records::{EstimateRow, Run};
 use ciphertax_stats::{Interval, format};
 use serde::Serialize;
 
-use crate::{lookup, words};
+use crate::words;
 
 /// A label and its text.
 #[derive(Serialize)]
@@ -103,7 +103,7 @@ impl Range {
 
     /// The difference of an estimate in its unit.
     pub(super) fn difference(row: &EstimateRow) -> Self {
-        let difference = lookup::difference(row);
+        let difference = row.difference;
         let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
         Self {
             value: Figure::new(difference.value, text.value),

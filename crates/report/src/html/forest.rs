@@ -136,7 +136,7 @@ const METRICS: [Metric; 4] = [
 impl Mark {
     fn of(run: &Run, row: &EstimateRow, scale: &ChangeScale) -> Self {
         let [floor, floor_width] = scale.shade(row.floor.unwrap_or(0.0));
-        let difference = lookup::difference(row);
+        let difference = row.difference;
         let amount = format::difference(difference.value, [difference.low, difference.high], &row.unit);
         Self {
             short: short_metric(row.metric),

@@ -79,10 +79,10 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             ),
         ),
     ];
-    if let Some(event_loop) = run.head.event_loop.filter(|_| !run.head.is_embedded()) {
+    if !run.head.is_embedded() {
         items.push(Item::new(
             "event loop of the load threads",
-            event_loop.to_string(),
+            run.head.event_loop.to_string(),
         ));
     }
     items.extend(run.head.servers.iter().map(|server| {

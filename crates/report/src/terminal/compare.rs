@@ -114,13 +114,12 @@ fn shown(change: Option<&CostChange>) -> Text {
         CostVerdict::Same => format!("the same ±{}", format::share_of(change.margin)),
         verdict => verdict.to_string(),
     };
-    let absolute = change.absolute_in_words();
     let text = format!(
-        "{}\n{}\n{}\n{}{word}",
+        "{}\n{}\n{}\n{}\n{word}",
         format::change(change.change.value),
         format::change_interval(change.change.value, change.change.low, change.change.high),
         change.relative_in_words(),
-        absolute.map_or_else(String::new, |absolute| format!("{absolute}\n"))
+        change.absolute_in_words()
     );
     figure(&text).coloured(colour)
 }

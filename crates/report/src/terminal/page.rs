@@ -5,7 +5,7 @@ use ciphertax_stats::format::{self, ABSENT};
 use ciphertax_stats::{Interval, Rule, Verdict};
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
-use crate::{describe, lookup};
+use crate::describe;
 
 pub(crate) use ciphertax_records::harmless;
 
@@ -213,7 +213,7 @@ pub(super) const GAINS: u8 = 127;
 const WARNING: &str = "1;38;5;160";
 
 fn difference(row: &EstimateRow) -> String {
-    let Interval { value, low, high } = lookup::difference(row);
+    let Interval { value, low, high } = row.difference;
     format::difference(value, [low, high], &row.unit).value
 }
 

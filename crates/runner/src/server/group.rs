@@ -10,7 +10,7 @@ use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Distances, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
-use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
+use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::dataset::Contents;
@@ -325,7 +325,7 @@ impl<D: Database> GroupServer<D> {
                 .access(arm, options, proved.expectation, &self.route.measured),
             session: SessionRecord {
                 server_id: self.record.id.clone(),
-                beside_id: ServerId::default(),
+                beside_id: None,
                 server: self.record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,

@@ -9,7 +9,7 @@ use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ServerId, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_records::{ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
 use ciphertax_wire::{Expectation, WireError};
 use ciphertax_workload::Driver;
@@ -113,7 +113,7 @@ impl SqliteFile {
             access: self.access(expectation),
             session: SessionRecord {
                 server_id: self.record.id.clone(),
-                beside_id: beside.map_or_else(ServerId::default, |beside| beside.id.clone()),
+                beside_id: beside.map(|beside| beside.id.clone()),
                 server: self.record.name.clone(),
                 beside: beside.map(|beside| beside.name.clone()),
                 proofs,

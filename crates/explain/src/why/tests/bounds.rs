@@ -3,7 +3,7 @@
 use ciphertax_model::Metric;
 use ciphertax_records::why::{Bound, BoundRow};
 use ciphertax_records::{EstimateRow, Results};
-use ciphertax_stats::{Interval, Rule, Verdict};
+use ciphertax_stats::{Interval, LogRatio, Rule, Verdict};
 
 use super::made_up::{ARMS, MadeUp, STUDY, Truth};
 use super::states::durable;
@@ -234,19 +234,23 @@ fn estimates(speed: Verdict, cpu: Verdict) -> Results {
             change,
             low: change - 0.01,
             high: change + 0.01,
-            difference: Some(Interval {
+            difference: Interval {
                 value: variant - baseline,
                 low: variant - baseline - 1.0,
                 high: variant - baseline + 1.0,
-            }),
+            },
             blocks: 20,
             verdict,
-            rule: Rule::default(),
+            rule: Rule::IntervalTooWide,
             floor: Some(0.01),
             margin: 0.06,
             adjusted_p_value: 0.0,
             more_time_s: None,
-            log_ratio: None,
+            log_ratio: LogRatio {
+                mean: change.ln_1p(),
+                standard_error: 0.005,
+                degrees_of_freedom: 19.0,
+            },
             location: None,
             disturbed: None,
         }

@@ -98,7 +98,7 @@ fn cost_per_page(server: &'static Entry, ciphers: &[(&'static str, &str)]) {
             let row = row.expect("enough rounds");
             let moved = run.results.storage(cell, cipher).unwrap();
             let [read, written] = [moved.pages_read, moved.pages_written].map(Option::unwrap);
-            let difference = row.difference.unwrap();
+            let difference = row.difference;
             let [more, low, high] =
                 [difference.value, difference.low, difference.high].map(|us| us / (read + written));
             text += &format!(

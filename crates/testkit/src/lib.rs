@@ -1,12 +1,14 @@
 //! What tests share, of whichever crate: a dev-dependency, and nothing else.
 //!
-//! Everything here panics where a test would: what goes wrong is a failure of the test that asked.
+//! Everything here panics where a test would: what goes wrong is a failure of the test that asked. Only the programs of
+//! [`peers`] say what is wrong, since benchmarks start them too.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod event_loop;
 mod files;
 mod not_tested;
+pub mod peers;
 mod processes;
 mod programs;
 mod roles;

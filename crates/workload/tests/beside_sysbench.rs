@@ -4,21 +4,25 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
-use ciphertax_bench::{Ground, Slice, child};
-use ciphertax_engine::{Engine, Workload};
+use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
+use ciphertax_reactor::Reactor;
 use ciphertax_testkit::PATIENCE;
+use ciphertax_testkit::peers::{Limit, Sysbench, SysbenchCall, run_program};
+use ciphertax_wire::mysql::{Session, TextRow};
+use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{
     BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
 };
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+
+use crate::common::{access, options, server_with};
 
 /// So small that the ids differ in everything that counts between two runs, so large that a range rarely meets the end.
 const DATASET: Dataset = Dataset {
@@ -108,19 +112,17 @@ fn every_scenario_sends_the_statements_that_sysbench_sends() {
 fn bulk_inserts_have_as_many_rows_a_statement_as_those_of_sysbench() {
     let mut bed = Bed::new();
     let mut engine = bed.engine(BulkInsert::new);
-    let statements = bed.slice(&mut engine, Duration::from_secs(1)).operations;
-    let rows = bed
-        .ground
-        .query("SELECT COUNT(*) FROM ciphertax.sbbulk1", 1)
-        .unwrap();
-    let rows: u64 = rows[0][0].parse().unwrap();
+    engine.prepare(0).unwrap().unwrap();
+    let statements = slice(&mut engine, Duration::from_secs(1)).operation_count();
+    let rows = bed.query("SELECT COUNT(*) FROM ciphertax.sbbulk1");
+    let rows: u64 = rows[0].text(0).parse().unwrap();
     drop(engine);
 
     for sql in [
         "DROP TABLE ciphertax.sbtest1",
         "CREATE TABLE ciphertax.sbtest1 (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id))",
     ] {
-        bed.ground.query(sql, 0).unwrap();
+        bed.query(sql);
     }
     let before = bed.counters(ALONE);
     bed.sysbench
@@ -152,7 +154,7 @@ fn rows_are_picked_as_sysbench_picks_them() {
             .args(["--rand-seed=1", "--events=1"])
             .arg(&path)
             .arg("run");
-        let output = child::run(&mut command, "").unwrap().output;
+        let output = run_program(&mut command, "").unwrap().output;
         let theirs: Vec<u32> = output.lines().filter_map(|line| line.parse().ok()).collect();
         assert_eq!(theirs.len(), PICKS);
         let picker = Picker::new(distribution, 1..=LAST);
@@ -164,23 +166,28 @@ fn rows_are_picked_as_sysbench_picks_them() {
     }
 }
 
-/// A server, and both who ask it.
+/// A server, both who ask it, and a session that asks what they did.
 struct Bed {
-    ground: Ground,
+    reactor: Rc<Reactor>,
+    control: Session,
     sysbench: Sysbench,
     /// Times that the counters were asked for.
     looks: u64,
+    server: PrivateServer,
 }
 
 impl Bed {
     fn new() -> Self {
-        let server = PrivateServer::builder(&MARIADB);
-        let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
-        let sysbench = Sysbench::set_up(&mut ground).unwrap();
+        let server = server_with(&DATASET);
+        let reactor = Reactor::new().unwrap();
+        let options = options(&server, None, None);
+        let (control, _) = finish(&reactor, Session::connect(&reactor, &options)).unwrap();
         Self {
-            ground,
-            sysbench,
+            reactor,
+            control,
+            sysbench: Sysbench::set_up(&server, SCHEMA).unwrap(),
             looks: 0,
+            server,
         }
     }
 
@@ -204,11 +211,12 @@ impl Bed {
         engine.prepare(0).unwrap().unwrap();
         let middle = self.counters(WITH_ENGINE);
         let prepared = difference(&middle, &begin);
-        let slice = self.slice(&mut engine, Duration::from_millis(200));
+        let slice = slice(&mut engine, Duration::from_millis(200));
         let ours = difference(&self.counters(WITH_ENGINE), &middle);
 
-        assert_eq!(few.queries, queries * FEW, "{name}");
-        assert_eq!(slice.queries, queries * slice.operations, "{name}");
+        let operations = slice.operation_count();
+        assert_eq!(few.statements, Some(queries * FEW), "{name}");
+        assert_eq!(slice.queries, queries * operations, "{name}");
         let statement = "Com_stmt_prepare";
         assert_eq!(
             prepared[statement], theirs_in_few[statement],
@@ -216,7 +224,7 @@ impl Bed {
         );
         for counter in COUNTERS {
             let per_transaction = |count: u64, of: u64| count as f64 / of as f64;
-            let ours = per_transaction(ours[counter], slice.operations);
+            let ours = per_transaction(ours[counter], operations);
             let theirs = per_transaction(theirs[counter], MORE);
             assert!(
                 (ours - theirs).abs() < 1e-9,
@@ -230,12 +238,11 @@ impl Bed {
             workers: Some(1),
             ..Load::closed(1)
         };
-        let access = self.ground.access(Transport::Plain).unwrap();
-        Engine::start(vec![workload(access)], &load, 1).unwrap()
+        Engine::start(vec![workload(access(&self.server, None))], &load, 1).unwrap()
     }
 
-    fn slice(&self, engine: &mut Engine, duration: Duration) -> Slice {
-        Slice::measure(self.ground.cpu(), engine, 0, duration).unwrap()
+    fn query(&mut self, sql: &str) -> Vec<TextRow> {
+        finish(&self.reactor, self.control.query(sql)).unwrap()
     }
 
     /// The counters once so many sessions are left, this one's among them: the last messages of a session have no answer,
@@ -257,15 +264,31 @@ impl Bed {
 
     fn look(&mut self) -> BTreeMap<String, u64> {
         self.looks += 1;
-        let rows = self.ground.query("SHOW GLOBAL STATUS", 2).unwrap();
-        rows.into_iter()
-            .filter_map(|row| Some((row[0].clone(), row[1].parse().ok()?)))
+        let rows = self.query("SHOW GLOBAL STATUS");
+        rows.iter()
+            .filter_map(|row| Some((row.text(0), row.text(1).parse().ok()?)))
             .collect()
     }
 }
 
-fn call(scenario: &str) -> Call<'_> {
-    Call {
+fn finish<T>(reactor: &Reactor, task: impl Future<Output = T>) -> T {
+    let outcome = reactor.run_one(task, Instant::now() + PATIENCE).unwrap();
+    outcome.expect("it hangs")
+}
+
+/// A slice of operations that all succeed.
+fn slice(engine: &mut Engine, duration: Duration) -> SliceYield {
+    let slice = engine.slice(0, duration).unwrap();
+    assert!(
+        slice.is_whole() && slice.operation_count() > 0,
+        "{:?}",
+        slice.first_failure
+    );
+    slice
+}
+
+fn call(scenario: &str) -> SysbenchCall<'_> {
+    SysbenchCall {
         scenario,
         dataset: &DATASET,
         transport: Transport::Plain,

@@ -6,16 +6,22 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ciphertax_bench::pgbench::{Call, Limit, Pgbench, Script};
-use ciphertax_bench::{Login, PostgresqlGround, child};
 use ciphertax_engine::{Engine, Workload};
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{Arm, AuthenticationMethod, Dataset, Distribution, Load, Transport};
+use ciphertax_lab::postgresql::DATABASE;
+use ciphertax_lab::{Account, PrivateServer};
+use ciphertax_model::{AuthenticationMethod, Dataset, Distribution, Load, Transport};
+use ciphertax_testkit::peers::{Limit, Pgbench, PgbenchCall, PgbenchScript, run_program};
+use ciphertax_testkit::{fetched, run_within};
+use ciphertax_wire::Expectation;
+use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
+use ciphertax_workload::dataset::{self, Contents, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::{
     BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectOnly, SelectRandom, Tables, TpcbLike,
 };
+
+use crate::postgresql::administer;
 
 const DATASET: Dataset = Dataset {
     tables: 2,
@@ -36,8 +42,9 @@ const SLICE: Duration = Duration::from_millis(200);
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
-    let mut bed = Bed::new();
-    bed.ground.load(METHOD, DATASET).unwrap();
+    let Some(bed) = Bed::with(DATASET) else {
+        return;
+    };
     bed.compare("oltp_point_select", 1, |access| PointSelect {
         access,
         tables: TABLES,
@@ -79,25 +86,29 @@ fn every_scenario_sends_the_statements_that_sysbench_sends() {
 
 #[test]
 fn pgbenchs_workloads_send_the_statements_that_pgbench_sends() {
-    let mut bed = Bed::new();
-    bed.ground.load(METHOD, SCALE).unwrap();
-    let pgbench = Pgbench::set_up(&mut bed.ground).unwrap();
-    let login = bed.login();
-    let mut theirs = |script| {
-        let call = Call {
-            login: &login,
+    let Some(bed) = Bed::with(SCALE) else {
+        return;
+    };
+    let pgbench = Pgbench::find().unwrap();
+    let theirs = |script| {
+        let call = PgbenchCall {
+            server: &bed.server,
+            method: METHOD,
+            transport: Transport::Plain,
             script,
             connections: 1,
             threads: 1,
         };
-        let logged = bed.logged(|_| pgbench.run(&call, Limit::Transactions(FEW)).map(drop).unwrap());
+        let logged = bed.logged(|| {
+            pgbench.run(&call, Limit::Transactions(FEW)).unwrap();
+        });
         // What it asks before, about its tables, is not prepared.
         logged
             .into_iter()
             .filter(|statement| statement.is_prepared)
             .collect::<Vec<_>>()
     };
-    let (select_only, tpcb_like) = (theirs(Script::SelectOnly), theirs(Script::TpcbLike));
+    let (select_only, tpcb_like) = (theirs(PgbenchScript::SelectOnly), theirs(PgbenchScript::TpcbLike));
     let tables = SCALE;
     bed.expect("select-only", &select_only, 1, |access| SelectOnly {
         access,
@@ -169,37 +180,41 @@ fn without_values(text: &str) -> String {
     kept
 }
 
-/// A server that logs every statement, and who asks it.
+/// A server that logs every statement.
 struct Bed {
-    ground: PostgresqlGround,
+    server: PrivateServer,
 }
 
 impl Bed {
-    fn new() -> Self {
+    /// One with these tables, if there is any.
+    fn with(contents: impl Into<Contents>) -> Option<Self> {
+        fetched(&POSTGRESQL)?;
         let server = PrivateServer::builder(&POSTGRESQL)
             .account(METHOD)
             .option("--log_statement=all")
             .option("--log_parameter_max_length=0")
             .option("--synchronous_commit=off");
-        Self {
-            ground: PostgresqlGround::prepare(server).unwrap(),
-        }
+        let bed = Self {
+            server: server.start().unwrap(),
+        };
+        let (contents, options) = (contents.into(), bed.options());
+        run_within(contents.patience(), async |reactor| {
+            dataset::prepare_contents::<Session>(reactor, &options, &contents, &mut Vec::new(), |_| ()).await
+        })
+        .expect("it hangs")
+        .unwrap();
+        Some(bed)
     }
 
     /// Compares a scenario of so many statements, one connection on each side.
-    fn compare<W: Workload>(
-        &mut self,
-        name: &str,
-        statements: usize,
-        workload: impl Fn(PostgresqlAccess) -> W,
-    ) {
+    fn compare<W: Workload>(&self, name: &str, statements: usize, workload: impl Fn(PostgresqlAccess) -> W) {
         let theirs = self.of_sysbench(name, FEW);
         self.expect(name, &theirs, statements, workload);
     }
 
     /// Holds a workload to the statements of so many transactions.
     fn expect<W: Workload>(
-        &mut self,
+        &self,
         name: &str,
         theirs: &[Statement],
         statements: usize,
@@ -209,7 +224,7 @@ impl Bed {
         let mut engine = self.engine(workload);
         engine.prepare(0).unwrap().unwrap();
         let mut operations = 0;
-        let ours = self.logged(|_| operations = slice(&mut engine));
+        let ours = self.logged(|| operations = slice(&mut engine));
         assert_eq!(ours.len(), operations as usize * statements, "{name}");
         let compared = ours.len().min(theirs.len());
         assert!(compared >= statements, "{name}");
@@ -217,19 +232,19 @@ impl Bed {
     }
 
     /// sysbench counts a row as a transaction here, so that as many rows must be as many statements.
-    fn compare_bulk_inserts(&mut self) {
+    fn compare_bulk_inserts(&self) {
         let mut engine = self.engine(BulkInsert::new);
         engine.prepare(0).unwrap().unwrap();
-        let ours = self.logged(|_| assert!(slice(&mut engine) > 0));
-        let rows = self.ground.ask("SELECT COUNT(*) FROM ciphertax.sbbulk1").unwrap();
+        let ours = self.logged(|| assert!(slice(&mut engine) > 0));
+        let rows = administer(&self.server, "SELECT COUNT(*) FROM ciphertax.sbbulk1");
         for sql in [
             "DROP TABLE ciphertax.sbtest1",
             "CREATE TABLE ciphertax.sbtest1 (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id))",
         ] {
-            self.ground.ask(sql).unwrap();
+            administer(&self.server, sql);
         }
-        let theirs = self.of_sysbench("bulk_insert", rows.parse().unwrap());
-        assert_eq!(ours.len(), theirs.len(), "{rows} rows");
+        let theirs = self.of_sysbench("bulk_insert", rows[0].parse().unwrap());
+        assert_eq!(ours.len(), theirs.len(), "{rows:?}");
         for (ours, theirs) in ours.iter().zip(&theirs) {
             let row_of = |statement: &Statement| {
                 assert!(!statement.is_prepared);
@@ -245,15 +260,15 @@ impl Bed {
     }
 
     /// The statements of sysbench's transactions alone.
-    fn of_sysbench(&mut self, name: &str, transactions: u64) -> Vec<Statement> {
-        let login = self.login();
+    fn of_sysbench(&self, name: &str, transactions: u64) -> Vec<Statement> {
+        let address = self.server.address();
         let mut command = Command::new("sysbench");
         command.env("PGSSLMODE", "disable").args([
             "--db-driver=pgsql".to_owned(),
-            format!("--pgsql-host={}", login.host),
-            format!("--pgsql-port={}", login.port),
-            format!("--pgsql-user={}", login.user),
-            format!("--pgsql-db={}", login.database),
+            format!("--pgsql-host={}", address.ip()),
+            format!("--pgsql-port={}", address.port()),
+            format!("--pgsql-user={}", self.account().user),
+            format!("--pgsql-db={DATABASE}"),
             format!("--events={transactions}"),
             "--time=0".to_owned(),
             format!("--rand-type={}", DATASET.distribution.name()),
@@ -261,16 +276,16 @@ impl Bed {
             format!("--table-size={}", DATASET.table_size),
         ]);
         command.args([name, "run"]);
-        let logged = self.logged(|_| drop(child::run(&mut command, "").unwrap()));
+        let logged = self.logged(|| drop(run_program(&mut command, "").unwrap()));
         let is_of_a_transaction = |statement: &Statement| !statement.begins_with("DEALLOCATE");
         logged.into_iter().filter(is_of_a_transaction).collect()
     }
 
     /// What the server logs of what somebody does.
-    fn logged(&mut self, act: impl FnOnce(&mut Self)) -> Vec<Statement> {
-        let log = self.ground.server().folder().join("server.log");
+    fn logged(&self, act: impl FnOnce()) -> Vec<Statement> {
+        let log = self.server.folder().join("server.log");
         let before = length(&log);
-        act(self);
+        act();
         let bytes = fs::read(&log).unwrap().split_off(before);
         // A statement goes on in lines that begin with a tab.
         let log = String::from_utf8(bytes).unwrap().replace("\n\t", " ");
@@ -278,14 +293,32 @@ impl Bed {
     }
 
     fn engine<W: Workload>(&self, workload: impl Fn(PostgresqlAccess) -> W) -> Engine {
-        let mut arm = Arm::new("plain", Transport::Plain);
-        arm.authentication.method = Some(METHOD);
-        let access = self.ground.access(&arm, 1).unwrap();
+        let access = PostgresqlAccess {
+            options: ConnectOptions {
+                schema: Some(SCHEMA.to_owned()),
+                ..self.options()
+            },
+            expectation: Expectation::new(Transport::Plain),
+            connections: 1,
+            is_pooled: false,
+            columns: None,
+        };
         Engine::start(vec![workload(access)], &Load::closed(1), 1).unwrap()
     }
 
-    fn login(&self) -> Login {
-        self.ground.login(METHOD, Transport::Plain).unwrap()
+    /// How who is trusted logs in.
+    fn options(&self) -> ConnectOptions {
+        let (address, account) = (self.server.address(), self.account());
+        let host = address.ip().to_string();
+        ConnectOptions {
+            database: Some(DATABASE.to_owned()),
+            method: Method::called(METHOD.name()),
+            ..ConnectOptions::new(host, address.port(), &account.user, account.password.clone())
+        }
+    }
+
+    fn account(&self) -> &Account {
+        self.server.account(METHOD).unwrap()
     }
 }
 

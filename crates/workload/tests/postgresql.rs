@@ -508,7 +508,7 @@ fn checksums(server: &PrivateServer) -> Vec<String> {
 }
 
 /// Runs a statement, and returns its rows, columns parted by spaces.
-fn administer(server: &PrivateServer, statement: &str) -> Vec<String> {
+pub(crate) fn administer(server: &PrivateServer, statement: &str) -> Vec<String> {
     with_session(server, async |session| {
         let rows = session.query(statement).await.unwrap();
         let row = |row: &ciphertax_wire::postgresql::TextRow| {

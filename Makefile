@@ -51,9 +51,10 @@ lint:
 	./scripts/lines.pl
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path crates/ranks/Cargo.toml -- --check
+	$(CARGO) fmt --manifest-path bench/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --locked -- -D warnings
 
-bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 minutes on a quiet machine)
+bench: ## Measure ciphertax itself, beside its peers; results go to record/ (about 75 minutes on a quiet machine)
 	./scripts/setup.sh bench
 	./scripts/bench.sh
 
@@ -80,3 +81,4 @@ deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 	$(CARGO) deny --manifest-path crates/ranks/Cargo.toml check --config deny.toml licenses bans sources
+	$(CARGO) deny --manifest-path bench/Cargo.toml check --config deny.toml licenses bans sources

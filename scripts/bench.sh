@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# Runs every benchmark and keeps its document in record/. For a quiet machine: nothing else should be running.
+# Runs the programs of bench/ and keeps their documents in record/. For a quiet machine: nothing else should be running.
+#
+#   scripts/bench.sh [DOCUMENT…]    all of them, or these, for example: select engine pairing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p record docs
-cargo build --release --locked -p ciphertax-bench
-all="peers transactions engine connects ycsb logins pgbench postgres-connects sqlite io-choice placement pairing poll-delay cells values
-    column-relay tpcc tpcc-load connections looking"
-# Peers for TPC-C are in no package: GO_TPC names the program (github.com/pingcap/go-tpc), SYSBENCH_TPCC the folder of the scripts
-# (github.com/Percona-Lab/sysbench-tpcc).
-peers=(${GO_TPC:+--go-tpc "$GO_TPC"} ${SYSBENCH_TPCC:+--sysbench-tpcc "$SYSBENCH_TPCC"})
+cargo build --release --locked --manifest-path bench/Cargo.toml --target-dir target/bench
+all="select transactions connect login pgbench ycsb tpcc tpcc-load cells engine pairing placement poll-delay looking"
+# A peer that is in no package: SYSBENCH_TPCC names the folder of its scripts (github.com/Percona-Lab/sysbench-tpcc).
+tpcc=(${SYSBENCH_TPCC:+--sysbench-tpcc "$SYSBENCH_TPCC"})
 for name in ${*:-$all}; do
     echo "== $name" >&2
-    arguments=()
     case "$name" in
-    tpcc) arguments=("${peers[@]}") ;;
-    tpcc-load) arguments=(${GO_TPC:+--go-tpc "$GO_TPC"}) ;;
+    engine) call=(engine) ;;
+    pairing | placement | poll-delay | looking) call=(methodology --question "$name") ;;
+    tpcc | tpcc-load) call=(peers --workload "$name" "${tpcc[@]}") ;;
+    *) call=(peers --workload "$name") ;;
     esac
-    "target/release/$name" "${arguments[@]}" > "record/.$name.new"
+    "target/bench/release/${call[0]}" "${call[@]:1}" > "record/.$name.new"
     mv "record/.$name.new" "record/$name.md"
     cat "record/$name.md"
 done

@@ -333,14 +333,7 @@ fn the_schemas_are_listed_and_printed_and_an_unknown_one_names_the_nearest() {
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(
         names,
-        [
-            "run",
-            "comparison",
-            "gate",
-            "connection",
-            "doctor",
-            "dry-run"
-        ]
+        ["run", "comparison", "gate", "connection", "doctor", "dry-run"]
     );
     for name in names {
         let schema: Value = serde_json::from_str(&print(&["schema", name])).unwrap();

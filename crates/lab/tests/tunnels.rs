@@ -641,7 +641,8 @@ mod test_all {
             assert!(link.report().unwrap().packets > before, "{kind}");
             link.set(&rtt(30.0).into()).unwrap();
 
-            let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
+            let (folder, address, processes) =
+                (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
             tunnel.stop().unwrap();
             assert!(!folder.exists());
             assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");

@@ -18,7 +18,6 @@ pub(crate) mod tests;
 
 pub(crate) use bound::in_words;
 pub use confirm::confirmation;
-pub use states::waits_for;
 
 use ciphertax_records::why::{Looks, Why};
 use ciphertax_records::{Head, Results, Run, Samples};

@@ -101,19 +101,6 @@ impl Family {
     }
 }
 
-/// What a thread of a server waits for, by the rules for its product and version: the name of the state, as records have it, and
-/// what is waited for in it. It waits in a system call, a `futex` on a variable that may have a name; of its stack the functions and
-/// their modules are given, the innermost first.
-pub fn waits_for(
-    product: &str,
-    call: &str,
-    object: Option<&str>,
-    stack: &[(&str, &str)],
-) -> (&'static str, Option<String>) {
-    let (state, detail) = Family::of(product).state(call, object, stack);
-    (state.name(), detail)
-}
-
 /// What the server asked for: a library that stands before the system's may sleep in the midst of a flush or of a read.
 fn asked<'a>(call: &'a str, stack: Stack<'a>) -> &'a str {
     let mut functions = stack.iter().map(|(function, _)| *function);

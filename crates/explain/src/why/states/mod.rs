@@ -13,7 +13,6 @@ mod state;
 mod tests;
 
 pub(super) use blocked::Family;
-pub use blocked::waits_for;
 pub(super) use rows::{by_wait_event, rows};
 pub(super) use seen::{Block, InState, Seen, per_operation};
 pub(super) use state::State;

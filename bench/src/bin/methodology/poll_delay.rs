@@ -1,0 +1,161 @@
+//! What a poll delay does to the recorded latency, to the client's cost, and to the measured cost of TLS.
+
+use std::time::Duration;
+
+use ciphertax_bench::{Document, Ground, Result, Slice, Table};
+use ciphertax_engine::Engine;
+use ciphertax_model::{Load, Transport};
+use ciphertax_stats::histogram;
+use ciphertax_stats::{BalancedOrder, Estimate};
+use hdrhistogram::Histogram;
+
+use crate::point_selects;
+
+const SLICE: Duration = Duration::from_millis(250);
+const POLL_DELAYS_US: [u32; 5] = [0, 20, 50, 100, 200];
+const ARMS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
+
+pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
+    let mut ground = Ground::prepare()?;
+    document.fact("server", ground.identity()?);
+    document.fact(
+        "asked",
+        format!(
+            "prepared point select, {blocks} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each poll delay, all in turns"
+        ),
+    );
+    document.paragraph(
+        "The poll delay is how long a load thread sleeps before it asks which sockets are ready; the same for both arms of a \
+         comparison. Latency, client CPU and throughput are those of the plain arm, over all its slices. The cost of TLS is \
+         the paired change of the blocks ± its standard error.",
+    );
+    for connections in [64, 8] {
+        let table = cell(&ground, connections, blocks)?;
+        document.table(&format!("{connections} connections"), &table);
+    }
+    Ok(())
+}
+
+/// One poll delay: its engine, and what it measured by arm.
+struct Setting {
+    poll_delay_us: u32,
+    engine: Engine,
+    order: BalancedOrder,
+    arms: [Series; 2],
+}
+
+/// The slices of one arm.
+struct Series {
+    client_us: Vec<f64>,
+    server_us: Vec<f64>,
+    throughput: Vec<f64>,
+    latency: Histogram<u64>,
+    latency_sum_us: f64,
+    operations: u64,
+}
+
+fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
+    let mut settings = POLL_DELAYS_US
+        .iter()
+        .map(|poll_delay_us| Setting::start(ground, connections, *poll_delay_us))
+        .collect::<Result<Vec<_>>>()?;
+    let orders = BalancedOrder::new(settings.len(), 1).take(blocks as usize);
+    for (block, order) in orders.enumerate() {
+        for index in order {
+            settings[index].measure_block(ground)?;
+        }
+        if (block + 1) % 10 == 0 || block + 1 == blocks as usize {
+            eprintln!("{connections} connections: block {} of {blocks}", block + 1);
+        }
+    }
+    let mut table = Table::new(&[
+        "poll delay µs",
+        "mean µs",
+        "p50 µs",
+        "p99 µs",
+        "op/s",
+        "client CPU µs/op",
+        "TLS: client CPU",
+        "TLS: server CPU",
+        "TLS: throughput",
+    ]);
+    for setting in &settings {
+        table.row(setting.row()?);
+    }
+    Ok(table)
+}
+
+impl Setting {
+    fn start(ground: &Ground, connections: u32, poll_delay_us: u32) -> Result<Self> {
+        let load = Load {
+            poll_delay_us,
+            ..Load::closed(connections)
+        };
+        Ok(Self {
+            poll_delay_us,
+            engine: Engine::start(point_selects(ground, &ARMS)?, &load, 1)?,
+            order: BalancedOrder::new(ARMS.len(), u64::from(poll_delay_us) + 1),
+            arms: [Series::new(), Series::new()],
+        })
+    }
+
+    fn measure_block(&mut self, ground: &Ground) -> Result<()> {
+        for arm in self.order.next().unwrap_or_default() {
+            let slice = Slice::measure(ground.cpu(), &mut self.engine, arm, SLICE)?;
+            self.arms[arm].push(&slice)?;
+        }
+        Ok(())
+    }
+
+    fn row(&self) -> Result<Vec<String>> {
+        let [plain, tls] = &self.arms;
+        let quantile = |q| format!("{:.0}", plain.latency.value_at_quantile(q) as f64 / 1e3);
+        let change = |of: fn(&Series) -> &Vec<f64>| -> Result<String> {
+            let estimate = Estimate::of_pairs(of(plain), of(tls))?;
+            let error = estimate.standard_error * (1.0 + estimate.change);
+            Ok(format!(
+                "{:+.1} % ± {:.1}",
+                estimate.change * 100.0,
+                error * 100.0
+            ))
+        };
+        Ok(vec![
+            self.poll_delay_us.to_string(),
+            format!("{:.0}", plain.latency_sum_us / plain.operations as f64),
+            quantile(0.5),
+            quantile(0.99),
+            format!("{:.0}", mean(&plain.throughput)),
+            format!("{:.2}", mean(&plain.client_us)),
+            change(|series| &series.client_us)?,
+            change(|series| &series.server_us)?,
+            change(|series| &series.throughput)?,
+        ])
+    }
+}
+
+impl Series {
+    fn new() -> Self {
+        Self {
+            client_us: Vec::new(),
+            server_us: Vec::new(),
+            throughput: Vec::new(),
+            latency: histogram::empty(),
+            latency_sum_us: 0.0,
+            operations: 0,
+        }
+    }
+
+    fn push(&mut self, slice: &Slice) -> Result<()> {
+        self.client_us.push(slice.client_us);
+        self.server_us.push(slice.server_us);
+        self.throughput.push(slice.throughput);
+        self.latency.add(&slice.latency)?;
+        self.latency_sum_us += slice.mean_us * slice.operations as f64;
+        self.operations += slice.operations;
+        Ok(())
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

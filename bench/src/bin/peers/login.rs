@@ -1,0 +1,305 @@
+//! Logins by SCRAM, and how near the client is to what it cannot do without: the derivation of its keys, and a connection.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use ciphertax_bench::{
+    Document, Figures, Measured, MongodbGround, PostgresqlGround, Repeats, Result, Slice, Table, at_most,
+    in_turns,
+};
+use ciphertax_engine::Engine;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
+use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Load, PasswordCache, Transport};
+use ciphertax_observe::ThreadUsage;
+use ciphertax_workload::connect::{Connect, Nothing};
+use openssl::hash::MessageDigest;
+use openssl::pkcs5::pbkdf2_hmac;
+
+/// Length of one measurement.
+const TURN: Duration = Duration::from_secs(2);
+/// Connections being opened at a time. With more, derivations would take the CPU's shared parts from each other and from the
+/// server, which they would be billed for.
+const AT_A_TIME: u32 = 1;
+/// The most client CPU for a login by SCRAM-SHA-256, over that of the bare derivation and of a connection without a login.
+const BAR: f64 = 1.2;
+/// Iterations of SCRAM that PostgreSQL asks for by default.
+const ITERATIONS_OF_POSTGRESQL: usize = 4096;
+const TRANSPORTS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
+/// How the progress names what is not of an arm.
+const DERIVATION: &str = "the bare derivation";
+
+/// Arms on one database, and what they and the bare derivation measured.
+struct Logins {
+    database: &'static str,
+    arms: Vec<Arm>,
+    figures: Vec<Figures>,
+    derivation_us: Repeats,
+}
+
+pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
+    let mongodb = on_mongodb(document, repeats)?;
+    let postgresql = on_postgresql(document, repeats)?;
+    let mut table = Table::new(&[
+        "SCRAM-SHA-256",
+        "client CPU, login / (derivation + connection)",
+        "bar",
+        "met",
+        "login µs, keys derived",
+        "login µs, keys kept",
+        "derivation µs",
+        "connection µs, no login",
+        "logins per second and core",
+    ]);
+    for logins in [&mongodb, &postgresql] {
+        logins.add_bars(&mut table)?;
+    }
+    document.table("Bars", &table);
+    document.table("MongoDB, by mechanism", &mongodb.mechanisms()?);
+    document.paragraph(
+        "Keys are *derived* from the password for each login, or *kept* from an earlier one. The bare derivation is PBKDF2 with \
+         HMAC-SHA-256 by the OpenSSL that ciphertax is built with, in a loop on one thread; who derives cannot be faster. The \
+         client's CPU is that of its load thread. *Of the login* is the difference to connections without one over the same \
+         transport: on MongoDB they go to another server without access control, so two processes are compared, on PostgreSQL they \
+         are trusted. TLS handshakes are full ones by OpenSSL with an ECDSA P-256 certificate of the server's, and for MONGODB-X509 \
+         also one of the client's; on PostgreSQL a login over TLS is tied to its session (SCRAM-SHA-256-PLUS). Per second and core is \
+         1 / client CPU. The servers counted every login.",
+    );
+    Ok(())
+}
+
+fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
+    let locked = PrivateServer::builder(&MONGODB)
+        .account(AuthenticationMethod::ScramSha1)
+        .account(AuthenticationMethod::ScramSha256)
+        .account(AuthenticationMethod::MongodbX509);
+    let mut open = MongodbGround::prepare(PrivateServer::builder(&MONGODB).access_control(false))?;
+    let mut locked = MongodbGround::prepare(locked)?;
+    document.fact("MongoDB of the logins", locked.identity()?);
+    document.fact("MongoDB without logins", open.identity()?);
+    let iterations = locked.server().settings()["scramSHA256IterationCount"].parse()?;
+    document.fact(
+        "iterations of MongoDB",
+        format!("{iterations}, {AT_A_TIME} connection at a time, {TURN:?} a turn"),
+    );
+    let mut arms = Vec::new();
+    for transport in TRANSPORTS {
+        arms.push(arm(transport, AuthenticationMethod::NoLogin, PasswordCache::Warm));
+        for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
+            arms.push(arm(transport, method, PasswordCache::Cold));
+            arms.push(arm(transport, method, PasswordCache::Warm));
+        }
+    }
+    arms.push(arm(
+        Transport::Tls13,
+        AuthenticationMethod::MongodbX509,
+        PasswordCache::Warm,
+    ));
+    let workloads = arms.iter().map(|arm| {
+        let ground = if has_login(arm) { &locked } else { &open };
+        Ok(Connect {
+            access: ground.access(arm, AT_A_TIME as usize)?,
+            task: Nothing,
+        })
+    });
+    let mut engine = Engine::start(
+        workloads.collect::<Result<Vec<_>>>()?,
+        &Load::closed(AT_A_TIME),
+        1,
+    )?;
+    Logins::measure("MongoDB", arms, iterations, repeats, |index, arm| {
+        let ground = if has_login(arm) { &mut locked } else { &mut open };
+        let before = ground.counters()?;
+        let slice = Slice::measure(ground.cpu(), &mut engine, index, TURN)?;
+        ground.check_since(&before, arm, slice.operations)?;
+        Ok(slice)
+    })
+}
+
+fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
+    let server = PrivateServer::builder(&POSTGRESQL)
+        .certificate(CertificateKind::EcdsaP256)
+        .account(AuthenticationMethod::Trust)
+        .account(AuthenticationMethod::ScramSha256Plus);
+    let mut ground = PostgresqlGround::prepare(server)?;
+    document.fact("PostgreSQL", ground.identity()?);
+    document.fact("iterations of PostgreSQL", ITERATIONS_OF_POSTGRESQL.to_string());
+    let arms_over = |transport: Transport| {
+        // The default account's; in plaintext there is nothing that a login could be tied to.
+        let scram = match transport.is_encrypted() {
+            true => AuthenticationMethod::ScramSha256Plus,
+            false => AuthenticationMethod::ScramSha256,
+        };
+        [
+            arm(transport, AuthenticationMethod::Trust, PasswordCache::Warm),
+            arm(transport, scram, PasswordCache::Cold),
+            arm(transport, scram, PasswordCache::Warm),
+        ]
+    };
+    let arms: Vec<Arm> = TRANSPORTS.into_iter().flat_map(arms_over).collect();
+    let workloads = arms.iter().map(|arm| {
+        Ok(Connect {
+            access: ground.access(arm, AT_A_TIME as usize)?,
+            task: Nothing,
+        })
+    });
+    let mut engine = Engine::start(
+        workloads.collect::<Result<Vec<_>>>()?,
+        &Load::closed(AT_A_TIME),
+        1,
+    )?;
+    Logins::measure(
+        "PostgreSQL",
+        arms,
+        ITERATIONS_OF_POSTGRESQL,
+        repeats,
+        |index, _| {
+            let before = ground.sessions()?;
+            let slice = Slice::without_server(&mut engine, index, TURN)?;
+            ground.check_sessions_since(before, slice.operations)?;
+            Ok(slice)
+        },
+    )
+}
+
+/// An arm that logs in by this method, with OpenSSL; its name is the method with what becomes of SCRAM's keys.
+fn arm(transport: Transport, method: AuthenticationMethod, password_cache: PasswordCache) -> Arm {
+    let keys = match (method, password_cache) {
+        (AuthenticationMethod::NoLogin | AuthenticationMethod::Trust, _) => "",
+        (AuthenticationMethod::MongodbX509, _) => "",
+        (_, PasswordCache::Cold) => ", derived",
+        (_, PasswordCache::Warm) => ", kept",
+    };
+    let mut arm = Arm::new(format!("{method}{keys}, {transport}"), transport);
+    arm.authentication.method = Some(method);
+    arm.authentication.password_cache = password_cache;
+    arm
+}
+
+fn has_login(arm: &Arm) -> bool {
+    !matches!(
+        arm.authentication.method,
+        Some(AuthenticationMethod::NoLogin | AuthenticationMethod::Trust)
+    )
+}
+
+impl Logins {
+    /// Measures the arms and the bare derivation of so many iterations in turns.
+    fn measure(
+        database: &'static str,
+        arms: Vec<Arm>,
+        iterations: usize,
+        repeats: u32,
+        mut slice: impl FnMut(usize, &Arm) -> Result<Slice>,
+    ) -> Result<Self> {
+        let mut names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        names.push(DERIVATION);
+        let mut figures = in_turns(database, &names, repeats, |index| match arms.get(index) {
+            None => Ok(Measured::client(derivation_us(iterations)?)),
+            Some(arm) => Ok((&slice(index, arm)?).into()),
+        })?;
+        let derivation = figures.pop().unwrap_or_default();
+        Ok(Self {
+            database,
+            arms,
+            figures,
+            derivation_us: derivation.client_us(),
+        })
+    }
+
+    /// A bar for each transport.
+    fn add_bars(&self, table: &mut Table) -> Result<()> {
+        for transport in TRANSPORTS {
+            let connection_us = self.without_login(transport)?.client_us();
+            let of = |cache| {
+                self.find(|arm| {
+                    let authentication = &arm.authentication;
+                    arm.transport == transport
+                        && authentication.password_cache == cache
+                        && matches!(
+                            authentication.method,
+                            Some(AuthenticationMethod::ScramSha256 | AuthenticationMethod::ScramSha256Plus)
+                        )
+                })
+            };
+            let derived_us = of(PasswordCache::Cold)?.client_us();
+            let kept_us = of(PasswordCache::Warm)?.client_us();
+            let ratio = derived_us.over(&connection_us.plus(&self.derivation_us));
+            let [bar, met] = at_most(&ratio, BAR);
+            table.row([
+                format!("{}, {transport}", self.database),
+                format!("{ratio:.2}"),
+                bar,
+                met,
+                format!("{derived_us:.0}"),
+                format!("{kept_us:.0}"),
+                format!("{:.0}", self.derivation_us),
+                format!("{connection_us:.0}"),
+                format!("{:.0}", 1e6 / derived_us.median()),
+            ]);
+        }
+        Ok(())
+    }
+
+    /// What each arm costs both sides.
+    fn mechanisms(&self) -> Result<Table> {
+        let mut table = Table::new(&[
+            "mechanism",
+            "client CPU µs",
+            "of the login",
+            "per second and core",
+            "server CPU µs",
+            "of the login",
+            "mean latency µs",
+        ]);
+        for (arm, figures) in self.arms.iter().zip(&self.figures) {
+            let without = self.without_login(arm.transport)?;
+            let of_login = |with: Repeats, without: Repeats| match has_login(arm) {
+                true => format!("{:.0}", with.minus(&without)),
+                false => "–".to_owned(),
+            };
+            table.row([
+                arm.name.clone(),
+                format!("{:.0}", figures.client_us()),
+                of_login(figures.client_us(), without.client_us()),
+                format!("{:.0}", 1e6 / figures.client_us().median()),
+                format!("{:.0}", figures.server_us()),
+                of_login(figures.server_us(), without.server_us()),
+                format!("{:.0}", figures.of(|turn| turn.mean_us)),
+            ]);
+        }
+        Ok(table)
+    }
+
+    fn without_login(&self, transport: Transport) -> Result<&Figures> {
+        self.find(|arm| arm.transport == transport && !has_login(arm))
+    }
+
+    fn find(&self, is_it: impl Fn(&Arm) -> bool) -> Result<&Figures> {
+        let position = self.arms.iter().position(is_it);
+        Ok(position
+            .map(|index| &self.figures[index])
+            .ok_or("every arm was measured")?)
+    }
+}
+
+/// CPU time of one bare derivation of SCRAM-SHA-256 in microseconds: the mean of as many as this thread does in a turn.
+fn derivation_us(iterations: usize) -> Result<f64> {
+    /// Characters of the accounts' passwords.
+    const PASSWORD: [u8; 32] = [b'p'; 32];
+    /// Bytes of a salt as MongoDB makes it.
+    const SALT: [u8; 28] = [7; 28];
+    /// Bytes of the derived key: one output of SHA-256.
+    const KEY: usize = 32;
+    let before = ThreadUsage::now();
+    let deadline = Instant::now() + TURN;
+    let mut derivations = 0_u32;
+    while Instant::now() < deadline {
+        let mut key = [0; KEY];
+        pbkdf2_hmac(&PASSWORD, &SALT, iterations, MessageDigest::sha256(), &mut key)?;
+        black_box(key);
+        derivations += 1;
+    }
+    let used = ThreadUsage::now().since(&before).cpu.total_ns;
+    Ok(used as f64 / f64::from(derivations) / 1e3)
+}

@@ -1,0 +1,160 @@
+//! pgbench's own scripts, and the load of their tables.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, Table, at_least, billing, in_turns};
+use ciphertax_engine::Engine;
+use ciphertax_model::{AuthenticationMethod, Load, PasswordCache, Pgbench as Tables, TlsLibrary, Transport};
+use ciphertax_testkit::peers::PgbenchScript;
+use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_workload::sql::{SelectOnly, TpcbLike};
+
+use crate::beside_pgbench::{BesidePgbench, arm};
+use crate::beside_sysbench::session;
+
+/// Length of one measurement in seconds.
+const SECONDS: u32 = 2;
+/// What is asked: about 150 MB.
+const TABLES: Tables = Tables { scale: 10 };
+/// Nobody is asked for a password: logins would be most of a short run's CPU.
+const METHOD: AuthenticationMethod = AuthenticationMethod::Trust;
+/// Scripts and connections, with the most client CPU over that of pgbench.
+const BARS: [(PgbenchScript<'static>, u32, f64); 4] = [
+    (PgbenchScript::SelectOnly, 1, 1.0),
+    (PgbenchScript::SelectOnly, 8, 0.7),
+    (PgbenchScript::SelectOnly, 64, 0.7),
+    (PgbenchScript::TpcbLike, 8, 0.8),
+];
+const SESSIONS: [(Transport, TlsLibrary); 3] = [
+    (Transport::Plain, TlsLibrary::OpenSsl),
+    (Transport::Tls13, TlsLibrary::OpenSsl),
+    (Transport::Tls13, TlsLibrary::Rustls),
+];
+/// The least rows per second, over those of pgbench.
+const BAR_OF_LOAD: f64 = 1.0;
+
+/// What is compared.
+#[derive(Clone, Copy)]
+struct Cell {
+    script: PgbenchScript<'static>,
+    transport: Transport,
+    library: TlsLibrary,
+    connections: u32,
+}
+
+pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
+    let mut beside = BesidePgbench::prepare(document)?;
+    document.fact(
+        "asked",
+        format!("{TABLES}, -M prepared, {SECONDS} s a turn; logins by {METHOD}"),
+    );
+    let loads = load(&mut beside, repeats)?;
+    beside.ground.load(METHOD, TABLES)?;
+    let mut table = PeerTable::new("pgbench", "transaction");
+    for (script, connections, bar) in BARS {
+        for (transport, library) in SESSIONS {
+            let cell = Cell {
+                script,
+                transport,
+                library,
+                connections,
+            };
+            let mut engine = cell.engine(&beside)?;
+            let figures = in_turns(cell, &["ciphertax", "pgbench"], repeats, |index| {
+                if index == 1 {
+                    return beside.measure(&beside.call(METHOD, transport, script, connections), SECONDS);
+                }
+                let duration = Duration::from_secs(SECONDS.into());
+                Ok((&Slice::without_server(&mut engine, 0, duration)?).into())
+            })?;
+            table.row(cell, &figures[0], &figures[1], Some(bar));
+        }
+    }
+    table.add_to(document, "Bars: client CPU");
+    document.table("Bar: load", &loads);
+    document.paragraph(&billing("pgbench", "transaction"));
+    document.paragraph(
+        "pgbench has two threads where it has several connections. Every session of ciphertax is held to what its row says by the \
+         server's word. Both load the same rows by `COPY` in plaintext, make the keys afterwards and clear the tables (`VACUUM \
+         ANALYZE`); ciphertax has four sessions, and reads all of it again to check it.",
+    );
+    Ok(())
+}
+
+/// Has both load in turns; no table is left.
+fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
+    let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
+    let user = beside
+        .ground
+        .server()
+        .account(METHOD)
+        .ok_or("there is an account for it")?
+        .user
+        .clone();
+    let figures = in_turns("load", &["ciphertax", "pgbench"], repeats, |index| {
+        // Each begins without tables, and without what the other left to be written.
+        beside.ground.ask(&drop_all)?;
+        beside.ground.ask("CHECKPOINT")?;
+        let took = if index == 0 {
+            beside.ground.load(METHOD, TABLES)?
+        } else {
+            beside
+                .ground
+                .ask(&format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {user}"))?;
+            let began = Instant::now();
+            beside
+                .pgbench
+                .initialize(beside.ground.server(), METHOD, TABLES.scale)?;
+            began.elapsed()
+        };
+        Ok(Measured {
+            throughput: TABLES.rows() as f64 / took.as_secs_f64(),
+            ..Measured::client(f64::NAN)
+        })
+    })?;
+    beside.ground.ask(&drop_all)?;
+    let [ours, theirs] = [0, 1].map(|index: usize| figures[index].throughput());
+    let ratio = ours.over(&theirs);
+    let [bar, met] = at_least(&ratio, BAR_OF_LOAD);
+    let mut table = Table::new(&[
+        "tables",
+        "rows per second, ciphertax / pgbench -i",
+        "bar",
+        "met",
+        "ciphertax rows/s",
+        "pgbench rows/s",
+    ]);
+    table.row([
+        TABLES.to_string(),
+        format!("{ratio:.2}"),
+        bar,
+        met,
+        format!("{ours:.0}"),
+        format!("{theirs:.0}"),
+    ]);
+    Ok(table)
+}
+
+impl Cell {
+    fn engine(&self, beside: &BesidePgbench) -> Result<Engine> {
+        let arm = arm(self.transport, self.library, METHOD, PasswordCache::Warm);
+        let access = beside.ground.access(&arm, self.connections as usize)?;
+        let (load, tables) = (Load::closed(self.connections), TABLES);
+        Ok(match self.script {
+            PgbenchScript::TpcbLike => Engine::start(vec![TpcbLike { access, tables }], &load, 1)?,
+            _ => Engine::start(vec![SelectOnly { access, tables }], &load, 1)?,
+        })
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let script = match self.script {
+            PgbenchScript::TpcbLike => "tpcb-like",
+            _ => "select-only",
+        };
+        let session = session(self.transport, self.library);
+        write!(f, "{script}, {} connections, {session}", self.connections)
+    }
+}

@@ -1,0 +1,102 @@
+//! Point selects, where the kernel puts server and clients, and with all of them on one CPU.
+
+use std::time::Duration;
+
+use ciphertax_bench::{Document, PeerTable, ROWS, Result, Slice, TABLES, billing, in_turns};
+use ciphertax_engine::Engine;
+use ciphertax_model::{Load, Transport};
+use ciphertax_observe::placement::{confine_process, confine_thread, last_allowed_cpu};
+use ciphertax_testkit::peers::Limit;
+use ciphertax_workload::sql::PointSelect;
+
+use crate::beside_sysbench::{BesideSysbench, call};
+
+/// Length of one measurement in seconds.
+const SECONDS: u32 = 3;
+const SCENARIO: &str = "oltp_point_select";
+/// Connections, and the largest share of sysbench's CPU time that is good enough.
+const BARS: [(u32, f64); 3] = [(1, 0.97), (8, 0.5), (64, 0.35)];
+const TRANSPORTS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
+
+pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
+    let mut beside = BesideSysbench::prepare(document)?;
+    document.fact(
+        "asked",
+        format!("`{SCENARIO}`, prepared statements, ids drawn uniformly from {ROWS}, {SECONDS} s a turn, no poll delay"),
+    );
+    for transport in TRANSPORTS {
+        prove(&mut beside, transport)?;
+    }
+    document.paragraph(&billing("sysbench", "operation"));
+    let table = compare(&mut beside, None, repeats)?;
+    table.add_to(document, "Server and clients where the kernel puts them");
+    let cpu = last_allowed_cpu()?;
+    confine_process(beside.ground.server().pids()[0], cpu)?;
+    // What this thread starts stays there with it: sysbench.
+    confine_thread(cpu)?;
+    let table = compare(&mut beside, Some(cpu), repeats)?;
+    table.add_to(document, "Server and clients together on one CPU");
+    Ok(())
+}
+
+/// Makes sure that both use prepared statements, and nothing else.
+fn prove(beside: &mut BesideSysbench, transport: Transport) -> Result<()> {
+    const QUERIES: u32 = 10;
+    let before = beside.ground.counter("Com_stmt_execute")?;
+    beside.run(
+        &call(SCENARIO, transport, QUERIES),
+        Limit::Transactions(QUERIES.into()),
+    )?;
+    let executed = beside.ground.counter("Com_stmt_execute")? - before;
+    if executed != u64::from(QUERIES) {
+        return Err(format!("sysbench executed {executed} prepared statements; expected {QUERIES}").into());
+    }
+    let mut engine = engine(beside, transport, 1, None)?;
+    let before = beside.ground.counter("Com_stmt_execute")?;
+    // Every session of the engine is checked against the server's word when it is opened.
+    let slice = Slice::measure(beside.ground.cpu(), &mut engine, 0, Duration::from_millis(100))?;
+    let executed = beside.ground.counter("Com_stmt_execute")? - before;
+    if executed != slice.operations {
+        let operations = slice.operations;
+        return Err(format!("ciphertax executed {executed} prepared statements of {operations}").into());
+    }
+    Ok(())
+}
+
+/// `cpu` is the only one of the load threads; `None` leaves them to the kernel.
+fn compare(beside: &mut BesideSysbench, cpu: Option<usize>, repeats: u32) -> Result<PeerTable> {
+    let mut table = PeerTable::new("sysbench", "operation");
+    for (connections, bar) in BARS {
+        for transport in TRANSPORTS {
+            let mut engine = engine(beside, transport, connections, cpu)?;
+            let what = format!("{connections} connections, {transport}");
+            let figures = in_turns(&what, &["ciphertax", "sysbench"], repeats, |index| {
+                if index == 1 {
+                    return beside.measure(&call(SCENARIO, transport, connections), SECONDS);
+                }
+                let duration = Duration::from_secs(SECONDS.into());
+                Ok((&Slice::measure(beside.ground.cpu(), &mut engine, 0, duration)?).into())
+            })?;
+            table.row(what, &figures[0], &figures[1], Some(bar));
+        }
+    }
+    Ok(table)
+}
+
+fn engine(
+    beside: &BesideSysbench,
+    transport: Transport,
+    connections: u32,
+    cpu: Option<usize>,
+) -> Result<Engine> {
+    let workload = PointSelect {
+        access: beside.ground.access(transport)?,
+        tables: TABLES,
+    };
+    Ok(Engine::start_on(
+        cpu,
+        vec![workload],
+        &Load::closed(connections),
+        1,
+    )?)
+}

@@ -1,0 +1,101 @@
+//! sysbench's transactions, each statement of which waits for the one before.
+
+use std::time::Duration;
+
+use ciphertax_bench::{Document, PeerTable, Result, Slice, TABLES, billing, in_turns, load};
+use ciphertax_engine::Engine;
+use ciphertax_model::{TlsLibrary, Transport};
+use ciphertax_testkit::peers::Limit;
+use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{Oltp, Scenario};
+
+use crate::beside_sysbench::{BesideSysbench, call, contestants, session};
+
+/// Length of one measurement in seconds.
+const SECONDS: u32 = 5;
+const CONNECTIONS: u32 = 64;
+/// The most that ciphertax may take of sysbench's CPU per transaction.
+const BAR: f64 = 0.7;
+const SCENARIOS: [(&str, Scenario); 2] = [
+    ("oltp_read_only", Scenario::ReadOnly),
+    ("oltp_read_write", Scenario::ReadWrite),
+];
+/// Transports with the TLS libraries of ciphertax by which they are measured.
+const CELLS: [(Transport, &[TlsLibrary]); 2] = [
+    (Transport::Plain, &[TlsLibrary::OpenSsl]),
+    (Transport::Tls13, &[TlsLibrary::OpenSsl, TlsLibrary::Rustls]),
+];
+
+pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
+    let mut beside = BesideSysbench::prepare(document)?;
+    let poll_delay_us = load(CONNECTIONS).poll_delay_us;
+    document.fact(
+        "asked",
+        format!(
+            "prepared statements, {CONNECTIONS} connections, poll delay {poll_delay_us} µs, {SECONDS} s a turn"
+        ),
+    );
+    let mut table = PeerTable::new("sysbench", "transaction");
+    for (name, scenario) in SCENARIOS {
+        for (transport, libraries) in CELLS {
+            let arms = libraries
+                .iter()
+                .map(|library| oltp(&beside, transport, *library, scenario));
+            let arms = arms.collect::<Result<Vec<_>>>()?;
+            let mut engine = Engine::start(arms, &load(CONNECTIONS), 1)?;
+            let statements = statements(&mut beside, &mut engine, name, transport)?;
+            let names = contestants(libraries);
+            let what = format!("{name}, {transport}");
+            let figures = in_turns(&what, &names, repeats, |index| {
+                if index == libraries.len() {
+                    return beside.measure(&call(name, transport, CONNECTIONS), SECONDS);
+                }
+                let duration = Duration::from_secs(SECONDS.into());
+                Ok((&Slice::measure(beside.ground.cpu(), &mut engine, index, duration)?).into())
+            })?;
+            let theirs = &figures[libraries.len()];
+            for (library, ours) in libraries.iter().zip(&figures) {
+                let session = session(transport, *library);
+                let what = format!("{name}, {session}, {statements} statements");
+                table.row(what, ours, theirs, Some(BAR));
+            }
+        }
+    }
+    table.add_to(document, "Bars");
+    document.paragraph(&billing("sysbench", "transaction"));
+    document.paragraph("Both send the same statements, one at a time.");
+    Ok(())
+}
+
+/// Statements of a transaction, which must be as many on both sides.
+fn statements(
+    beside: &mut BesideSysbench,
+    engine: &mut Engine,
+    scenario: &str,
+    transport: Transport,
+) -> Result<u64> {
+    let run = beside.run(&call(scenario, transport, 1), Limit::Transactions(10))?;
+    let theirs = run.statements.unwrap_or_default() / run.transactions;
+    let slice = Slice::measure(beside.ground.cpu(), engine, 0, Duration::from_millis(100))?;
+    // What a transaction that was begun anew had sent before comes on top.
+    let ours = slice.queries / slice.operations;
+    if ours != theirs {
+        return Err(format!("sysbench sends {theirs} statements a transaction, ciphertax {ours}").into());
+    }
+    Ok(ours)
+}
+
+fn oltp(
+    beside: &BesideSysbench,
+    transport: Transport,
+    library: TlsLibrary,
+    scenario: Scenario,
+) -> Result<Oltp<MysqlAccess>> {
+    let login = beside.ground.login(transport);
+    Ok(Oltp {
+        access: login.access(|policy| TlsPolicy { library, ..policy })?,
+        tables: TABLES,
+        scenario,
+    })
+}

@@ -1,0 +1,120 @@
+//! One slice of the engine, in the units of the tables.
+
+use std::time::Duration;
+
+use ciphertax_engine::{Engine, SliceYield};
+use ciphertax_model::Load;
+use ciphertax_observe::ProcessCpu;
+use ciphertax_stats::histogram;
+use hdrhistogram::Histogram;
+
+use crate::Result;
+
+/// The CPU clock of a private server.
+pub struct ServerCpu(ProcessCpu);
+
+impl ServerCpu {
+    /// That of the process with this number.
+    ///
+    /// # Errors
+    /// If there is none, or the kernel does not say.
+    pub fn of(pid: u32) -> Result<Self> {
+        Ok(Self(ProcessCpu::open(pid)?))
+    }
+
+    /// CPU time in nanoseconds, read when the server is quiet.
+    ///
+    /// # Errors
+    /// If its process has ended.
+    pub fn read_ns(&self) -> Result<u64> {
+        self.0
+            .settle(Duration::from_millis(1), Duration::from_millis(50))?;
+        Ok(self.0.read()?.total_ns)
+    }
+}
+
+/// How ciphertax loads this many connections: from so many on, more sockets are waited for.
+pub fn load(connections: u32) -> Load {
+    const MANY: u32 = 64;
+    const POLL_DELAY_US: u32 = 100;
+    Load {
+        poll_delay_us: if connections < MANY { 0 } else { POLL_DELAY_US },
+        ..Load::closed(connections)
+    }
+}
+
+/// What a slice without a fault yielded, operations of all kinds together.
+pub struct Slice {
+    /// Operations.
+    pub operations: u64,
+    /// Statements.
+    pub queries: u64,
+    /// Operations per second.
+    pub throughput: f64,
+    /// CPU time of the load threads per operation, in microseconds.
+    pub client_us: f64,
+    /// System time of it.
+    pub client_system_us: f64,
+    /// CPU time of the server per operation, in microseconds.
+    pub server_us: f64,
+    /// Mean latency in microseconds.
+    pub mean_us: f64,
+    /// Latencies in nanoseconds.
+    pub latency: Histogram<u64>,
+}
+
+impl Slice {
+    /// Measures one slice of an arm, with both clocks read when the server is quiet.
+    ///
+    /// # Errors
+    /// If anything fails: a benchmark has no use for a slice with faults.
+    pub fn measure(server: &ServerCpu, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+        prepare(engine, arm)?;
+        let before = server.read_ns()?;
+        let yielded = engine.slice(arm, duration)?;
+        let server_ns = server.read_ns()? - before;
+        Self::of(&yielded, server_ns)
+    }
+
+    /// Measures one slice of an arm that has no server.
+    ///
+    /// # Errors
+    /// As [`Slice::measure`].
+    pub fn without_server(engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+        prepare(engine, arm)?;
+        Self::of(&engine.slice(arm, duration)?, 0)
+    }
+
+    fn of(yielded: &SliceYield, server_ns: u64) -> Result<Self> {
+        if let Some(failure) = &yielded.first_failure {
+            return Err(failure.message().into());
+        }
+        let (mut count, mut latency_sum_ns, mut latency) = (0, 0, histogram::empty());
+        for kind in &yielded.operations {
+            count += kind.count;
+            latency_sum_ns += kind.latency_sum_ns;
+            latency.add(histogram::decode(&kind.latency)?)?;
+        }
+        if count == 0 || yielded.unfinished > 0 {
+            return Err("operations did not finish".into());
+        }
+        let operations = count as f64;
+        Ok(Self {
+            operations: count,
+            queries: yielded.queries,
+            throughput: operations / (yielded.duration_ns as f64 / 1e9),
+            client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
+            client_system_us: yielded.client_cpu.system_ns as f64 / operations / 1e3,
+            server_us: server_ns as f64 / operations / 1e3,
+            mean_us: latency_sum_ns as f64 / operations / 1e3,
+            latency,
+        })
+    }
+}
+
+/// Opens the arm's connections that are not open.
+fn prepare(engine: &mut Engine, arm: usize) -> Result<()> {
+    engine
+        .prepare(arm)?
+        .map_err(|failure| failure.message().to_owned().into())
+}

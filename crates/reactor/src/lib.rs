@@ -20,15 +20,6 @@
 //! than 4 KiB is sent and read by system calls of its own with either, and costs the same.
 //!
 //! What else saves is being woken less often: threads that give way to the server, few of them, and [`PollDelay`].
-//! `cargo run --release -p ciphertax-bench --bin io-choice` compares with other event loops (`record/io-choice.md`); the
-//! io_uring there is a bare loop: client CPU per operation as a ratio to epoll without a poll delay, median of 9
-//! interleaved repeats:
-//!
-//! | connections | poll delay 100 µs | plain epoll | tokio | bare io_uring | bare io_uring, waiting ≤ 100 µs |
-//! |--:|--:|--:|--:|--:|--:|
-//! | 1 | 1.23 | 0.95 | 0.95 | 0.85 | 1.36 |
-//! | 8 | 0.98 | 1.04 | 1.05 | 1.04 | 0.68 |
-//! | 64 | 0.76 | 0.98 | 1.04 | 0.56 | 0.65 |
 
 mod alarm;
 mod driver;

@@ -1,9 +1,5 @@
 //! A run as CSV, Markdown, JUnit and OpenMetrics.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod fixture;
-
 use std::collections::BTreeSet;
 
 use ciphertax_model::TlsVersion;
@@ -15,6 +11,8 @@ use ciphertax_stats::Verdict;
 use ciphertax_stats::histogram::{empty, encode};
 use quick_xml::Reader;
 use quick_xml::events::Event;
+
+use crate::fixture;
 
 /// What a study file may call things, and what no format may take for its own.
 const HOSTILE: &str = "a,\"b\"<c>&d|e\\\n_f_\u{1b}[31m'";

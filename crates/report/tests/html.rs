@@ -1,10 +1,10 @@
 //! What the page is made of; `browser.rs` looks at it as a reader does.
 
-mod fixture;
-
 use ciphertax_records::{Run, RunStatus, VoidReason};
 use ciphertax_report::html;
 use ciphertax_stats::Interval;
+
+use crate::fixture;
 
 #[test]
 fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {

@@ -1,9 +1,9 @@
 //! `run.json` is read back as it was written.
 
-mod fixture;
-
 use ciphertax_records::{FormatError, Run};
 use ciphertax_report::json;
+
+use crate::fixture;
 
 #[test]
 fn a_run_survives_the_way_to_json_and_back() {

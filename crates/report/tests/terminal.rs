@@ -1,12 +1,12 @@
 //! What the terminal shows.
 
-mod fixture;
-
 use std::path::Path;
 
 use ciphertax_model::{Link, LinkKind, TlsVersion};
 use ciphertax_records::{LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerId, VoidReason};
 use ciphertax_report::terminal::{self, Style};
+
+use crate::fixture;
 
 const NARROW: Style = Style {
     width: 80,

@@ -1,7 +1,5 @@
 //! What a comparison and a gate look like.
 
-mod fixture;
-
 use ciphertax_model::Metric;
 use ciphertax_records::*;
 use ciphertax_report::terminal::{self, Style};

@@ -1,9 +1,5 @@
 //! Why, as text, as a page, and for other programs.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod fixture;
-
 use ciphertax_records::Run;
 use ciphertax_records::VoidReason;
 use ciphertax_records::VoidRow;
@@ -11,6 +7,8 @@ use ciphertax_records::why::Why;
 use ciphertax_report::terminal::{self, Style};
 use ciphertax_report::{html, why};
 use serde_json::Value;
+
+use crate::fixture;
 
 const STYLE: Style = Style {
     width: 100,

@@ -26,7 +26,7 @@ const JUDGED: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Met
 ciphertax_testkit::plays_roles!();
 
 #[test]
-#[ignore = "takes a quarter of an hour; `make slow` runs it"]
+#[ignore = "takes a quarter of an hour; `make long` runs it"]
 fn plain_against_plain_seldom_costs() {
     let runs = env::var(RUNS_VARIABLE).map_or(RUNS, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,7 @@ const CELLS: u32 = 2;
 ciphertax_testkit::plays_roles!();
 
 #[test]
-#[ignore = "takes twenty-two minutes; `make slow` runs it"]
+#[ignore = "takes twenty-two minutes; `make long` runs it"]
 fn identical_servers_under_writes_seldom_cost_and_pay_the_same_over_whole_rounds() {
     let runs = env::var(RUNS_VARIABLE).map_or(RUNS, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ const MOST_MEMORY: u64 = 300 << 20;
 const LONGEST: Duration = Duration::from_secs(10);
 
 #[test]
-#[ignore = "takes minutes; run by make slow"]
+#[ignore = "takes minutes; run by make long"]
 fn the_report_of_ten_hours_is_made_in_300_megabytes() {
     let short = Sandbox::new();
     short

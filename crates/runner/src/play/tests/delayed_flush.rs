@@ -37,7 +37,7 @@ UPDATE pages SET pad = REVERSE(pad) WHERE id % 50 = 1; DO SLEEP(2);
 const LATER: [&str; 2] = ["--innodb-io-capacity=100", "--innodb-io-capacity-max=200"];
 
 #[test]
-#[ignore = "takes four minutes; `make slow` runs it"]
+#[ignore = "takes four minutes; `make long` runs it"]
 fn an_arm_that_flushes_later_costs_less_in_its_slices_and_the_same_over_whole_rounds() {
     let all = ["at once", BASELINE_AGAIN, "later"];
     let all = all

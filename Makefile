@@ -36,14 +36,16 @@ test: ## check, and every behaviour once on a real server of each family
 	$(CARGO) build --workspace --locked --examples
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- --skip test_all::
 
-test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, official drivers and other judges
+test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, other judges, bench/
 	./scripts/setup.sh test-all
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p ciphertax-columns -p ciphertax-runner --test '*' --locked -- -D warnings
 	$(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
+	$(CARGO) clippy --manifest-path bench/Cargo.toml --target-dir target/bench --all-targets --locked -- -D warnings
+	$(CARGO) test --manifest-path bench/Cargo.toml --target-dir target/bench --locked
 	$(CARGO) build --workspace --locked --examples
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- test_all::
-	$(CARGO) test --locked -p ciphertax-columns --test encjdbc
+	$(CARGO) test --locked -p ciphertax-columns --test encjdbc -- --ignored
 	CIPHERTAX_PYMONGOCRYPT=python3 PYTHONPATH="$${XDG_CACHE_HOME:-$$HOME/.cache}/ciphertax/pymongocrypt-1.14.1" \
 		$(CARGO) test --locked -p ciphertax-columns --test checks -- --ignored libmongocrypt
 
@@ -59,7 +61,7 @@ bench: ## Measure ciphertax itself, beside its peers; results go to record/ (abo
 	./scripts/bench.sh
 
 long: ## What takes hours: runs of plain against plain, whose results go to record/; a report of ten hours
-	./scripts/setup.sh test
+	./scripts/setup.sh test-all
 	$(CARGO) build --release --locked -p ciphertax
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored the_report_of_ten_hours
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored a_server_that_waits_for_its_flushes
@@ -68,9 +70,10 @@ long: ## What takes hours: runs of plain against plain, whose results go to reco
 	./scripts/delayed-flush.sh
 	./scripts/cost-per-page.sh
 	./scripts/encjdbc.sh
+	./scripts/why-bars.sh
 
 studies: ## Play the built-in studies; their reports go to record/studies/ (about 65 minutes, root)
-	./scripts/setup.sh test
+	./scripts/setup.sh test-all
 	./scripts/studies.sh
 
 package: ## A Debian package and a tarball, tried on new root file systems of Debian 12 and 13; they stay in dist/ (about 20 minutes)

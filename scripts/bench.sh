@@ -8,13 +8,18 @@ mkdir -p record docs
 cargo build --release --locked --manifest-path bench/Cargo.toml --target-dir target/bench
 all="select transactions connect login pgbench ycsb tpcc tpcc-load cells engine pairing placement poll-delay looking"
 # A peer that is in no package: SYSBENCH_TPCC names the folder of its scripts (github.com/Percona-Lab/sysbench-tpcc).
-tpcc=(${SYSBENCH_TPCC:+--sysbench-tpcc "$SYSBENCH_TPCC"})
 for name in ${*:-$all}; do
     echo "== $name" >&2
     case "$name" in
     engine) call=(engine) ;;
     pairing | placement | poll-delay | looking) call=(methodology --question "$name") ;;
-    tpcc | tpcc-load) call=(peers --workload "$name" "${tpcc[@]}") ;;
+    tpcc | tpcc-load)
+        if [[ -z ${SYSBENCH_TPCC:-} ]]; then
+            echo "left out: SYSBENCH_TPCC is not set" >&2
+            continue
+        fi
+        call=(peers --workload "$name" --sysbench-tpcc "$SYSBENCH_TPCC")
+        ;;
     *) call=(peers --workload "$name") ;;
     esac
     "target/bench/release/${call[0]}" "${call[@]:1}" > "record/.$name.new"

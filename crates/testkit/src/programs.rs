@@ -5,10 +5,16 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// An example of the crate whose test asks: Cargo builds them with its tests, beside the folder of the test programs.
+/// An example of the crate whose test asks, which `cargo build --workspace --examples` builds, as `make test` does first.
 pub fn example(name: &str) -> PathBuf {
     let deps = env::current_exe().unwrap();
-    deps.ancestors().nth(2).unwrap().join("examples").join(name)
+    let path = deps.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(
+        path.exists(),
+        "cargo build --workspace --examples builds {}",
+        path.display()
+    );
+    path
 }
 
 /// A program that owns what is looked for afterwards: it keeps its temporary files in `temporary`, says where its things

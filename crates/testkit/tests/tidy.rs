@@ -1,11 +1,11 @@
-//! Bounds that only fall. Whoever has to raise one says why in the commit.
+//! Limits on the size of the code. They fall as the code shrinks; whoever raises one says why in the commit.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests.
-const SRC: [(&str, usize); 16] = [
+const SRC: [(&str, usize); 19] = [
     ("cli", 4_050),
     ("columns", 2_300),
     ("engine", 1_600),
@@ -18,15 +18,18 @@ const SRC: [(&str, usize); 16] = [
     ("reactor", 2_200),
     ("records", 5_350),
     ("report", 9_250),
+    ("report-check", 1_200),
     ("runner", 21_700),
     ("stats", 2_550),
     ("supervise", 2_150),
+    ("testkit", 900),
     ("wire", 13_500),
+    ("workload", 14_650),
 ];
 const TEST_PROGRAMS: usize = 30;
-const LONGEST_FILE: usize = 563;
+const LONGEST_FILE: usize = 629;
 const LONGEST_FUNCTION: usize = 115;
-/// A bound that is further from what is there is lowered.
+/// A bound may exceed the actual count by at most this.
 const ROOM: usize = 100;
 
 #[test]
@@ -35,6 +38,8 @@ fn no_crate_has_more_lines() {
         let lines: usize = sources(name).iter().map(|source| source.lines.len()).sum();
         hold(&format!("lines of {name}"), lines, bound, ROOM);
     }
+    // Without the judges, which are tests alone.
+    assert_eq!(SRC.len(), crates().len() - 1, "every crate has a bound");
 }
 
 #[test]

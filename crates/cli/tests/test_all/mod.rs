@@ -1,4 +1,4 @@
-//! What `make test-all` and `make long` run: what takes minutes, and what wants programs that nothing else does.
+//! What `make test-all` and `make long` run: tests that take minutes, or need programs that no other test needs.
 
 mod clusters;
 mod long_run;

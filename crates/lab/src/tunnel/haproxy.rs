@@ -139,7 +139,7 @@ impl Pair for Haproxy {
 }
 
 #[cfg(test)]
-mod tests {
+mod real_servers {
     use super::*;
     use crate::tunnel::testing::refusal;
 

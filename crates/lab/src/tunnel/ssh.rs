@@ -228,7 +228,7 @@ fn quoted(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+mod real_servers {
     use super::*;
     use crate::tunnel::testing::refusal;
 

@@ -120,7 +120,7 @@ impl Pair for Stunnel {
 }
 
 #[cfg(test)]
-mod tests {
+mod real_servers {
     use super::*;
     use crate::tunnel::testing::refusal;
 

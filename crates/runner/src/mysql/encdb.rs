@@ -2,7 +2,7 @@
 //! is that of the clients that are published; it was not tried on a real server.
 
 #[cfg(test)]
-mod tests;
+mod real_servers;
 
 use std::sync::OnceLock;
 

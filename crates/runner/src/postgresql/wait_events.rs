@@ -67,7 +67,7 @@ fn asking(options: &ConnectOptions) -> Option<Ask> {
 }
 
 #[cfg(test)]
-mod tests {
+mod real_servers {
     use ciphertax_testkit::{not_tested, unpacked_tunnels};
 
     use super::*;

@@ -163,4 +163,4 @@ impl<D: Database> GroupServer<D> {
 }
 
 #[cfg(test)]
-mod tests;
+mod real_servers;

@@ -15,12 +15,12 @@ mod counted;
 mod examination;
 mod population;
 mod query;
+#[cfg(test)]
+mod real_servers;
 mod same_contents;
 mod skew;
 mod subject;
 mod subjects;
-#[cfg(test)]
-mod tests;
 mod totals;
 
 use ciphertax_model::Tpcc;

@@ -186,8 +186,9 @@ fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
+// What else the machine does at that moment moves what the kernel keeps: once in a hundred times they fail for it.
 #[cfg(test)]
-mod tests {
+mod test_all {
     use std::io::Write;
     use std::process::Command;
 
@@ -234,8 +235,11 @@ mod tests {
         );
         assert_eq!(cached(&others).unwrap(), all);
         assert_eq!(fs::read(&file).unwrap().len() as u64, LENGTH);
-        assert_eq!(cached(&folder.path().join("ours")).unwrap(), all);
-        assert_eq!(cached(folder.path()).unwrap().bytes, 2 * LENGTH);
+        // The kernel may forget some of it again at any time, and says so.
+        let of_both = [&ours, &others].map(|parent| said_by_fincore(&parent.join("file")).unwrap());
+        assert!(of_both[0] > 0);
+        assert_eq!(cached(&ours).unwrap().bytes, of_both[0]);
+        assert_eq!(cached(folder.path()).unwrap().bytes, of_both.iter().sum::<u64>());
     }
 
     #[test]

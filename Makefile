@@ -9,7 +9,7 @@ CHECKS := checks memory sqlite_memory_security process_cpu process_tree run_queu
 .PHONY: help demo build mpi check test test-all long lint bench studies deny package
 
 help: ## Show these targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 demo: ## Build, and say what TLS costs on a private MariaDB, in about three minutes after the build
 	./scripts/setup.sh demo

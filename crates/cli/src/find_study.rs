@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use ciphertax_model::nearest;
-
 use crate::built_in;
 
 /// The name and the text of a study. A file is named as the user has named it.
@@ -33,11 +31,7 @@ pub(crate) fn find(study: &str) -> Result<(String, String), String> {
 
 /// What to say of a name that neither a study nor a file has.
 pub(crate) fn unknown(study: &str) -> String {
-    let names: Vec<&str> = built_in::names().collect();
-    let hint = nearest(study, names.iter().copied()).map(|near| format!("; did you mean {near}?"));
-    format!(
-        "unknown study {study:?}{} Known are {}; for a file of your own give its path",
-        hint.unwrap_or_else(|| ".".to_owned()),
-        names.join(", ")
-    )
+    let known: Vec<&str> = built_in::names().collect();
+    let unknown = ciphertax_model::unknown("study", study, &known);
+    format!("{unknown}; for a file of your own give its path")
 }

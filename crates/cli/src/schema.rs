@@ -1,6 +1,6 @@
 //! `ciphertax schema`.
 
-use ciphertax_model::nearest;
+use ciphertax_model::unknown;
 use ciphertax_report::schema::{SCHEMAS, Schema, schema};
 
 use crate::arguments::SchemaArguments;
@@ -9,7 +9,9 @@ use crate::show;
 
 pub(crate) fn run(arguments: &SchemaArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
-        Some(name) => schema(name).ok_or_else(|| unknown(name))?.text(),
+        Some(name) => schema(name)
+            .ok_or_else(|| unknown("schema", name, &SCHEMAS.map(|schema| schema.name)))?
+            .text(),
         None => SCHEMAS.iter().map(line).collect(),
     };
     show::print(&text).map(|()| Exit::Done)
@@ -17,14 +19,4 @@ pub(crate) fn run(arguments: &SchemaArguments) -> Result<Exit, String> {
 
 fn line(schema: &Schema) -> String {
     format!("{:<10}  {}\n", schema.name, schema.describes)
-}
-
-fn unknown(name: &str) -> String {
-    let names = || SCHEMAS.iter().map(|schema| schema.name);
-    let hint = nearest(name, names()).map(|near| format!("; did you mean {near}?"));
-    format!(
-        "unknown schema {name:?}{} Known are {}",
-        hint.unwrap_or_else(|| ".".to_owned()),
-        names().collect::<Vec<_>>().join(", ")
-    )
 }

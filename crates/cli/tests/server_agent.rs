@@ -246,6 +246,7 @@ mod test_all {
         }
         running.signal(Signal::INT);
         let finished = running.finish();
+        assert_eq!(finished.code, Some(130), "{finished:?}");
         let run = record(&sandbox.run());
         no_slice_failed(&run);
         let measured = run.results.measurements.iter();

@@ -59,7 +59,7 @@ pub use file::StudyText;
 pub use link::{Distances, Link, LinkKind};
 pub use load::{Load, Pace};
 pub use metric::{Direction, Metric};
-pub use nearest::nearest;
+pub use nearest::{nearest, unknown};
 pub use pgbench::Pgbench;
 pub use pooler::{PoolMode, Pooler};
 pub use probe::{Perturbation, Probe, ProbeValue};

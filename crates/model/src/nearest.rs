@@ -29,6 +29,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, other)| other)
 }
 
+/// What to say of a name that none of the known ones is: the nearest, and all of them.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
+    let near = near.unwrap_or_else(|| ".".to_owned());
+    format!("unknown {what} {name:?}{near} Known are {}", known.join(", "))
+}
+
 /// What to say after an unknown name: the nearest known one, or all of them.
 pub(crate) fn hint(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {

@@ -6,7 +6,7 @@ use ciphertax_records::Run;
 use ciphertax_records::why::StateRow;
 use rustix::process::Signal;
 
-use crate::common::{Running, Sandbox, is_looked_into, record};
+use crate::common::{Sandbox, is_looked_into, record};
 
 /// Eight sessions change one row, which one of them has at a time: the others wait.
 const STUDY: &str = r#"
@@ -37,11 +37,11 @@ load = { connections = 8 }
 fn the_servers_own_wait_events_are_those_that_were_seen() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-    let mut running = Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]));
+    let mut running = sandbox.start(&["run", "study.toml", "--out", "run"]);
     running.measures();
     is_looked_into(&sandbox.run(), "plain");
     running.signal(Signal::INT);
-    running.finish();
+    assert_eq!(running.finish().code, Some(130));
     let run = record(&sandbox.run());
     let why = &run.results.why;
     let said = share(&run, &why.wait_events, &["Lock"]);

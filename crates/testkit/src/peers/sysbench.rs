@@ -1,13 +1,13 @@
 //! sysbench, on a private MySQL-compatible server.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{CertificateKind, Dataset, Transport};
+use ciphertax_supervise::create_private_file;
 
 use super::{Limit, Result, Run, run_program};
 
@@ -49,7 +49,7 @@ impl Sysbench {
         fs::copy(own.certificate, folder.join("client-cert.pem"))?;
         fs::copy(own.key, folder.join("client-key.pem"))?;
         let settings = settings(server, database);
-        private_file(&folder.join(SETTINGS))?.write_all(settings.as_bytes())?;
+        create_private_file(&folder.join(SETTINGS))?.write_all(settings.as_bytes())?;
         Ok(Self { folder })
     }
 
@@ -126,14 +126,6 @@ fn settings(server: &PrivateServer, database: &str) -> String {
         server.user(),
         server.password().expose()
     )
-}
-
-fn private_file(path: &Path) -> io::Result<File> {
-    File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
 }
 
 /// A line such as `queries: 126021 (41999.53 per sec.)` of sysbench's report.

@@ -30,17 +30,7 @@ fn both_see_the_same_rows_as_text() {
     for options in ways(server) {
         for sql in [ROWS, several, "", "-- nothing", ";;"] {
             let theirs: Vec<Vec<Option<String>>> = drive(server, async |client| {
-                let messages = client.simple_query(sql).await.unwrap();
-                let rows = messages.into_iter().filter_map(|message| match message {
-                    SimpleQueryMessage::Row(row) => Some(row),
-                    _ => None,
-                });
-                rows.map(|row| {
-                    (0..row.len())
-                        .map(|column| row.get(column).map(str::to_owned))
-                        .collect()
-                })
-                .collect()
+                texts(client.simple_query(sql).await.unwrap())
             });
             let ours = ask(&options, async |session, _| session.query(sql).await.unwrap());
             assert_eq!(ours.len(), theirs.len());
@@ -522,6 +512,20 @@ fn ask<T>(options: &ConnectOptions, task: impl AsyncFnOnce(&mut Session, &Rc<Rea
         let (mut session, _) = Session::connect(reactor, options).await.unwrap();
         task(&mut session, reactor).await
     })
+}
+
+/// The rows among the driver's answers.
+pub(crate) fn texts(messages: Vec<SimpleQueryMessage>) -> Vec<Vec<Option<String>>> {
+    let rows = messages.into_iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    rows.map(|row| {
+        (0..row.len())
+            .map(|column| row.get(column).map(str::to_owned))
+            .collect()
+    })
+    .collect()
 }
 
 /// The driver's connection over the Unix socket.

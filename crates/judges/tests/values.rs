@@ -7,11 +7,12 @@ use ciphertax_testkit::fetched;
 use ciphertax_wire::{Value, WireError, mysql, postgresql};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row};
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use tokio_postgres::NoTls;
 
 use crate::common::packets::{end_of_rows, one_column, packet, welcome};
 use crate::common::postgres::postgres;
 use crate::common::{Ending, FakeServer, builder_of, plain, run};
+use crate::postgresql::texts;
 
 /// A row as texts; NULL is `None`.
 type Texts = Vec<Option<String>>;
@@ -359,16 +360,7 @@ fn postgresql_values_are_those_of_the_driver_by_text_and_by_prepared_statements(
         let messages = client.simple_query(select).await.unwrap();
         drop(client);
         connection.await.unwrap().unwrap();
-        let rows = messages.into_iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
-        });
-        rows.map(|row| {
-            (0..row.len())
-                .map(|column| row.get(column).map(str::to_owned))
-                .collect()
-        })
-        .collect()
+        texts(messages)
     });
     assert_eq!(theirs.len(), 300);
     run(async |reactor| {

@@ -7,7 +7,7 @@ use ciphertax_bench::{
     Document, Figures, Measured, MongodbGround, PostgresqlGround, Repeats, Result, Slice, Table, at_most,
     in_turns,
 };
-use ciphertax_engine::Engine;
+use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Load, PasswordCache, Transport};
@@ -102,11 +102,7 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
             task: Nothing,
         })
     });
-    let mut engine = Engine::start(
-        workloads.collect::<Result<Vec<_>>>()?,
-        &Load::closed(AT_A_TIME),
-        1,
-    )?;
+    let mut engine = start(workloads)?;
     Logins::measure("MongoDB", arms, iterations, repeats, |index, arm| {
         let ground = if has_login(arm) { &mut locked } else { &mut open };
         let before = ground.counters()?;
@@ -143,11 +139,7 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
             task: Nothing,
         })
     });
-    let mut engine = Engine::start(
-        workloads.collect::<Result<Vec<_>>>()?,
-        &Load::closed(AT_A_TIME),
-        1,
-    )?;
+    let mut engine = start(workloads)?;
     Logins::measure(
         "PostgreSQL",
         arms,
@@ -160,6 +152,11 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
             Ok(slice)
         },
     )
+}
+
+fn start<W: Workload>(workloads: impl Iterator<Item = Result<W>>) -> Result<Engine> {
+    let workloads: Vec<W> = workloads.collect::<Result<_>>()?;
+    Ok(Engine::start(workloads, &Load::closed(AT_A_TIME), 1)?)
 }
 
 /// An arm that logs in by this method, with OpenSSL; its name is the method with what becomes of SCRAM's keys.

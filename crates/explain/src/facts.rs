@@ -46,7 +46,6 @@ pub(crate) fn of_machine(head: &Head) -> Vec<Fact> {
     let mut facts = Facts::default();
     facts.host("", &head.host);
     facts.add("kernel's cipher", head.kernel_cipher.clone().unwrap_or_default());
-    facts.add("event loop", head.event_loop.to_string());
     let ranks = head.ranks.len();
     let ranks = (ranks > 0).then(|| format!("{ranks}, started by MPI"));
     facts.add("load generators", ranks.unwrap_or_default());

@@ -20,16 +20,8 @@ impl PollDelay {
         Self(Duration::from_micros(micros.into()))
     }
 
-    pub(crate) fn is_none(self) -> bool {
-        self.0.is_zero()
-    }
-
-    pub(crate) fn as_micros(self) -> u32 {
-        self.0.as_micros() as u32
-    }
-
     pub(crate) fn sleep(self) {
-        if self.is_none() {
+        if self == Self::NONE {
             return;
         }
         let pause = Timespec {

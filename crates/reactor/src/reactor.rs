@@ -11,10 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::alarm::Alarms;
-use crate::driver::Driver;
 use crate::epoll::Epoll;
-use crate::event_loop::EventLoop;
-use crate::io_uring::IoUring;
 use crate::poll_delay::{self, PollDelay};
 use crate::stop;
 
@@ -23,8 +20,7 @@ const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// One thread's event loop.
 pub struct Reactor {
-    event_loop: EventLoop,
-    driver: Box<dyn Driver>,
+    epoll: Epoll,
     alarms: RefCell<Alarms>,
     current: Cell<u32>,
     deadline: Cell<Option<Instant>>,
@@ -41,37 +37,20 @@ struct Stop {
 }
 
 impl Reactor {
-    /// An event loop for the calling thread, as all of this process are ([`EventLoop::of_this_process`]).
+    /// An event loop for the calling thread.
     ///
     /// # Errors
     /// When the kernel gives none, for example because too many files are open.
     pub fn new() -> io::Result<Rc<Self>> {
-        Self::with(EventLoop::of_this_process())
-    }
-
-    /// An event loop of this kind for the calling thread.
-    ///
-    /// # Errors
-    /// As [`Reactor::new`]; and where the kernel does not allow this kind.
-    pub fn with(event_loop: EventLoop) -> io::Result<Rc<Self>> {
         poll_delay::sleep_precisely();
         Ok(Rc::new(Self {
-            event_loop,
-            driver: match event_loop {
-                EventLoop::Epoll => Box::new(Epoll::new()?),
-                EventLoop::IoUring => Box::new(IoUring::new()?),
-            },
+            epoll: Epoll::new()?,
             alarms: RefCell::default(),
             current: Cell::new(0),
             deadline: Cell::new(None),
             stop: RefCell::default(),
             poll_delay: Cell::new(PollDelay::NONE),
         }))
-    }
-
-    /// What kind of event loop this is.
-    pub fn event_loop(&self) -> EventLoop {
-        self.event_loop
     }
 
     /// Sets how long the loop waits for more sockets before it serves those that are ready.
@@ -137,9 +116,7 @@ impl Reactor {
             deadline: None,
         };
         while live > 0 {
-            let mut others = ready.len();
             for index in ready.drain(..) {
-                others -= 1;
                 // A socket may still name the task of an earlier run that waited for it last.
                 let Some(task) = tasks.get_mut(index as usize) else {
                     continue;
@@ -151,16 +128,11 @@ impl Reactor {
                     *task = None;
                     live -= 1;
                 }
-                if others > 0 {
-                    self.driver.polled()?;
-                }
             }
             if live > 0 && !self.wait(&mut ready)? {
                 break;
             }
         }
-        // What the last tasks sent leaves also if this is not run again.
-        self.driver.flush()?;
         Ok(outputs)
     }
 
@@ -174,7 +146,7 @@ impl Reactor {
 
     /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.
     fn wait(&self, ready: &mut Vec<u32>) -> io::Result<bool> {
-        self.driver.delay(self.poll_delay.get())?;
+        self.poll_delay.get().sleep();
         loop {
             // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.
             let now = Instant::now();
@@ -183,7 +155,7 @@ impl Reactor {
                 return Ok(false);
             }
             let alarm = self.alarms.borrow().next();
-            self.driver.wait(now, left, alarm, ready)?;
+            self.epoll.wait(now, left, alarm, ready)?;
             self.alarms.borrow_mut().wake(ready);
             if !ready.is_empty() {
                 return Ok(true);
@@ -191,8 +163,8 @@ impl Reactor {
         }
     }
 
-    pub(crate) fn driver(&self) -> &dyn Driver {
-        self.driver.as_ref()
+    pub(crate) fn epoll(&self) -> &Epoll {
+        &self.epoll
     }
 
     /// The task being polled.

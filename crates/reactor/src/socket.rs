@@ -52,7 +52,7 @@ impl Socket {
     /// Waits until a connection that is being made is there.
     async fn connected(self) -> io::Result<Self> {
         self.writable().await?;
-        self.reactor.driver().take_error(self.token)?;
+        self.reactor.epoll().take_error(self.token)?;
         Ok(self)
     }
 
@@ -81,7 +81,7 @@ impl Socket {
 
     fn registered(reactor: &Rc<Reactor>, fd: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            token: reactor.driver().add(fd)?,
+            token: reactor.epoll().add(fd)?,
             reactor: Rc::clone(reactor),
         })
     }
@@ -92,7 +92,7 @@ impl Socket {
     /// What the kernel says: reset, timed out, …
     pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let reactor = &self.reactor;
-        let receive = poll_fn(|_| reactor.driver().poll_receive(self.token, reactor.task(), buffer));
+        let receive = poll_fn(|_| reactor.epoll().poll_receive(self.token, reactor.task(), buffer));
         let received = receive.await?;
         if received.has_more && reactor.is_late() {
             // More is waiting, perhaps without end, and only a task that waits can be ended.
@@ -103,14 +103,11 @@ impl Socket {
 
     /// Writes all of `bytes`, waiting where the send buffer is full.
     ///
-    /// A few bytes may be on their way when this returns, and leave before the event loop waits; if that fails, the next
-    /// [`Socket::receive`] or `send_all` tells.
-    ///
     /// # Errors
     /// What the kernel says: reset, broken pipe, …
     pub async fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.reactor.driver().send(self.token, bytes) {
+            match self.reactor.epoll().send(self.token, bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => self.writable().await?,
@@ -127,26 +124,26 @@ impl Socket {
     /// # Errors
     /// What the kernel says: not connected any more, …
     pub fn finish(&self) -> io::Result<()> {
-        self.reactor.driver().finish(self.token)
+        self.reactor.epoll().finish(self.token)
     }
 
     /// Waits until the peer has closed, or the connection broke. What the peer still says is not read.
     pub async fn closed(&self) {
         let reactor = &self.reactor;
-        poll_fn(|_| reactor.driver().poll_closed(self.token, reactor.task())).await;
+        poll_fn(|_| reactor.epoll().poll_closed(self.token, reactor.task())).await;
     }
 
     /// Waits for room in the send buffer.
     async fn writable(&self) -> io::Result<()> {
         let reactor = &self.reactor;
-        reactor.driver().watch_writable(self.token)?;
-        poll_fn(|_| reactor.driver().poll_writable(self.token, reactor.task())).await;
+        reactor.epoll().watch_writable(self.token)?;
+        poll_fn(|_| reactor.epoll().poll_writable(self.token, reactor.task())).await;
         Ok(())
     }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        self.reactor.driver().remove(self.token);
+        self.reactor.epoll().remove(self.token);
     }
 }

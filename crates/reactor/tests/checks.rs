@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-#[macro_use]
 mod common;
 mod event_loop;
 mod peers;
-mod refused;
 mod transfers;

@@ -12,18 +12,9 @@ use ciphertax_reactor::{PollDelay, Reactor, Socket, Together, stop};
 
 use crate::common::{echo, round_trips, soon};
 
-on_each_event_loop!(
-    many_tasks_share_one_thread,
-    transfers_larger_than_the_send_buffer_arrive_whole,
-    data_followed_by_a_close_is_read_and_then_the_end,
-    a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again,
-    a_peer_that_never_stops_sending_does_not_move_the_deadline,
-    of_several_that_are_asked_together_those_that_answer_are_heard,
-    a_refused_connection_is_an_error,
-    a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end,
-);
-
-fn many_tasks_share_one_thread(reactor: &Rc<Reactor>) {
+#[test]
+fn many_tasks_share_one_thread() {
+    let reactor = &Reactor::new().unwrap();
     for poll_delay in [PollDelay::NONE, PollDelay::micros(50)] {
         reactor.set_poll_delay(poll_delay);
         let address = echo(20);
@@ -34,7 +25,9 @@ fn many_tasks_share_one_thread(reactor: &Rc<Reactor>) {
     }
 }
 
-fn transfers_larger_than_the_send_buffer_arrive_whole(reactor: &Rc<Reactor>) {
+#[test]
+fn transfers_larger_than_the_send_buffer_arrive_whole() {
+    let reactor = &Reactor::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sent: Vec<u8> = (0..8_000_000_u32).map(|byte| byte as u8).collect();
@@ -51,7 +44,9 @@ fn transfers_larger_than_the_send_buffer_arrive_whole(reactor: &Rc<Reactor>) {
     assert_eq!(reader.join().unwrap(), sent);
 }
 
-fn data_followed_by_a_close_is_read_and_then_the_end(reactor: &Rc<Reactor>) {
+#[test]
+fn data_followed_by_a_close_is_read_and_then_the_end() {
+    let reactor = &Reactor::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || listener.accept().unwrap().0.write_all(b"goodbye").unwrap());
@@ -67,7 +62,9 @@ fn data_followed_by_a_close_is_read_and_then_the_end(reactor: &Rc<Reactor>) {
     assert_eq!(reactor.run_one(task, soon()).unwrap(), Some((7, 0)));
 }
 
-fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again(reactor: &Rc<Reactor>) {
+#[test]
+fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again() {
+    let reactor = &Reactor::new().unwrap();
     let address = echo(1);
     let socket = reactor
         .run_one(Socket::connect(reactor, address), soon())
@@ -90,7 +87,9 @@ fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_
     assert_eq!(reactor.run_one(again, soon()).unwrap(), Some(5));
 }
 
-fn a_peer_that_never_stops_sending_does_not_move_the_deadline(reactor: &Rc<Reactor>) {
+#[test]
+fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
+    let reactor = &Reactor::new().unwrap();
     for pause in [Duration::ZERO, Duration::from_millis(1)] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -112,7 +111,9 @@ fn a_peer_that_never_stops_sending_does_not_move_the_deadline(reactor: &Rc<React
     }
 }
 
-fn of_several_that_are_asked_together_those_that_answer_are_heard(reactor: &Rc<Reactor>) {
+#[test]
+fn of_several_that_are_asked_together_those_that_answer_are_heard() {
+    let reactor = &Reactor::new().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let places = [silent.local_addr().unwrap(), echo(2), closed];
@@ -145,7 +146,9 @@ fn of_several_that_are_asked_together_those_that_answer_are_heard(reactor: &Rc<R
     assert_eq!(reactor.run_one(task, soon()).unwrap(), Some(()));
 }
 
-fn a_refused_connection_is_an_error(reactor: &Rc<Reactor>) {
+#[test]
+fn a_refused_connection_is_an_error() {
+    let reactor = &Reactor::new().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let outcome = reactor
         .run_one(Socket::connect(reactor, closed), soon())
@@ -157,7 +160,9 @@ fn a_refused_connection_is_an_error(reactor: &Rc<Reactor>) {
     );
 }
 
-fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end(reactor: &Rc<Reactor>) {
+#[test]
+fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end() {
+    let reactor = &Reactor::new().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().unwrap();
     let far = Instant::now() + Duration::from_secs(3600);

@@ -13,18 +13,6 @@ use rustix::net::sockopt::set_socket_linger;
 
 use crate::common::{PATIENCE, connected, echo, exchange, receive_all, round_trips, serve, soon};
 
-on_each_event_loop!(
-    peers_that_flood_leave_the_others_their_turn,
-    sockets_that_nobody_reads_leave_the_others_their_turn,
-    what_arrives_when_nobody_waits_is_there_for_the_next,
-    a_socket_that_is_given_up_while_it_waits_tells_its_peer_at_once,
-    a_farewell_arrives_before_the_end,
-    a_socket_that_was_closed_by_its_peer_is_not_read,
-    a_connection_that_breaks_is_an_error,
-    sending_to_a_peer_that_is_gone_is_an_error,
-    thousands_of_sockets_given_up_leave_nothing_open,
-);
-
 const SHORT: Duration = Duration::from_millis(20);
 
 fn short() -> Instant {
@@ -34,7 +22,9 @@ fn short() -> Instant {
 /// More than a ring has buffers for.
 const MANY: usize = 300;
 
-fn peers_that_flood_leave_the_others_their_turn(reactor: &Rc<Reactor>) {
+#[test]
+fn peers_that_flood_leave_the_others_their_turn() {
+    let reactor = &Reactor::new().unwrap();
     let flood = |mut stream: TcpStream| while stream.write_all(&[1; 65536]).is_ok() {};
     let polite = connected(reactor, echo(1));
     let flooding: Vec<Socket> = (0..MANY).map(|_| connected(reactor, serve(flood).0)).collect();
@@ -57,7 +47,9 @@ fn peers_that_flood_leave_the_others_their_turn(reactor: &Rc<Reactor>) {
     assert!(outcomes.iter().all(Option::is_some));
 }
 
-fn sockets_that_nobody_reads_leave_the_others_their_turn(reactor: &Rc<Reactor>) {
+#[test]
+fn sockets_that_nobody_reads_leave_the_others_their_turn() {
+    let reactor = &Reactor::new().unwrap();
     let gate = Arc::new(RwLock::new(()));
     let late = |mut stream: TcpStream, gate: Arc<RwLock<()>>| {
         drop(gate.read());
@@ -88,7 +80,9 @@ fn sockets_that_nobody_reads_leave_the_others_their_turn(reactor: &Rc<Reactor>) 
     }
 }
 
-fn what_arrives_when_nobody_waits_is_there_for_the_next(reactor: &Rc<Reactor>) {
+#[test]
+fn what_arrives_when_nobody_waits_is_there_for_the_next() {
+    let reactor = &Reactor::new().unwrap();
     let (tell, told) = channel();
     let (address, _peer) = serve(move |mut stream| {
         told.recv().unwrap();
@@ -109,7 +103,9 @@ fn what_arrives_when_nobody_waits_is_there_for_the_next(reactor: &Rc<Reactor>) {
     assert_eq!(reactor.run_one(task, soon()).unwrap().unwrap(), [7; 10_000]);
 }
 
-fn a_socket_that_is_given_up_while_it_waits_tells_its_peer_at_once(reactor: &Rc<Reactor>) {
+#[test]
+fn a_socket_that_is_given_up_while_it_waits_tells_its_peer_at_once() {
+    let reactor = &Reactor::new().unwrap();
     let (address, peer) = serve(|mut stream| {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.read_to_end(&mut Vec::new()).unwrap()
@@ -129,7 +125,9 @@ async fn wait_for_anything(reactor: &Rc<Reactor>, socket: &Socket) {
     socket.closed().await;
 }
 
-fn a_farewell_arrives_before_the_end(reactor: &Rc<Reactor>) {
+#[test]
+fn a_farewell_arrives_before_the_end() {
+    let reactor = &Reactor::new().unwrap();
     // The first sends of a connection and later ones take different ways.
     for round_trips in [0, 40] {
         for is_kept in [false, true] {
@@ -158,7 +156,9 @@ fn a_farewell_arrives_before_the_end(reactor: &Rc<Reactor>) {
     }
 }
 
-fn a_socket_that_was_closed_by_its_peer_is_not_read(reactor: &Rc<Reactor>) {
+#[test]
+fn a_socket_that_was_closed_by_its_peer_is_not_read() {
+    let reactor = &Reactor::new().unwrap();
     let (address, peer) = serve(|mut stream| {
         thread::sleep(Duration::from_millis(30));
         stream.write_all(b"last words").unwrap();
@@ -177,7 +177,9 @@ fn a_socket_that_was_closed_by_its_peer_is_not_read(reactor: &Rc<Reactor>) {
     peer.join().unwrap();
 }
 
-fn a_connection_that_breaks_is_an_error(reactor: &Rc<Reactor>) {
+#[test]
+fn a_connection_that_breaks_is_an_error() {
+    let reactor = &Reactor::new().unwrap();
     let (address, _) = serve(|stream| {
         thread::sleep(Duration::from_millis(30));
         set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
@@ -190,7 +192,9 @@ fn a_connection_that_breaks_is_an_error(reactor: &Rc<Reactor>) {
     assert_eq!(kind, Some(io::ErrorKind::ConnectionReset));
 }
 
-fn sending_to_a_peer_that_is_gone_is_an_error(reactor: &Rc<Reactor>) {
+#[test]
+fn sending_to_a_peer_that_is_gone_is_an_error() {
+    let reactor = &Reactor::new().unwrap();
     for round_trips in [0, 40] {
         let (address, peer) = serve(move |mut stream| {
             let mut bytes = [0; 4];
@@ -219,7 +223,9 @@ fn sending_to_a_peer_that_is_gone_is_an_error(reactor: &Rc<Reactor>) {
     }
 }
 
-fn thousands_of_sockets_given_up_leave_nothing_open(reactor: &Rc<Reactor>) {
+#[test]
+fn thousands_of_sockets_given_up_leave_nothing_open() {
+    let reactor = &Reactor::new().unwrap();
     let address = echo(3000);
     for _ in 0..300 {
         let tasks = (0..10).map(async |_| {

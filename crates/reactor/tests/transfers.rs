@@ -10,22 +10,14 @@ use ciphertax_reactor::{PollDelay, Reactor, Socket};
 
 use crate::common::{echo, pattern, receive_all, serve, soon};
 
-on_each_event_loop!(
-    requests_of_all_sizes_come_back_as_they_were,
-    sends_without_answers_arrive_in_order,
-    a_small_buffer_takes_what_came_piece_by_piece,
-    a_peer_that_answers_without_reading_gets_all_once_it_reads,
-    unix_sockets_do_the_same,
-    a_finished_connection_still_receives,
-    sleepers_wake_in_time_and_not_early,
-);
-
 /// Around the sizes of buffers.
 const SIZES: [usize; 12] = [
     1, 8, 4095, 4096, 4097, 100, 8192, 16_384, 65_536, 3, 1_000_000, 5000,
 ];
 
-fn requests_of_all_sizes_come_back_as_they_were(reactor: &Rc<Reactor>) {
+#[test]
+fn requests_of_all_sizes_come_back_as_they_were() {
+    let reactor = &Reactor::new().unwrap();
     for delay in [PollDelay::NONE, PollDelay::micros(100)] {
         reactor.set_poll_delay(delay);
         let address = echo(10);
@@ -43,7 +35,9 @@ fn requests_of_all_sizes_come_back_as_they_were(reactor: &Rc<Reactor>) {
     }
 }
 
-fn sends_without_answers_arrive_in_order(reactor: &Rc<Reactor>) {
+#[test]
+fn sends_without_answers_arrive_in_order() {
+    let reactor = &Reactor::new().unwrap();
     let (address, peer) = serve(|mut stream| {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
@@ -66,7 +60,9 @@ fn sends_without_answers_arrive_in_order(reactor: &Rc<Reactor>) {
     assert!(peer.join().unwrap() == sent);
 }
 
-fn a_small_buffer_takes_what_came_piece_by_piece(reactor: &Rc<Reactor>) {
+#[test]
+fn a_small_buffer_takes_what_came_piece_by_piece() {
+    let reactor = &Reactor::new().unwrap();
     let sent = pattern(20_000, 1);
     let expected = sent.clone();
     let (address, _peer) = serve(move |mut stream| stream.write_all(&sent).unwrap());
@@ -106,7 +102,9 @@ async fn talk(socket: Socket, sent: &[u8]) {
     assert_eq!(socket.receive(&mut [0]).await.unwrap(), 0);
 }
 
-fn a_peer_that_answers_without_reading_gets_all_once_it_reads(reactor: &Rc<Reactor>) {
+#[test]
+fn a_peer_that_answers_without_reading_gets_all_once_it_reads() {
+    let reactor = &Reactor::new().unwrap();
     let sent = pattern(UNREAD, 3);
     let (address, peer) = serve(|stream| talkative(stream.try_clone().unwrap(), stream));
     let task = async { talk(Socket::connect(reactor, address).await.unwrap(), &sent).await };
@@ -114,12 +112,10 @@ fn a_peer_that_answers_without_reading_gets_all_once_it_reads(reactor: &Rc<React
     assert!(peer.join().unwrap() == sent);
 }
 
-fn unix_sockets_do_the_same(reactor: &Rc<Reactor>) {
-    let name = format!(
-        "ciphertax-reactor-{}-{}",
-        std::process::id(),
-        reactor.event_loop()
-    );
+#[test]
+fn unix_sockets_do_the_same() {
+    let reactor = &Reactor::new().unwrap();
+    let name = format!("ciphertax-reactor-{}", std::process::id());
     let path = std::env::temp_dir().join(name);
     let listener = UnixListener::bind(&path).unwrap();
     let peer = thread::spawn(move || {
@@ -134,7 +130,9 @@ fn unix_sockets_do_the_same(reactor: &Rc<Reactor>) {
     assert!(peer.join().unwrap() == sent);
 }
 
-fn a_finished_connection_still_receives(reactor: &Rc<Reactor>) {
+#[test]
+fn a_finished_connection_still_receives() {
+    let reactor = &Reactor::new().unwrap();
     let (address, _peer) = serve(|mut stream| {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
@@ -155,7 +153,9 @@ fn a_finished_connection_still_receives(reactor: &Rc<Reactor>) {
     assert_eq!((answer, end), (b"question".repeat(30), 0));
 }
 
-fn sleepers_wake_in_time_and_not_early(reactor: &Rc<Reactor>) {
+#[test]
+fn sleepers_wake_in_time_and_not_early() {
+    let reactor = &Reactor::new().unwrap();
     let mut seen = Vec::new();
     // One round of several at least, on the busiest of machines, and well below the millisecond that epoll counts in.
     let is_in_time = (0..50).any(|_| {

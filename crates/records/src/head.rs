@@ -47,8 +47,6 @@ pub struct Head {
     /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_cipher: Option<String>,
-    /// How the load threads waited for their sockets, all alike.
-    pub event_loop: EventLoop,
     /// The load generators that made the load together; empty for a run that was alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankRecord>,
@@ -78,7 +76,6 @@ impl Head {
             data_sizes: Vec::new(),
             left_out: Vec::new(),
             kernel_cipher: None,
-            event_loop: EventLoop::Epoll,
             ranks: Vec::new(),
             inconsistent: None,
             not_explained: None,
@@ -129,17 +126,6 @@ pub struct RankRecord {
     pub clock_offset_ns: i64,
     /// By how much that may be wrong, in nanoseconds.
     pub clock_error_ns: u64,
-}
-
-/// An interface of the kernel for waiting for many sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum EventLoop {
-    /// Sockets tell that they are ready, and are read and written one by one.
-    Epoll,
-    /// Requests of many sockets enter the kernel together.
-    IoUring,
 }
 
 /// Where it was measured.

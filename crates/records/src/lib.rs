@@ -66,7 +66,7 @@ pub use folder::{Recorded, RunFolder, write_run};
 pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
 pub use harmless::{harmless, harmless_lines};
 pub use head::{
-    AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, EventLoop, Head, Host, LeftOut, LeftOutReason,
+    AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, Head, Host, LeftOut, LeftOutReason,
     LinkRecord, MemberRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
     is_of_mysqls_family,
 };

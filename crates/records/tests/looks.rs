@@ -407,7 +407,7 @@ fn head() -> Head {
       "study": {"name": "s", "question": "", "time_s": 10.0,
         "arm": [{"name": "plain", "transport": "plain"}, {"name": "tls", "transport": "tls1.3"}],
         "cell": [{"name": "c", "workload": "oltp_point_select", "load": {"connections": 8}}]},
-      "servers": [], "arms": [], "event_loop": "epoll"
+      "servers": [], "arms": []
     }"#;
     serde_json::from_str(text).unwrap()
 }

@@ -23,7 +23,7 @@ const HEAD: &str = r#"{
     "cell": [{"name": "c", "workload": "oltp_point_select", "load": {"connections": 8}}]},
   "servers": [{"id": "1", "name": "s", "cells": ["c"], "product": "MariaDB", "version": "", "tls_library": "",
     "placement": "private", "address": "", "same_host": true, "settings": {}}],
-  "arms": [], "event_loop": "epoll"
+  "arms": []
 }"#;
 
 /// A sample with what every sample has.

@@ -14,8 +14,8 @@ use ciphertax_model::{Arm, FileSystem, Study};
 use ciphertax_reactor::stop;
 use ciphertax_records::why::{Look, LookLog, Looks, SymbolTable};
 use ciphertax_records::{
-    ArmRecord, ArmRole, Destination, Earlier, EventLoop, Head, LeftOut, Results, Run, RunFolder, RunStatus,
-    SampleLog, write_run,
+    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
+    write_run,
 };
 use ciphertax_wire::Target;
 
@@ -435,14 +435,6 @@ fn kernel_cipher(study: &Study) -> Option<String> {
         .flatten()
 }
 
-/// How this process waits for its sockets.
-fn event_loop() -> EventLoop {
-    match ciphertax_reactor::EventLoop::of_this_process() {
-        ciphertax_reactor::EventLoop::Epoll => EventLoop::Epoll,
-        ciphertax_reactor::EventLoop::IoUring => EventLoop::IoUring,
-    }
-}
-
 /// What is known before the first slice; of a run that goes on, when it began.
 fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
     let role = |index| match index {
@@ -470,7 +462,6 @@ fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<
             .collect(),
         arms: arms.collect(),
         kernel_cipher: kernel_cipher(&plan.study),
-        event_loop: event_loop(),
         ranks: plan.ranks.as_ref().map(Ranks::records).unwrap_or_default(),
         ..Head::begin(
             plan.tool.clone(),

@@ -1,6 +1,5 @@
-//! Sockets by edge-triggered epoll.
-//!
-//! Each is registered once, for as long as it lives, and a read that did not fill its buffer needs no second one.
+//! Sockets by edge-triggered epoll: each is registered once, for as long as it lives, and a read that did not fill its buffer needs
+//! no second one.
 
 mod slot;
 mod timer;
@@ -17,8 +16,6 @@ use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
 
 use self::slot::{Slot, Slots};
 use self::timer::Timer;
-use crate::driver::{Driver, Received};
-use crate::poll_delay::PollDelay;
 
 const EVENTS_PER_WAIT: usize = 256;
 /// What every socket tells: that there is something to read, or that the peer has closed.
@@ -28,7 +25,20 @@ const READABLE: epoll::EventFlags = epoll::EventFlags::IN
 /// The timer among the events; no socket has so large a number.
 const TIMER: u64 = u64::MAX;
 
-/// An epoll instance and its sockets.
+/// What a read took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// 0 means that the peer closed.
+    pub(crate) count: usize,
+    /// True if more may be waiting, so that a peer that never ends could keep its task from ever waiting.
+    pub(crate) has_more: bool,
+}
+
+/// An epoll instance and its sockets, each known by a token. It owns their descriptors, so none is closed, and its number given
+/// to another socket, before the kernel has forgotten what it was to watch.
+///
+/// Where a function takes a `task` and answers `Pending`, that task is woken when something happens to the socket: one
+/// task a socket, the last that asked. A task may be woken for nothing.
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     slots: RefCell<Slots>,
@@ -66,10 +76,9 @@ impl Epoll {
             Poll::Pending
         })
     }
-}
 
-impl Driver for Epoll {
-    fn add(&self, socket: OwnedFd) -> io::Result<u32> {
+    /// Takes a socket that does not block.
+    pub(crate) fn add(&self, socket: OwnedFd) -> io::Result<u32> {
         let mut slots = self.slots.borrow_mut();
         let token = slots.next();
         epoll::add(&self.epoll, &socket, slots.data(token), READABLE)?;
@@ -77,12 +86,18 @@ impl Driver for Epoll {
         Ok(token)
     }
 
-    /// To close the socket ends its registration.
-    fn remove(&self, token: u32) {
+    /// Closes a socket, which ends its registration.
+    pub(crate) fn remove(&self, token: u32) {
         self.slots.borrow_mut().free(token);
     }
 
-    fn poll_receive(&self, token: u32, task: u32, buffer: &mut [u8]) -> Poll<io::Result<Received>> {
+    /// Reads what there is into `buffer`.
+    pub(crate) fn poll_receive(
+        &self,
+        token: u32,
+        task: u32,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<Received>> {
         self.with_slot(token, |slot| {
             while slot.readable {
                 match net::recv(slot.socket(), &mut *buffer, RecvFlags::empty()) {
@@ -103,13 +118,16 @@ impl Driver for Epoll {
         })
     }
 
-    fn send(&self, token: u32, bytes: &[u8]) -> io::Result<usize> {
+    /// Takes bytes to send, at most all of them; `WouldBlock` if the socket must be writable first.
+    pub(crate) fn send(&self, token: u32, bytes: &[u8]) -> io::Result<usize> {
         self.with_slot(token, |slot| {
             Ok(net::send(slot.socket(), bytes, SendFlags::NOSIGNAL)?)
         })
     }
 
-    fn watch_writable(&self, token: u32) -> io::Result<()> {
+    /// Has the socket tell once when it can be written to. Hardly any socket must ever wait for that, so none is watched
+    /// for it before.
+    pub(crate) fn watch_writable(&self, token: u32) -> io::Result<()> {
         let mut slots = self.slots.borrow_mut();
         let data = slots.data(token);
         let slot = slots.slot(token);
@@ -118,37 +136,28 @@ impl Driver for Epoll {
         Ok(epoll::modify(&self.epoll, slot.socket(), data, interest)?)
     }
 
-    fn poll_writable(&self, token: u32, task: u32) -> Poll<()> {
+    /// After [`Epoll::watch_writable`]: waits until the socket can be written to, or is broken.
+    pub(crate) fn poll_writable(&self, token: u32, task: u32) -> Poll<()> {
         self.poll_until(token, task, |slot| slot.writable)
     }
 
-    fn poll_closed(&self, token: u32, task: u32) -> Poll<()> {
+    /// Waits until the peer has closed or the connection broke, without reading.
+    pub(crate) fn poll_closed(&self, token: u32, task: u32) -> Poll<()> {
         self.poll_until(token, task, |slot| slot.hung_up)
     }
 
-    fn take_error(&self, token: u32) -> io::Result<()> {
+    /// The error that a connection that was being made ended with, if any.
+    pub(crate) fn take_error(&self, token: u32) -> io::Result<()> {
         Ok(self.with_slot(token, |slot| sockopt::socket_error(slot.socket()))??)
     }
 
-    fn finish(&self, token: u32) -> io::Result<()> {
+    /// Ends what is sent.
+    pub(crate) fn finish(&self, token: u32) -> io::Result<()> {
         Ok(self.with_slot(token, |slot| net::shutdown(slot.socket(), Shutdown::Write))?)
     }
 
-    /// What was sent is sent.
-    fn polled(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn delay(&self, delay: PollDelay) -> io::Result<()> {
-        delay.sleep();
-        Ok(())
-    }
-
-    fn wait(
+    /// Waits from `now` on for sockets, for at most `left` and not beyond `alarm`, and adds the tasks to poll to `ready`.
+    pub(crate) fn wait(
         &self,
         now: Instant,
         left: Duration,

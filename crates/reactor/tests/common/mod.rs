@@ -9,33 +9,10 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::{EventLoop, Reactor, Socket};
+use ciphertax_reactor::{Reactor, Socket};
 
 /// How long anything may take that is expected to end: generous, because the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Each of these functions is a test for each kind of event loop.
-#[macro_export]
-macro_rules! on_each_event_loop {
-    ($($test:ident),+ $(,)?) => {
-        mod epoll {
-            $(#[test] fn $test() { $crate::common::on(ciphertax_reactor::EventLoop::Epoll, super::$test); })+
-        }
-        mod io_uring {
-            $(#[test] fn $test() { $crate::common::on(ciphertax_reactor::EventLoop::IoUring, super::$test); })+
-        }
-    };
-}
-
-/// Runs a test with an event loop of that kind, if this machine has it.
-pub(crate) fn on(event_loop: EventLoop, test: impl FnOnce(&Rc<Reactor>)) {
-    if event_loop == EventLoop::IoUring && EventLoop::of_this_process() != event_loop {
-        return eprintln!("not tested: this machine has no {event_loop}");
-    }
-    let reactor = Reactor::with(event_loop).unwrap();
-    assert_eq!(reactor.event_loop(), event_loop);
-    test(&reactor);
-}
 
 /// A server that answers each of `connections` with the bytes it gets until the client closes.
 pub(crate) fn echo(connections: usize) -> SocketAddr {

@@ -79,12 +79,6 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             ),
         ),
     ];
-    if !run.head.is_embedded() {
-        items.push(Item::new(
-            "event loop of the load threads",
-            run.head.event_loop.to_string(),
-        ));
-    }
     items.extend(run.head.servers.iter().map(|server| {
         let mut text = format!("{} {}", server.product, server.version);
         match server.placement {

@@ -43,7 +43,9 @@ test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, 
 	$(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
 	$(CARGO) clippy --manifest-path bench/Cargo.toml --target-dir target/bench --all-targets --locked -- -D warnings
 	$(CARGO) test --manifest-path bench/Cargo.toml --target-dir target/bench --locked
+	$(CARGO) build --locked --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi
 	$(CARGO) build --workspace --locked --examples
+	install -m 755 target/mpi/debug/ciphertax-mpi target/debug/
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- test_all::
 	$(CARGO) test --locked -p ciphertax-columns --test encjdbc -- --ignored
 	CIPHERTAX_PYMONGOCRYPT=python3 PYTHONPATH="$${XDG_CACHE_HOME:-$$HOME/.cache}/ciphertax/pymongocrypt-1.14.1" \

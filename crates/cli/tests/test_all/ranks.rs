@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,30 +81,17 @@ const TPCC: &str = r#"
     cell = [{ name = "mix", workload = "tpcc", load = { connections = 6 } }]
 "#;
 
-/// The program that MPI starts, beside the command; `None` where there is no MPI.
-fn ciphertax_mpi() -> Option<&'static Path> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        Command::new("mpirun").arg("--version").output().ok()?;
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let target = root.join("target/mpi");
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--locked", "--manifest-path"])
-            .arg(root.join("crates/ranks/Cargo.toml"))
-            .arg("--target-dir")
-            .arg(&target)
-            .status();
-        assert!(built.unwrap().success());
-        let beside = Path::new(env!("CARGO_BIN_EXE_ciphertax")).with_file_name("ciphertax-mpi");
-        fs::copy(target.join("debug/ciphertax-mpi"), &beside).unwrap();
-        Some(beside)
-    });
-    if built.is_none() {
+/// The program that MPI starts, beside the command, where `make test-all` puts it; `None` where there is no MPI.
+fn ciphertax_mpi() -> Option<PathBuf> {
+    if Command::new("mpirun").arg("--version").output().is_err() {
         not_tested(
             "load from several load generators: mpirun is missing (openmpi-bin libopenmpi-dev libclang-dev)",
         );
+        return None;
     }
-    built.as_deref()
+    let program = Path::new(env!("CARGO_BIN_EXE_ciphertax")).with_file_name("ciphertax-mpi");
+    assert!(program.exists(), "make test-all builds {}", program.display());
+    Some(program)
 }
 
 /// So many load generators with these arguments; `None` where there is no MPI.

@@ -8,6 +8,7 @@
 mod course;
 mod engine;
 mod operation;
+mod pacer;
 mod part;
 mod recorder;
 mod responses;

@@ -1,6 +1,6 @@
 //! One load thread: its event loop, and its share of every arm's connections.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
@@ -13,8 +13,9 @@ use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_que
 use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
-use crate::course::{Batch, Course, Schedule};
+use crate::course::Course;
 use crate::operation::Failure;
+use crate::pacer::{Pacer, Turn};
 use crate::recorder::Recorder;
 use crate::responses::Responses;
 use crate::workload::{Deal, Slot, Workload};
@@ -24,8 +25,6 @@ use crate::workload::{Deal, Slot, Workload};
 const OPENED_AT_A_TIME: usize = 32;
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long operations in flight may take to finish after the end of a slice.
-pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a load thread is to do.
 #[derive(Debug, Clone)]
@@ -178,7 +177,6 @@ impl<W: Workload> Worker<W> {
         seed: u64,
     ) -> io::Result<Work> {
         let workload = &self.share.arms[arm];
-        let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
         let slots = &mut self.connections[arm];
         reactor.set_poll_delay(self.share.poll_delay);
@@ -196,8 +194,6 @@ impl<W: Workload> Worker<W> {
             let operations = dealt(*place);
             workload.begin(connection, Deal { seed, operations });
         }
-        let connections = connections.into_iter();
-        let responses = RefCell::new(Responses::new());
         wait_for(start, !self.share.is_punctual)?;
 
         let waited = thread_run_queue_wait_ns();
@@ -207,32 +203,19 @@ impl<W: Workload> Worker<W> {
         let load = Load {
             workload,
             reactor,
-            recorder: &recorder,
-            responses: &responses,
-            finish: Cell::new(began + FINISH_TIMEOUT),
+            recorder: RefCell::new(Recorder::new(W::KINDS, keep)),
+            pacer: Pacer::new(reactor, course, began),
         };
-        let outcomes = match course {
-            Course::Closed(duration) => {
-                let deadline = began + *duration;
-                let tasks = connections.map(|connection| load.until(deadline, connection));
-                reactor.run(tasks, deadline + FINISH_TIMEOUT)?
-            }
-            Course::Batch(batch) => {
-                let tasks = connections
-                    .zip(&places)
-                    .map(|(connection, place)| load.batch(batch, dealt(*place), connection));
-                reactor.run(tasks, began + FINISH_TIMEOUT)?
-            }
-            Course::Open(schedule) => {
-                let (thread, threads) = self.share.thread;
-                let tasks = connections.enumerate().map(|(place, connection)| {
-                    // Dealt out in turns, so that the threads take turns.
-                    let first = (place * threads + thread) as u64;
-                    load.on_schedule(schedule, first, connection)
-                });
-                reactor.run(tasks, schedule.end() + FINISH_TIMEOUT)?
-            }
-        };
+        let (thread, threads) = share.thread;
+        let tasks = connections.into_iter().enumerate().map(|(place, connection)| {
+            let number = match course {
+                // Dealt out in turns, so that the threads take turns.
+                Course::Open(_) => (place * threads + thread) as u64,
+                Course::Closed(_) | Course::Batch(_) => dealt(places[place]).unwrap_or(u64::MAX),
+            };
+            load.work(Turn::new(number), connection)
+        });
+        let outcomes = reactor.run(tasks, load.pacer.deadline())?;
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
         let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
@@ -255,8 +238,8 @@ impl<W: Workload> Worker<W> {
             faults: used.faults,
             hardware,
             run_queue_wait_ns,
-            recorder: recorder.into_inner(),
-            responses: responses.into_inner(),
+            recorder: load.recorder.into_inner(),
+            responses: load.pacer.into_responses(),
             unfinished,
         })
     }
@@ -314,92 +297,31 @@ impl<W: Workload> Opening<'_, W> {
     }
 }
 
-/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they
-/// return the connection if it can be used again.
+/// What the connections of a load thread work on in a slice.
 struct Load<'a, W> {
     workload: &'a W,
     reactor: &'a Rc<Reactor>,
-    recorder: &'a RefCell<Recorder>,
-    responses: &'a RefCell<Responses>,
-    /// Until when the operations of a batch have time; later and later.
-    finish: Cell<Instant>,
+    recorder: RefCell<Recorder>,
+    pacer: Pacer<'a>,
 }
 
 impl<W: Workload> Load<'_, W> {
-    async fn until(&self, deadline: Instant, mut connection: W::Connection) -> Option<W::Connection> {
+    /// One connection's part of the slice; returns the connection if it can be used again.
+    async fn work(&self, mut turn: Turn, mut connection: W::Connection) -> Option<W::Connection> {
         // The end of an operation is the beginning of the next: one look at the clock serves both.
         let mut now = Instant::now();
-        while now < deadline {
-            let pause = self.workload.pause(&mut connection);
-            if !pause.is_zero() {
-                now = self.reactor.sleep_until(deadline.min(now + pause)).await;
-                if now >= deadline {
-                    break;
-                }
-            }
-            now = self.operate(now, &mut connection).await?;
+        while self.pacer.take(&mut turn, now) {
+            let pause = match self.pacer.lets_rest() {
+                true => self.workload.pause(&mut connection),
+                false => Duration::ZERO,
+            };
+            let Some(began) = self.pacer.begin(&mut turn, now, pause).await else {
+                break;
+            };
+            now = self.operate(began, &mut connection).await?;
+            self.pacer.end(&mut turn, now);
         }
-        self.settled(connection).await
-    }
-
-    /// Takes operations of the batch as long as there are some, or as many as are dealt to the connection.
-    async fn batch(
-        &self,
-        batch: &Batch,
-        dealt: Option<u64>,
-        mut connection: W::Connection,
-    ) -> Option<W::Connection> {
-        let mut now = Instant::now();
-        let mut left = dealt.unwrap_or(u64::MAX);
-        while left > 0 && batch.take() {
-            left -= 1;
-            let pause = self.workload.pause(&mut connection);
-            // As long as operations begin, those in flight have time.
-            self.give_time_until(now + pause + FINISH_TIMEOUT);
-            if !pause.is_zero() {
-                now = self.reactor.sleep_until(now + pause).await;
-            }
-            now = self.operate(now, &mut connection).await?;
-        }
-        self.settled(connection).await
-    }
-
-    /// Another connection may rest for longer, and needs its time too.
-    fn give_time_until(&self, finish: Instant) {
-        if finish > self.finish.get() {
-            self.finish.set(finish);
-            self.reactor.set_deadline(finish);
-        }
-    }
-
-    /// Begins with the operation of number `first`.
-    async fn on_schedule(
-        &self,
-        schedule: &Schedule,
-        first: u64,
-        mut connection: W::Connection,
-    ) -> Option<W::Connection> {
-        let mut operation = first;
-        let mut now = Instant::now();
-        // By how much the load generator has put the connection behind. It stays behind until there is time to sleep.
-        let mut delay = Duration::ZERO;
-        while let Some(intended) = schedule.intended(operation) {
-            if now < intended {
-                now = self.reactor.sleep_until(intended).await;
-                delay = now - intended;
-            } else {
-                delay = delay.min(now - intended);
-            }
-            self.responses.borrow_mut().began(delay);
-            now = self.operate(now, &mut connection).await?;
-            self.responses.borrow_mut().ended(now - intended);
-            operation = schedule.take();
-        }
-        self.settled(connection).await
-    }
-
-    async fn settled(&self, mut connection: W::Connection) -> Option<W::Connection> {
-        self.workload.settle(&mut connection, self.recorder).await;
+        self.workload.settle(&mut connection, &self.recorder).await;
         Some(connection)
     }
 
@@ -407,7 +329,7 @@ impl<W: Workload> Load<'_, W> {
     async fn operate(&self, began: Instant, connection: &mut W::Connection) -> Option<Instant> {
         let outcome = self
             .workload
-            .operate(self.reactor, connection, self.recorder)
+            .operate(self.reactor, connection, &self.recorder)
             .await;
         let mut recorder = self.recorder.borrow_mut();
         match outcome {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,9 @@ pub struct Reactor {
     stop: RefCell<Stop>,
     poll_delay: Cell<PollDelay>,
 }
+
+/// What polls a task and keeps its output.
+type Task<'a> = Box<dyn FnMut(&mut Context<'_>) -> Poll<()> + 'a>;
 
 /// Somebody's wish to stop, which the tasks that now run heed.
 #[derive(Default)]
@@ -102,9 +105,23 @@ impl Reactor {
         tasks: impl IntoIterator<Item = F>,
         deadline: Instant,
     ) -> io::Result<Vec<Option<F::Output>>> {
-        let mut tasks: Vec<Option<Pin<Box<F>>>> =
-            tasks.into_iter().map(|task| Some(Box::pin(task))).collect();
-        let mut outputs: Vec<Option<F::Output>> = tasks.iter().map(|_| None).collect();
+        let outputs = RefCell::new(Vec::new());
+        let tasks = tasks.into_iter().enumerate().map(|(index, task)| {
+            outputs.borrow_mut().push(None);
+            let outputs = &outputs;
+            let mut task = Box::pin(task);
+            let poll = move |context: &mut Context<'_>| {
+                let output = task.as_mut().poll(context);
+                output.map(|output| outputs.borrow_mut()[index] = Some(output))
+            };
+            Some(Box::new(poll) as Task<'_>)
+        });
+        self.drive(tasks.collect(), deadline)?;
+        Ok(outputs.into_inner())
+    }
+
+    /// [`Reactor::run`] of tasks of whatever type, which is compiled once.
+    fn drive(&self, mut tasks: Vec<Option<Task<'_>>>, deadline: Instant) -> io::Result<()> {
         // Who is ready first is served first.
         let mut ready: Vec<u32> = (0..tasks.len() as u32).collect();
         let mut live = tasks.len();
@@ -121,10 +138,9 @@ impl Reactor {
                 let Some(task) = tasks.get_mut(index as usize) else {
                     continue;
                 };
-                let Some(future) = task else { continue };
+                let Some(poll) = task else { continue };
                 self.current.set(index);
-                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                    outputs[index as usize] = Some(output);
+                if poll(&mut context).is_ready() {
                     *task = None;
                     live -= 1;
                 }
@@ -133,7 +149,7 @@ impl Reactor {
                 break;
             }
         }
-        Ok(outputs)
+        Ok(())
     }
 
     /// Drives one future; `None` if it had not ended at `deadline`.

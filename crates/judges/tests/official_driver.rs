@@ -6,6 +6,7 @@ use ciphertax_model::TlsLibrary;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::TlsPolicy;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Row, SslOpts, Value};
@@ -107,7 +108,7 @@ fn both_prepare_the_same_wrong_statement_in_vain() {
     });
     let ours = run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
-        session.prepare(wrong).await.map(|_| ()).unwrap_err()
+        session.prepare(wrong, &[]).await.map(|_| ()).unwrap_err()
     });
     assert_eq!(code_of(&ours), their_code(&theirs));
 }

@@ -11,6 +11,7 @@ use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Transaction, Values};
+use ciphertax_wire::sql::{Statement as _, Statements as _};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::common::postgres::{OWNER, Postgres, postgres};
@@ -116,9 +117,9 @@ fn both_prepare_and_execute_the_same() {
                 Parameter::Text(10),
                 Parameter::VariableText,
             ];
-            let mut insert = session.prepare_with(insert, &parameters).await.unwrap();
+            let mut insert = session.prepare(insert, &parameters).await.unwrap();
             let mut select = session
-                .prepare_with(select, &[integer, Parameter::VariableText])
+                .prepare(select, &[integer, Parameter::VariableText])
                 .await
                 .unwrap();
             for (number, text) in [
@@ -132,7 +133,7 @@ fn both_prepare_and_execute_the_same() {
                 insert.set_integer(2, number);
                 insert.text_mut(3).copy_from_slice(b"0123456789");
                 insert.set_text(4, text.as_bytes()).unwrap();
-                assert_eq!(session.execute_bound(&mut insert).await.unwrap().affected_rows, 1);
+                assert_eq!(session.execute(&mut insert).await.unwrap().affected_rows, 1);
                 select.set_integer(0, number);
                 select.set_text(1, text.as_bytes()).unwrap();
                 let mut rows = Vec::new();
@@ -140,7 +141,7 @@ fn both_prepare_and_execute_the_same() {
                     rows.push(row.to_vec());
                     Ok(())
                 };
-                let summary = session.execute_raw(&mut select, keep).await.unwrap();
+                let summary = session.execute_rows(&mut select, keep).await.unwrap();
                 assert_eq!((summary.rows, summary.affected_rows), (1, 0));
                 assert_eq!(summary.row_bytes, rows[0].len() as u64);
                 let values: Vec<&[u8]> = Values::of(&rows[0])
@@ -185,7 +186,7 @@ fn both_get_the_same_bytes_of_a_prepared_statement() {
     assert_eq!(theirs.len(), 300);
     for options in ways(server) {
         let ours: Vec<Vec<Option<Vec<u8>>>> = ask(&options, async |session, _| {
-            let mut statement = session.prepare(sql).await.unwrap();
+            let mut statement = session.prepare(sql, &[Parameter::Integer; 2]).await.unwrap();
             statement.set_integer(0, 1);
             statement.set_integer(1, 300);
             let mut rows = Vec::new();
@@ -194,7 +195,7 @@ fn both_get_the_same_bytes_of_a_prepared_statement() {
                 rows.push(values.collect::<Result<_, WireError>>()?);
                 Ok(())
             };
-            session.execute_raw(&mut statement, keep).await.unwrap();
+            session.execute_rows(&mut statement, keep).await.unwrap();
             rows
         });
         assert!(ours == theirs, "rows differ");
@@ -213,28 +214,35 @@ fn statements_fail_where_they_are_wrong_and_the_session_goes_on() {
         said_by_driver(&error)
     });
     ask(&server.plain("trusted"), async |session, _| {
+        let integer = [Parameter::Integer];
         let problem = session
-            .prepare("SELECT $1 FROM nowhere")
+            .prepare("SELECT $1 FROM nowhere", &integer)
             .await
             .map(drop)
             .unwrap_err();
         assert_eq!(said(&problem), theirs);
-        let text = session.prepare("SELECT $1").await.map(drop).unwrap_err();
+        let text = session
+            .prepare("SELECT $1", &integer)
+            .await
+            .map(drop)
+            .unwrap_err();
         assert!(text.to_string().contains("$1::int8"), "{text}");
         let few = session
-            .prepare_with("SELECT $1::int4", &[])
+            .prepare("SELECT $1::int4", &[])
             .await
             .map(drop)
             .unwrap_err();
         assert!(few.to_string().contains("has 1 parameters, not 0"), "{few}");
 
-        let mut divide = session.prepare("SELECT 10 / $1::int4").await.unwrap();
-        let zero = session.execute(&mut divide, &[0]).await.unwrap_err();
+        let mut divide = session.prepare("SELECT 10 / $1::int4", &integer).await.unwrap();
+        divide.set_integer(0, 0);
+        let zero = session.execute(&mut divide).await.unwrap_err();
         assert_eq!(said(&zero).1, "22012");
-        let large = session.execute(&mut divide, &[1 << 40]).await.unwrap_err();
+        divide.set_integer(0, 1 << 40);
+        let large = session.execute(&mut divide).await.unwrap_err();
         assert!(matches!(large, WireError::Request(_)), "{large}");
-        assert!(session.execute(&mut divide, &[1, 2]).await.is_err());
-        assert_eq!(session.execute(&mut divide, &[5]).await.unwrap().rows, 1);
+        divide.set_integer(0, 5);
+        assert_eq!(session.execute(&mut divide).await.unwrap().rows, 1);
         assert_eq!(session.transaction(), Transaction::None);
     });
 }
@@ -276,10 +284,14 @@ fn what_is_loaded_is_what_the_driver_reads() {
                 .await
                 .unwrap();
             for id in 0..rows {
-                copy.value(Some(id.to_string().as_bytes()));
-                copy.value(Some(values[id % values.len()].as_bytes()));
-                copy.value(None);
-                copy.end_row().await.unwrap();
+                let value = values[id % values.len()].replace('\\', r"\\");
+                let value = value
+                    .replace('\t', r"\t")
+                    .replace('\n', r"\n")
+                    .replace('\r', r"\r");
+                copy.write(format!("{id}\t{value}\t\\N\n").as_bytes())
+                    .await
+                    .unwrap();
             }
             let loaded = copy.finish().await.unwrap();
             assert_eq!(session.query("SELECT 1").await.unwrap().len(), 1);
@@ -406,11 +418,12 @@ fn what_the_server_says_unasked_is_not_taken_for_an_answer() {
             session.query(sql).await.unwrap();
         }
         let mut notify = session
-            .prepare("SELECT pg_notify('me', $1::int4::text)")
+            .prepare("SELECT pg_notify('me', $1::int4::text)", &[Parameter::Integer])
             .await
             .unwrap();
         for number in 0..3 {
-            assert_eq!(session.execute(&mut notify, &[number]).await.unwrap().rows, 1);
+            notify.set_integer(0, number);
+            assert_eq!(session.execute(&mut notify).await.unwrap().rows, 1);
         }
         assert_eq!(session.query("SELECT 7").await.unwrap()[0].text(0), "7");
     });

@@ -4,6 +4,7 @@ use std::future::Future;
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
 use ciphertax_testkit::fetched;
+use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::{Value, WireError, mysql, postgresql};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row};
@@ -179,7 +180,10 @@ fn compare_with_mysql_async(entry: &'static Entry) {
             .run_values(&mut query, |row| keep(&mut by_text, row))
             .await
             .unwrap();
-        let mut statement = session.prepare(&by_parameter).await.unwrap();
+        let mut statement = session
+            .prepare(&by_parameter, &[mysql::Parameter::Integer])
+            .await
+            .unwrap();
         statement.set_integer(0, -1);
         let mut by_statement = Vec::new();
         for _ in 0..2 {
@@ -219,7 +223,7 @@ fn mysql_parameters_of_every_length_arrive() {
         run(async |reactor| {
             let (mut session, _) = mysql::Session::connect(reactor, &plain(&server)).await.unwrap();
             let mut statement = session
-                .prepare_with(
+                .prepare(
                     "SELECT ?, LENGTH(?), ?",
                     &[
                         mysql::Parameter::VariableText,
@@ -262,7 +266,7 @@ fn a_row_has_up_to_64_columns() {
         for (columns, fits) in [(64, true), (65, false)] {
             let (mut session, _) = mysql::Session::connect(reactor, &plain(&server)).await.unwrap();
             let sql = format!("SELECT {}", vec!["NOW(6)"; columns].join(", "));
-            let mut statement = session.prepare(&sql).await.unwrap();
+            let mut statement = session.prepare(&sql, &[]).await.unwrap();
             let mut rows = Vec::new();
             let outcome = session
                 .execute_values(&mut statement, |row| keep(&mut rows, row))
@@ -373,12 +377,15 @@ fn postgresql_values_are_those_of_the_driver_by_text_and_by_prepared_statements(
             .await
             .unwrap();
         assert!(rows == theirs, "by text");
-        let mut statement = session.prepare(&by_parameters).await.unwrap();
+        let mut statement = session
+            .prepare(&by_parameters, &[postgresql::Parameter::Integer; 2])
+            .await
+            .unwrap();
         statement.set_integer(0, 1);
         statement.set_integer(1, 300);
         for _ in 0..2 {
             // In between as before, in its own form.
-            assert_eq!(session.execute_bound(&mut statement).await.unwrap().rows, 300);
+            assert_eq!(session.execute(&mut statement).await.unwrap().rows, 300);
             rows.clear();
             session
                 .execute_values(&mut statement, |row| keep(&mut rows, row))
@@ -387,7 +394,7 @@ fn postgresql_values_are_those_of_the_driver_by_text_and_by_prepared_statements(
             assert!(rows == theirs, "by a prepared statement");
         }
         let mut text = session
-            .prepare_with("SELECT $1::text", &[postgresql::Parameter::VariableText])
+            .prepare("SELECT $1::text", &[postgresql::Parameter::VariableText])
             .await
             .unwrap();
         for length in [0, 250, 251, 65_535] {

@@ -13,6 +13,7 @@ use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{PATIENCE, command_lines_with, fetched, files_with, run, within};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 use crate::column_relay_rows::{Kind, binary_values, text_values};
 
@@ -100,9 +101,9 @@ fn rows(options: &ConnectOptions, question: &str) -> [Vec<Vec<u8>>; 2] {
                 Ok(())
             })
             .await?;
-        let mut statement = session.prepare(question).await?;
+        let mut statement = session.prepare(question, &[]).await?;
         session
-            .execute_raw(&mut statement, |row| {
+            .execute_rows(&mut statement, |row| {
                 binary.push(row.to_vec());
                 Ok(())
             })

@@ -14,6 +14,7 @@ use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
+use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 #[test]
@@ -124,13 +125,15 @@ fn with_shared_connections_prepared_statements_are_found_again() {
         let mut sessions = Vec::new();
         for number in 0..3 {
             let (mut session, _) = Session::connect(reactor, &arm).await?;
-            let statement = session.prepare(&format!("SELECT $1::int8 + {number}")).await?;
+            let sql = format!("SELECT $1::int8 + {number}");
+            let mut statement = session.prepare(&sql, &[Parameter::Integer]).await?;
+            statement.set_integer(0, 1);
             sessions.push((session, statement));
         }
         let mut found = 0;
         for _ in 0..3 {
             for (session, statement) in &mut sessions {
-                found += session.execute(statement, &[1]).await?.rows;
+                found += session.execute(statement).await?.rows;
             }
         }
         Ok::<_, WireError>(found)

@@ -9,6 +9,7 @@ use ciphertax_model::TlsVersion::{V1_2, V1_3};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
+use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use ciphertax_wire::tls::TlsPolicy;
 use proptest::prelude::*;
 
@@ -163,10 +164,14 @@ async fn converse_in(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<
         .query("SELECT REPEAT(seq, seq) FROM mysql.seq_1_to_5")
         .await?;
     let mut statement = session
-        .prepare("SELECT seq FROM mysql.seq_1_to_9 WHERE seq > ?")
+        .prepare(
+            "SELECT seq FROM mysql.seq_1_to_9 WHERE seq > ?",
+            &[Parameter::Integer],
+        )
         .await?;
     for value in [3, 7] {
-        session.execute(&mut statement, &[value]).await?;
+        statement.set_integer(0, value);
+        session.execute(&mut statement).await?;
     }
     session.close().await?;
     Ok(answer.iter().map(|row: &TextRow| row.text(0)).collect())

@@ -4,6 +4,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Value, WireError};
 
 use crate::common::packets::{OK, error, packet, welcome};
@@ -64,7 +65,7 @@ fn any_number_of_pieces_of_any_length_is_sent() {
         let pieces = lines.as_bytes().chunks(7_777);
         assert!(pieces.len() > 512);
         assert_eq!(
-            session.load_local("of_lines.t (id, a, b)", pieces).await.unwrap(),
+            session.load_lines("of_lines.t (id, a, b)", pieces).await.unwrap(),
             1_000
         );
         let rows = session
@@ -106,7 +107,7 @@ fn rows_that_the_server_leaves_out_or_changes_are_an_error() {
                 }
             }
             let missing = session
-                .load_lines("of_lines.nothing (id)", LINES)
+                .load_lines("of_lines.nothing (id)", [LINES])
                 .await
                 .unwrap_err();
             assert!(
@@ -219,7 +220,7 @@ fn loading_from(script: Vec<u8>) -> (Result<u64, WireError>, Vec<u8>) {
     };
     let outcome = run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
-        session.load_lines("t", b"1\tsecret\t\n").await
+        session.load_lines("t", [b"1\tsecret\t\n".as_slice()]).await
     });
     (outcome, server.heard())
 }
@@ -242,7 +243,7 @@ fn allowing(server: &PrivateServer) -> ConnectOptions {
 }
 
 async fn load(session: &mut Session, lines: &[u8]) -> Result<u64, WireError> {
-    session.load_lines("of_lines.t (id, a, b)", lines).await
+    session.load_lines("of_lines.t (id, a, b)", [lines]).await
 }
 
 fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, ProtocolVersion, Session, Statement};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
@@ -458,8 +459,8 @@ fn execute(answers: Vec<u8>) -> Result<u64, WireError> {
     let options = server.postgresql_options();
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options).await?;
-        let mut statement: Statement = session.prepare("SELECT 1").await?;
-        Ok(session.execute(&mut statement, &[]).await?.rows)
+        let mut statement: Statement = session.prepare("SELECT 1", &[]).await?;
+        Ok(session.execute(&mut statement).await?.rows)
     })
 }
 

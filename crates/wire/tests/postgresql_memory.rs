@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use ciphertax_wire::postgresql::{Parameter, Query, Session};
+use ciphertax_wire::sql::{Statement as _, Statements as _};
 
 use common::pg_messages::{one_column, row, welcome};
 use common::postgres::postgres;
@@ -37,9 +38,9 @@ fn an_operation_takes_no_new_memory() {
             .unwrap();
         let select = "SELECT text FROM t WHERE i = $1 AND text <> $2";
         let parameters = [Parameter::Integer, Parameter::VariableText];
-        let mut select = session.prepare_with(select, &parameters).await.unwrap();
+        let mut select = session.prepare(select, &parameters).await.unwrap();
         let mut query = Query::new("SELECT text FROM t WHERE i = ");
-        let begin = query.len();
+        let begin = query.length();
         let mut before = 0;
         for round in 0..300 {
             if round == 100 {
@@ -52,7 +53,7 @@ fn an_operation_takes_no_new_memory() {
                 bytes += row.len();
                 Ok(())
             };
-            session.execute_raw(&mut select, read).await.unwrap();
+            session.execute_rows(&mut select, read).await.unwrap();
             assert_eq!(bytes, if round == 0 { 0 } else { 106 });
             query.truncate(begin);
             query.push(if round % 2 == 0 { b"12" } else { b"345" });

@@ -6,6 +6,7 @@ use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_model::Transport;
 use ciphertax_records::{LoginPath, Phase, PhaseTrace, Verified};
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
+use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::tls::Verification;
 
 use crate::common::{encrypted, facts, plain, run, server, with_tls};
@@ -163,40 +164,6 @@ fn every_phase_of_a_connect_is_traced() {
 }
 
 #[test]
-fn a_wrong_number_of_values_is_refused_before_anything_is_sent() {
-    run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
-        let mut statement = session
-            .prepare("SELECT seq FROM mysql.seq_1_to_9 WHERE seq > ?")
-            .await
-            .unwrap();
-        let before = session.traffic();
-        for values in [[].as_slice(), &[1, 2]] {
-            let problem = session
-                .execute(&mut statement, values)
-                .await
-                .unwrap_err()
-                .to_string();
-            assert!(
-                problem.contains(&format!("1 parameters, not {}", values.len())),
-                "{problem}"
-            );
-            assert!(
-                !problem.contains("the server"),
-                "the server is not to blame: {problem}"
-            );
-        }
-        assert_eq!(session.traffic(), before);
-        for (value, rows) in [(0, 9), (6, 3), (-1, 9), (i64::MAX, 0)] {
-            assert_eq!(
-                session.execute(&mut statement, &[value]).await.unwrap().rows,
-                rows
-            );
-        }
-    });
-}
-
-#[test]
 fn integers_and_texts_are_bound_and_changed_rows_are_counted() {
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
@@ -213,11 +180,11 @@ fn integers_and_texts_are_bound_and_changed_rows_are_counted() {
         ] {
             let sql = "INSERT INTO mysql.bound VALUES (?, ?)";
             let parameters = [Parameter::Integer, Parameter::Text(length)];
-            let mut insert = session.prepare_with(sql, &parameters).await.unwrap();
+            let mut insert = session.prepare(sql, &parameters).await.unwrap();
             for letter in [b'a', b'b'] {
                 insert.set_integer(0, id);
                 insert.text_mut(1).fill(letter);
-                let answer = session.execute_bound(&mut insert).await.unwrap();
+                let answer = session.execute(&mut insert).await.unwrap();
                 assert_eq!((answer.affected_rows, answer.rows), (1, 0));
             }
             let letters = |letter: &str| format!("t = REPEAT('{letter}', {length})");
@@ -228,11 +195,7 @@ fn integers_and_texts_are_bound_and_changed_rows_are_counted() {
                 assert_eq!(session.run(&mut count).await.unwrap().affected_rows, changed);
             }
         }
-        let problem = session
-            .prepare_with("SELECT ?", &[])
-            .await
-            .map(|_| ())
-            .unwrap_err();
+        let problem = session.prepare("SELECT ?", &[]).await.map(drop).unwrap_err();
         assert!(problem.to_string().contains("1 parameters, not 0"), "{problem}");
     });
 }

@@ -6,10 +6,13 @@ use std::path::Path;
 use ciphertax_model::{Secret, SqlCipher};
 use ciphertax_records::Phase;
 use ciphertax_wire::Value;
+use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Parameter, Query, Session};
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::common::run;
 
 /// Of each a few in turns, of which the least is taken: what else the machine does can only add to it. More of them where
 /// they are not enough.
@@ -54,31 +57,40 @@ fn values_of_every_kind_are_handed_over_by_text_and_by_prepared_statements() {
         Value::Text(&[0, 0xFF]),
         Value::Null,
     ];
-    let mut rows = 0;
-    let mut compare = |row: &[Value<'_>]| {
-        assert_eq!(row, values);
-        rows += 1;
-        Ok(())
-    };
-    let mut statement = session.prepare(sql, &[]).unwrap();
-    session.execute_values(&mut statement, &mut compare).unwrap();
-    session.run_values(&Query::new(sql), &mut compare).unwrap();
-    assert_eq!(rows, 2);
-
-    let mut length = session
-        .prepare("SELECT length(?)", &[Parameter::VariableText])
-        .unwrap();
-    for bytes in [0, 250, 251, 65_535] {
-        length.set_text(0, &vec![b'x'; bytes]).unwrap();
-        let check = |row: &[Value<'_>]| {
-            assert_eq!(row, [Value::Integer(bytes as i64)]);
+    run(async |_| {
+        let mut rows = 0;
+        let mut compare = |row: &[Value<'_>]| {
+            assert_eq!(row, values);
+            rows += 1;
             Ok(())
         };
-        session.execute_values(&mut length, check).unwrap();
-    }
-    assert!(length.set_text(0, &[b'x'; 65_536]).is_err());
-    let many = Query::new(&format!("SELECT {}", vec!["1"; 65].join(", ")));
-    assert!(session.run_values(&many, |_| Ok(())).is_err());
+        let mut statement = session.prepare(sql, &[]).await.unwrap();
+        session
+            .execute_values(&mut statement, &mut compare)
+            .await
+            .unwrap();
+        session
+            .run_values(&mut Query::new(sql), &mut compare)
+            .await
+            .unwrap();
+        assert_eq!(rows, 2);
+
+        let mut length = session
+            .prepare("SELECT length(?)", &[Parameter::VariableText])
+            .await
+            .unwrap();
+        for bytes in [0, 250, 251, 65_535] {
+            length.set_text(0, &vec![b'x'; bytes]).unwrap();
+            let check = |row: &[Value<'_>]| {
+                assert_eq!(row, [Value::Integer(bytes as i64)]);
+                Ok(())
+            };
+            session.execute_values(&mut length, check).await.unwrap();
+        }
+        assert!(length.set_text(0, &[b'x'; 65_536]).is_err());
+        let mut many = Query::new(&format!("SELECT {}", vec!["1"; 65].join(", ")));
+        assert!(session.run_values(&mut many, |_| Ok(())).await.is_err());
+    });
 }
 
 /// Beside a session that reads much, another keeps what it has: each has the memory that it was given, and no other's.

@@ -4,7 +4,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_testkit::{fetched, plain, plain_postgresql, temporary_folder};
 use ciphertax_wire::{WireError, mysql, postgresql, sqlite};
-use ciphertax_workload::sql::{DataSession, Row, SqlSession, Value};
+use ciphertax_workload::sql::{DataSession, Statements, Value};
 
 use crate::common::run;
 
@@ -31,7 +31,7 @@ fn the_same_lines_are_the_same_rows_on_every_database() {
             loads(&mut session).await;
             session.command("SET GLOBAL local_infile = 0").await.unwrap();
             let refused = session
-                .load_lines("of_lines.t (id, amount, word)", LINES)
+                .load_lines("of_lines.t (id, amount, word)", [LINES])
                 .await
                 .unwrap_err();
             assert!(mysql::Session::takes_no_lines(&refused), "{refused}");

@@ -12,7 +12,7 @@ use ciphertax_model::{
 };
 use ciphertax_testkit::{fetched, plain_postgresql};
 use ciphertax_wire::postgresql;
-use ciphertax_workload::sql::{Row, SqlSession};
+use ciphertax_workload::sql::SqlSession;
 
 use crate::common::{empty_server, run, with_session};
 

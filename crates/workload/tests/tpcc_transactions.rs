@@ -15,7 +15,7 @@ use ciphertax_workload::dataset::{self, Contents, SCHEMA};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::tpcc::Terminals;
-use ciphertax_workload::sql::{DataSession, Row, Sql, SqlSession};
+use ciphertax_workload::sql::{DataSession, Sql, Statements};
 
 use crate::common::count_of;
 

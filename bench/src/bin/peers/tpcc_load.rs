@@ -15,7 +15,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_workload::dataset::tpcc::{self, TpccContents, When};
 use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::sql::SqlSession;
+use ciphertax_workload::sql::Statements;
 
 use crate::sysbench_tpcc::SysbenchTpcc;
 

@@ -9,6 +9,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 use super::RunningColumnRelay;
 use super::packet::counted;
@@ -154,9 +155,9 @@ async fn both(session: &mut Session, question: &str) -> Result<[Vec<u8>; 2], Wir
             Ok(())
         })
         .await?;
-    let mut statement = session.prepare(question).await?;
+    let mut statement = session.prepare(question, &[]).await?;
     session
-        .execute_raw(&mut statement, |row| {
+        .execute_rows(&mut statement, |row| {
             binary = row.to_vec();
             Ok(())
         })

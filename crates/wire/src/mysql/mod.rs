@@ -19,11 +19,9 @@ pub use cold_accounts::ColdAccounts;
 pub use local_data::is_local_data_refused;
 pub use options::ConnectOptions;
 pub use public_key::{KeyFile, KeysOverTls, TrustedKeys};
-pub use query::Query;
-pub use result::{BinaryTexts, TextRow};
 pub use session::Session;
 pub use session_status::SessionStatus;
-pub use statement::{Parameter, Statement};
+pub use statement::Statement;
 
 pub use crate::expectation::{Expectation, ExpectedLogin};
-pub use crate::summary::ResultSummary;
+pub use crate::sql::{Parameter, Query, ResultSummary, TextRow};

@@ -12,9 +12,9 @@ use openssl::pkey::Public;
 use openssl::rsa::Rsa;
 
 use super::options::ConnectOptions;
-use super::result::TextRow;
 use super::session::Session;
 use crate::error::WireError;
+use crate::sql::TextRow;
 use crate::tls::{TlsConnector, TlsPolicy};
 
 /// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.

@@ -1,57 +1,17 @@
-//! Text statements that are written anew for every execution.
+//! Text statements as MySQL is sent them.
 
 use super::framing::{HEADER, write_header};
 use crate::error::WireError;
+use crate::sql::Query;
 
 const COM_QUERY: u8 = 0x03;
-const BEFORE_TEXT: usize = HEADER + 1;
 
-/// A text statement in a buffer of its own, which keeps its memory from one execution to the next.
-pub struct Query {
-    packet: Vec<u8>,
-}
-
-impl Query {
-    /// A statement that begins with this text.
-    pub fn new(text: &str) -> Self {
-        let mut packet = vec![0; BEFORE_TEXT];
-        packet[HEADER] = COM_QUERY;
-        packet.extend_from_slice(text.as_bytes());
-        Self { packet }
-    }
-
-    /// Bytes of the text.
-    pub fn len(&self) -> usize {
-        self.packet.len() - BEFORE_TEXT
-    }
-
-    /// True if there is no text.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Keeps the first `length` bytes of the text.
-    pub fn truncate(&mut self, length: usize) {
-        self.packet.truncate(BEFORE_TEXT + length);
-    }
-
-    /// Appends text.
-    pub fn push(&mut self, text: &[u8]) {
-        self.packet.extend_from_slice(text);
-    }
-
-    /// Appends room for text, to be written over.
-    pub fn push_blank(&mut self, length: usize) -> &mut [u8] {
-        let end = self.packet.len();
-        self.packet.resize(end + length, b' ');
-        &mut self.packet[end..]
-    }
-
-    /// The bytes that execute the statement.
-    pub(super) fn request(&mut self) -> Result<&[u8], WireError> {
-        write_header(&mut self.packet, 0)?;
-        Ok(&self.packet)
-    }
+/// The bytes that run a text statement.
+pub(super) fn request(query: &mut Query) -> Result<&[u8], WireError> {
+    let packet = query.unended();
+    packet[HEADER] = COM_QUERY;
+    write_header(packet, 0)?;
+    Ok(packet)
 }
 
 #[cfg(test)]
@@ -64,15 +24,14 @@ mod tests {
         query.push(b"12345");
         query.truncate("SELECT ".len());
         query.push_blank(1).copy_from_slice(b"7");
-        assert_eq!(query.len(), 8);
-        assert_eq!(query.request().unwrap(), b"\x09\0\0\0\x03SELECT 7");
+        assert_eq!(query.text(), b"SELECT 7");
+        assert_eq!(request(&mut query).unwrap(), b"\x09\0\0\0\x03SELECT 7");
     }
 
     #[test]
     fn a_query_that_no_packet_can_hold_is_refused() {
         let mut query = Query::new("");
-        assert!(query.is_empty());
         query.push_blank(16 << 20);
-        assert!(matches!(query.request(), Err(WireError::Request(_))));
+        assert!(matches!(request(&mut query), Err(WireError::Request(_))));
     }
 }

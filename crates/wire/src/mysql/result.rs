@@ -7,7 +7,7 @@ use mysql_common::proto::MyDeserialize;
 
 use super::framing::Framed;
 use crate::error::WireError;
-use crate::summary::ResultSummary;
+use crate::sql::{ResultSummary, TextRow};
 
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
 const MOST_COLUMNS: u64 = 4096;
@@ -146,37 +146,24 @@ pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> Wir
     }
 }
 
-/// A row of a text result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextRow(Vec<Option<Vec<u8>>>);
-
-impl TextRow {
-    pub(super) fn parse(mut payload: &[u8]) -> Result<Self, WireError> {
-        let mut values = Vec::new();
-        while !payload.is_empty() {
-            if payload[0] == 0xFB {
-                values.push(None);
-                payload = &payload[1..];
-                continue;
-            }
-            let (value, rest) = text(payload)?;
-            values.push(Some(value.to_vec()));
-            payload = rest;
+/// Reads a row of a text result.
+pub(super) fn text_row(mut payload: &[u8]) -> Result<TextRow, WireError> {
+    let mut values = Vec::new();
+    while !payload.is_empty() {
+        if payload[0] == 0xFB {
+            values.push(None);
+            payload = &payload[1..];
+            continue;
         }
-        Ok(Self(values))
+        let (value, rest) = text(payload)?;
+        values.push(Some(value.to_vec()));
+        payload = rest;
     }
-
-    /// The value of a column as text, empty for NULL or where there is no such column.
-    pub fn text(&self, column: usize) -> String {
-        match self.0.get(column) {
-            Some(Some(value)) => String::from_utf8_lossy(value).into_owned(),
-            _ => String::new(),
-        }
-    }
+    Ok(TextRow::new(values))
 }
 
 /// The columns of a prepared statement's row, all of which are text; one with a NULL among them has none.
-pub struct BinaryTexts<'a> {
+pub(super) struct BinaryTexts<'a> {
     rest: &'a [u8],
 }
 
@@ -185,7 +172,7 @@ impl<'a> BinaryTexts<'a> {
     ///
     /// # Errors
     /// When it is no such row.
-    pub fn of(row: &'a [u8], columns: usize) -> Result<Self, WireError> {
+    pub(super) fn of(row: &'a [u8], columns: usize) -> Result<Self, WireError> {
         // A zero, and a bit for each column that is NULL, of which two are reserved.
         let head = 1 + (columns + 2).div_ceil(8);
         match row.split_at_checked(head) {
@@ -261,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_row_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), columns in 0_usize..20) {
-            let _ = TextRow::parse(&bytes);
+            let _ = text_row(&bytes);
             if let Ok(texts) = BinaryTexts::of(&bytes, columns) {
                 texts.for_each(drop);
             }
@@ -296,7 +283,7 @@ mod tests {
                     }
                 }
             }
-            let row = TextRow::parse(&payload).unwrap();
+            let row = text_row(&payload).unwrap();
             for (column, value) in values.iter().enumerate() {
                 prop_assert_eq!(row.text(column), value.clone().unwrap_or_default());
             }

@@ -4,20 +4,10 @@ use mysql_common::constants::ColumnType;
 
 use super::framing::{HEADER, command_packet, write_header};
 use crate::error::WireError;
+use crate::sql::{self, Parameter};
 use crate::value::check_variable_text;
 
 const COM_STMT_EXECUTE: u8 = 0x17;
-
-/// A parameter of a prepared statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
-    /// A signed integer of 64 bits.
-    Integer,
-    /// Text of always the same length, in bytes.
-    Text(usize),
-    /// Text of at most 65,535 bytes, of another length each time.
-    VariableText,
-}
 
 /// The longest text in bytes whose length is one byte.
 const SHORT: usize = 0xFA;
@@ -80,32 +70,36 @@ impl Statement {
         })
     }
 
-    /// Has the values of these columns of its results read as texts, whatever their types: so travel the cells that stand in place
-    /// of values. The lowest bit is the first column.
-    pub fn read_as_text(&mut self, columns: u64) {
+    /// The bytes that execute the statement with the values that were set.
+    pub(super) fn request(&self) -> &[u8] {
+        &self.packet[self.start..]
+    }
+
+    /// Notes that the server knows the types: what comes before them moves up to the values.
+    pub(super) fn sent(&mut self) -> Result<(), WireError> {
+        let Some((first, end)) = self.types.take() else {
+            return Ok(());
+        };
+        let before = self.start..first;
+        self.start += end - first;
+        self.packet.copy_within(before, self.start);
+        self.packet[end - 1] = 0;
+        write_header(&mut self.packet[self.start..], 0)
+    }
+}
+
+impl sql::Statement for Statement {
+    fn read_as_text(&mut self, columns: u64) {
         self.text_columns = columns;
     }
 
-    /// The parameters in their order.
-    pub fn parameters(&self) -> impl ExactSizeIterator<Item = Parameter> {
-        self.places.iter().map(|place| place.parameter)
-    }
-
-    /// Sets an integer parameter, counted from 0.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is text.
-    pub fn set_integer(&mut self, index: usize, value: i64) {
+    fn set_integer(&mut self, index: usize, value: i64) {
         let place = &self.places[index];
         assert_eq!(place.parameter, Parameter::Integer, "parameter {index} is text");
         self.packet[place.offset..][..size_of::<i64>()].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// The bytes of a text parameter, counted from 0, to be written over.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is an integer.
-    pub fn text_mut(&mut self, index: usize) -> &mut [u8] {
+    fn text_mut(&mut self, index: usize) -> &mut [u8] {
         let place = &self.places[index];
         let Parameter::Text(length) = place.parameter else {
             panic!("parameter {index} is no text of a fixed length");
@@ -113,14 +107,7 @@ impl Statement {
         &mut self.packet[place.offset..][..length]
     }
 
-    /// Sets a text parameter of varying length, counted from 0.
-    ///
-    /// # Errors
-    /// When the text is too long, or with it the statement.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is another.
-    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         let place = &self.places[index];
         assert_eq!(
             place.parameter,
@@ -142,23 +129,6 @@ impl Statement {
         }
         let place = &mut self.places[index];
         (place.offset, place.length) = (begins, text.len());
-        write_header(&mut self.packet[self.start..], 0)
-    }
-
-    /// The bytes that execute the statement with the values that were set.
-    pub(super) fn request(&self) -> &[u8] {
-        &self.packet[self.start..]
-    }
-
-    /// Notes that the server knows the types: what comes before them moves up to the values.
-    pub(super) fn sent(&mut self) -> Result<(), WireError> {
-        let Some((first, end)) = self.types.take() else {
-            return Ok(());
-        };
-        let before = self.start..first;
-        self.start += end - first;
-        self.packet.copy_within(before, self.start);
-        self.packet[end - 1] = 0;
         write_header(&mut self.packet[self.start..], 0)
     }
 }
@@ -221,6 +191,7 @@ impl Parameter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::Statement as _;
 
     #[test]
     fn types_are_named_once_and_values_stay_where_they_are() {

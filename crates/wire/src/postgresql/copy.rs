@@ -17,42 +17,13 @@ pub struct CopyIn<'a> {
     messages: &'a mut Messages,
     /// A message in the making.
     message: Vec<u8>,
-    /// The row in the making has a value already.
-    in_row: bool,
 }
 
 impl<'a> CopyIn<'a> {
     pub(super) fn new(messages: &'a mut Messages) -> Self {
         let mut message = Vec::with_capacity(CHUNK + CHUNK / 4);
         message.extend_from_slice(&[COPY_DATA, 0, 0, 0, 0]);
-        Self {
-            messages,
-            message,
-            in_row: false,
-        }
-    }
-
-    /// Appends a value to the row; `None` is NULL. This and [`CopyIn::end_row`] write the text format that the server has
-    /// for its default.
-    pub fn value(&mut self, value: Option<&[u8]>) {
-        if self.in_row {
-            self.message.push(b'\t');
-        }
-        self.in_row = true;
-        match value {
-            None => self.message.extend_from_slice(br"\N"),
-            Some(value) => push_escaped(&mut self.message, value),
-        }
-    }
-
-    /// Ends the row, and sends what there is if it is much.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn end_row(&mut self) -> Result<(), WireError> {
-        self.message.push(b'\n');
-        self.in_row = false;
-        self.send_if_much().await
+        Self { messages, message }
     }
 
     /// Appends data as the statement says it is written.
@@ -108,29 +79,4 @@ pub(super) async fn begin<'a>(messages: &'a mut Messages, sql: &str) -> Result<C
     messages.ask(&message).await?;
     expect(messages, super::result::COPY_IN, "a request for rows").await?;
     Ok(CopyIn::new(messages))
-}
-
-/// A value as the text format has it (<https://www.postgresql.org/docs/current/sql-copy.html>).
-fn push_escaped(message: &mut Vec<u8>, value: &[u8]) {
-    for byte in value {
-        match byte {
-            b'\\' => message.extend_from_slice(br"\\"),
-            b'\n' => message.extend_from_slice(br"\n"),
-            b'\r' => message.extend_from_slice(br"\r"),
-            b'\t' => message.extend_from_slice(br"\t"),
-            byte => message.push(*byte),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_means_something_else_is_escaped() {
-        let mut message = Vec::new();
-        push_escaped(&mut message, b"a\tb\nc\rd\\N\\.");
-        assert_eq!(message, br"a\tb\nc\rd\\N\\.");
-    }
 }

@@ -29,12 +29,11 @@ pub(crate) use authentication::RULES;
 pub use cancel::CancelKey;
 pub use copy::CopyIn;
 pub use options::{ALPN, ConnectOptions, Method, Negotiation, ProtocolVersion};
-pub use query::Query;
-pub use row::{TextRow, Values};
+pub use row::Values;
 pub use session::{Session, Transaction};
 pub use session_status::SessionStatus;
-pub use statement::{Parameter, Statement};
+pub use statement::Statement;
 
 pub use crate::expectation::{Expectation, ExpectedLogin};
 pub use crate::scram::ScramKeys;
-pub use crate::summary::ResultSummary;
+pub use crate::sql::{Parameter, Query, ResultSummary, TextRow};

@@ -4,7 +4,7 @@ use super::error_response::{is_fatal, server_error};
 use super::fields::text;
 use super::messages::{ERROR, Messages};
 use crate::error::WireError;
-use crate::summary::ResultSummary;
+use crate::sql::ResultSummary;
 
 pub(super) const PARSE_COMPLETE: u8 = b'1';
 const BIND_COMPLETE: u8 = b'2';

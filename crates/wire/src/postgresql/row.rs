@@ -2,6 +2,7 @@
 
 use super::fields::{int2, int4};
 use crate::error::WireError;
+use crate::sql::TextRow;
 use crate::value::{MOST_VALUES, Value, check_columns};
 
 /// The values of a row, where they were received.
@@ -69,28 +70,10 @@ pub(super) fn on_values(
     }
 }
 
-/// A row of a text result, kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextRow(Vec<Option<Vec<u8>>>);
-
-impl TextRow {
-    pub(super) fn parse(row: &[u8]) -> Result<Self, WireError> {
-        let values = Values::of(row)?.map(|value| Ok(value?.map(<[u8]>::to_vec)));
-        Ok(Self(values.collect::<Result<_, WireError>>()?))
-    }
-
-    /// The value of a column as text, empty for NULL or where there is no such column.
-    pub fn text(&self, column: usize) -> String {
-        match self.0.get(column) {
-            Some(Some(value)) => String::from_utf8_lossy(value).into_owned(),
-            _ => String::new(),
-        }
-    }
-
-    /// True if the column is there and NULL.
-    pub fn is_null(&self, column: usize) -> bool {
-        matches!(self.0.get(column), Some(None))
-    }
+/// Reads a row of a text result.
+pub(super) fn text_row(row: &[u8]) -> Result<TextRow, WireError> {
+    let values = Values::of(row)?.map(|value| Ok(value?.map(<[u8]>::to_vec)));
+    Ok(TextRow::new(values.collect::<Result<_, WireError>>()?))
 }
 
 #[cfg(test)]
@@ -102,7 +85,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_row_parsers_panic(row in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = TextRow::parse(&row);
+            let _ = text_row(&row);
             if let Ok(values) = Values::of(&row) {
                 values.for_each(drop);
             }
@@ -116,13 +99,13 @@ mod tests {
                 row.extend(length.to_be_bytes());
                 row.extend(value.as_deref().unwrap_or_default().as_bytes());
             }
-            let read = TextRow::parse(&row).unwrap();
+            let read = text_row(&row).unwrap();
             for (column, value) in values.iter().enumerate() {
                 prop_assert_eq!(read.text(column), value.clone().unwrap_or_default());
                 prop_assert_eq!(read.is_null(column), value.is_none());
             }
             if row.len() > 2 {
-                prop_assert!(TextRow::parse(&row[..row.len() - 1]).is_err());
+                prop_assert!(text_row(&row[..row.len() - 1]).is_err());
             }
         }
     }

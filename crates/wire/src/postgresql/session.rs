@@ -9,21 +9,18 @@ use super::copy::{self, CopyIn};
 use super::fields::{int2, int4};
 use super::messages::{Messages, not_writable};
 use super::options::{LoggedIn, ProtocolVersion};
-use super::query::Query;
+use super::query::request;
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
-use super::row::{TextRow, on_values};
-use super::statement::{Format, Parameter, Statement, wrong_number};
+use super::row::{Values, on_values, text_row};
+use super::statement::{Format, Statement};
 use crate::error::WireError;
 use crate::expectation::Negotiated;
-use crate::summary::ResultSummary;
+use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow};
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
 use crate::value::Value;
 
 pub use super::messages::Transaction;
-
-/// Bytes of rows that [`Session::query`] keeps at most.
-const MOST_COLLECTED: usize = 16 << 20;
 
 const PARAMETER_DESCRIPTION: u8 = b't';
 const NO_DATA: u8 = b'n';
@@ -117,64 +114,9 @@ impl Session {
     /// # Errors
     /// As [`Session::query_raw`]; and when the rows do not end in time to be kept.
     pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
-        let mut rows = Vec::new();
-        let mut bytes = 0;
-        let collect = |row: &[u8]| {
-            bytes += row.len();
-            if bytes > MOST_COLLECTED {
-                return Err(WireError::protocol(
-                    "more rows than any question of ciphertax has",
-                ));
-            }
-            rows.push(TextRow::parse(row)?);
-            Ok(())
-        };
-        self.query_raw(sql, collect).await?;
-        Ok(rows)
-    }
-
-    /// Runs a text statement kept in a buffer and passes over its rows.
-    ///
-    /// # Errors
-    /// The server's own and those of the connection.
-    pub async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
-        self.messages.ask(query.request()?).await?;
-        result::read_text(&mut self.messages, |_| Ok(())).await
-    }
-
-    /// Runs a text statement kept in a buffer, and hands over the values of each row, all of which are texts.
-    ///
-    /// # Errors
-    /// As [`Session::query_raw`]; rows of more than 64 columns.
-    pub async fn run_values(
-        &mut self,
-        query: &mut Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        self.messages.ask(query.request()?).await?;
-        result::read_text(&mut self.messages, on_values(on_row)).await
-    }
-
-    /// Prepares a statement whose parameters (`$1`, `$2`, …) are all integers.
-    ///
-    /// # Errors
-    /// The server's own and those of the connection; and where it takes a parameter for something else.
-    pub async fn prepare(&mut self, sql: &str) -> Result<Statement, WireError> {
-        let (name, types) = self.prepared(sql).await?;
-        Statement::new(&name, &vec![Parameter::Integer; types.len()], &types)
-    }
-
-    /// Prepares a statement with parameters of these types.
-    ///
-    /// # Errors
-    /// The server's own and those of the connection; `parameters` that are not those of the statement.
-    pub async fn prepare_with(
-        &mut self,
-        sql: &str,
-        parameters: &[Parameter],
-    ) -> Result<Statement, WireError> {
-        let (name, types) = self.prepared(sql).await?;
-        Statement::new(&name, parameters, &types)
+        let mut collected = Collected::default();
+        self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
+        Ok(collected.rows)
     }
 
     /// The name that a statement got, and the types that the server found for its parameters.
@@ -200,61 +142,6 @@ impl Session {
         }
         result::ready(messages).await?;
         Ok((name, types))
-    }
-
-    /// Executes a prepared statement whose parameters are all integers and passes over its rows.
-    ///
-    /// # Errors
-    /// The server's own and those of the connection; `values` that are not the parameters'.
-    pub async fn execute(
-        &mut self,
-        statement: &mut Statement,
-        values: &[i64],
-    ) -> Result<ResultSummary, WireError> {
-        let parameters = statement.parameters().len();
-        if values.len() != parameters {
-            return Err(wrong_number(parameters, values.len()));
-        }
-        for (index, value) in values.iter().enumerate() {
-            statement.set_integer(index, *value);
-        }
-        self.execute_bound(statement).await
-    }
-
-    /// Executes a prepared statement with the values that were set and passes over its rows.
-    ///
-    /// # Errors
-    /// The server's own and those of the connection.
-    pub async fn execute_bound(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
-        self.execute_raw(statement, |_| Ok(())).await
-    }
-
-    /// Executes a prepared statement with the values that were set, and gives each row to `on_row`; its values are in the
-    /// server's binary form, which for text is the text, and [`Values`](super::Values) reads it.
-    ///
-    /// # Errors
-    /// As [`Session::query_raw`].
-    pub async fn execute_raw(
-        &mut self,
-        statement: &mut Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        self.messages.ask(statement.request(Format::Binary)?).await?;
-        result::read_executed(&mut self.messages, on_row).await
-    }
-
-    /// Executes a prepared statement with the values that were set, and hands over the values of each row, all of which are
-    /// texts as the server writes them.
-    ///
-    /// # Errors
-    /// As [`Session::query_raw`]; rows of more than 64 columns.
-    pub async fn execute_values(
-        &mut self,
-        statement: &mut Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        self.messages.ask(statement.request(Format::Text)?).await?;
-        result::read_executed(&mut self.messages, on_values(on_row)).await
     }
 
     /// Begins to load rows by a statement `COPY … FROM STDIN`.
@@ -327,6 +214,63 @@ impl Negotiated for Session {
 
     fn authentication(&self) -> &AuthenticationFacts {
         self.authentication()
+    }
+}
+
+impl Statements for Session {
+    type Statement = Statement;
+
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+        let (name, types) = self.prepared(sql).await?;
+        Statement::new(&name, parameters, &types)
+    }
+
+    async fn execute_rows(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(statement.request(Format::Binary)?).await?;
+        result::read_executed(&mut self.messages, on_row).await
+    }
+
+    fn texts(
+        row: &[u8],
+        _columns: usize,
+    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+        Ok(Values::of(row)?.map(|value| Ok(value?.unwrap_or_default())))
+    }
+
+    /// All values are texts as the server writes them.
+    async fn execute_values(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(statement.request(Format::Text)?).await?;
+        result::read_executed(&mut self.messages, on_values(on_row)).await
+    }
+
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+        self.messages.ask(request(query)?).await?;
+        result::read_text(&mut self.messages, |_| Ok(())).await
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(request(query)?).await?;
+        result::read_text(&mut self.messages, on_values(on_row)).await
+    }
+
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+        self.query_raw(sql, |_| Ok(())).await
+    }
+
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+        Session::query(self, sql).await
     }
 }
 

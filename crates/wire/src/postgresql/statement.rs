@@ -2,6 +2,7 @@
 
 use super::messages::write_length;
 use crate::error::WireError;
+use crate::sql::{self, Parameter, wrong_number};
 use crate::value::check_variable_text;
 
 /// How values travel.
@@ -20,17 +21,6 @@ impl Format {
             Self::Binary => 1,
         }
     }
-}
-
-/// A parameter of a prepared statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
-    /// A signed integer, of as many bytes as the server has it in (`int2`, `int4`, `int8`).
-    Integer,
-    /// Text of always the same length, in bytes.
-    Text(usize),
-    /// Text of at most 65,535 bytes, of another length each time.
-    VariableText,
 }
 
 /// A prepared statement of one session. Its messages (bind, execute, sync) are built once; values are written into them
@@ -100,17 +90,23 @@ impl Statement {
         })
     }
 
-    /// The parameters in their order.
-    pub fn parameters(&self) -> impl ExactSizeIterator<Item = Parameter> {
-        self.places.iter().map(|place| place.parameter)
+    /// The bytes that execute the statement with the values that were set.
+    pub(super) fn request(&mut self, format: Format) -> Result<&[u8], WireError> {
+        // The last that the message says is the one format for all columns.
+        self.request[self.bound - size_of::<u16>()..self.bound].copy_from_slice(&format.code().to_be_bytes());
+        match self.misfit {
+            None => Ok(&self.request),
+            Some(index) => Err(WireError::Request(format!(
+                "the integer for parameter ${} does not fit its {} bytes",
+                index + 1,
+                self.places[index].length
+            ))),
+        }
     }
+}
 
-    /// Sets an integer parameter, counted from 0. One that is too large for what the server has it in is refused when the
-    /// statement is executed.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is text.
-    pub fn set_integer(&mut self, index: usize, value: i64) {
+impl sql::Statement for Statement {
+    fn set_integer(&mut self, index: usize, value: i64) {
         let place = &self.places[index];
         assert_eq!(place.parameter, Parameter::Integer, "parameter {index} is text");
         let bytes = value.to_be_bytes();
@@ -126,11 +122,7 @@ impl Statement {
         }
     }
 
-    /// The bytes of a text parameter, counted from 0, to be written over.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is an integer.
-    pub fn text_mut(&mut self, index: usize) -> &mut [u8] {
+    fn text_mut(&mut self, index: usize) -> &mut [u8] {
         let place = &self.places[index];
         let Parameter::Text(length) = place.parameter else {
             panic!("parameter {index} is no text of a fixed length");
@@ -138,14 +130,7 @@ impl Statement {
         &mut self.request[place.offset..][..length]
     }
 
-    /// Sets a text parameter of varying length, counted from 0.
-    ///
-    /// # Errors
-    /// When the text is too long, or with it the statement.
-    ///
-    /// # Panics
-    /// If there is no such parameter or it is another.
-    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         let place = &mut self.places[index];
         assert_eq!(
             place.parameter,
@@ -167,20 +152,6 @@ impl Statement {
         self.bound = self.bound + text.len() - old;
         write_length(&mut self.request[..self.bound], 0)
     }
-
-    /// The bytes that execute the statement with the values that were set.
-    pub(super) fn request(&mut self, format: Format) -> Result<&[u8], WireError> {
-        // The last that the message says is the one format for all columns.
-        self.request[self.bound - size_of::<u16>()..self.bound].copy_from_slice(&format.code().to_be_bytes());
-        match self.misfit {
-            None => Ok(&self.request),
-            Some(index) => Err(WireError::Request(format!(
-                "the integer for parameter ${} does not fit its {} bytes",
-                index + 1,
-                self.places[index].length
-            ))),
-        }
-    }
 }
 
 /// Of the portal without a name all rows; then the end of the exchange.
@@ -196,10 +167,6 @@ fn integer_length(oid: u32) -> Option<usize> {
     }
 }
 
-pub(super) fn wrong_number(parameters: usize, given: usize) -> WireError {
-    WireError::Request(format!("the statement has {parameters} parameters, not {given}"))
-}
-
 fn not_an_integer(index: usize, oid: u32) -> WireError {
     let number = index + 1;
     WireError::Request(format!(
@@ -211,6 +178,7 @@ fn not_an_integer(index: usize, oid: u32) -> WireError {
 mod tests {
     use super::super::messages::HEADER;
     use super::*;
+    use crate::sql::Statement as _;
 
     const INT2: u32 = 21;
     const INT4: u32 = 23;

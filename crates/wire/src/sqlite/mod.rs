@@ -7,7 +7,7 @@
 mod connect;
 mod error;
 mod options;
-mod query;
+mod row;
 mod session;
 mod statement;
 mod status;
@@ -15,12 +15,11 @@ mod status;
 use std::time::Duration;
 
 pub use options::{Cipher, ConnectOptions};
-pub use query::{Query, TextRow, Texts};
 pub use session::Session;
-pub use statement::{Parameter, Statement};
+pub use statement::Statement;
 pub use status::Status;
 
-pub use crate::summary::ResultSummary;
+pub use crate::sql::{Parameter, Query, ResultSummary, TextRow};
 
 /// By which name statements know the database, besides `main`.
 pub const SCHEMA: &str = "ciphertax";

@@ -9,13 +9,13 @@ use rusqlite::Connection;
 
 use super::error::refused;
 use super::options::ConnectOptions;
-use super::query::{Query, TextRow, read_values, write_row};
-use super::statement::{Parameter, Statement, summed_up};
+use super::row::{Texts, read_values, text_row, write_row};
+use super::statement::{Statement, summed_up};
 use super::version;
 use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
-use crate::summary::ResultSummary;
+use crate::sql::{Parameter, Query, ResultSummary, Statements, TextRow};
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
 use crate::value::{Scratch, Value};
@@ -43,48 +43,6 @@ impl Session {
         }
     }
 
-    /// Prepares a statement with parameters of these types.
-    ///
-    /// # Errors
-    /// SQLite's own.
-    pub fn prepare(&self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
-        Statement::prepare(self.connection()?, sql, parameters)
-    }
-
-    /// Executes a prepared statement with the values that were set and passes over its rows.
-    ///
-    /// # Errors
-    /// SQLite's own.
-    pub fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
-        statement.execute()
-    }
-
-    /// Executes a prepared statement with the values that were set and hands over each row, to be read by [`Texts`].
-    ///
-    /// [`Texts`]: super::Texts
-    ///
-    /// # Errors
-    /// SQLite's own, and those of `on_row`, after which no further row is handed over.
-    pub fn execute_rows(
-        &mut self,
-        statement: &mut Statement,
-        mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        let buffer = &mut self.row;
-        statement.execute_with(|row, columns| {
-            write_row(row, columns, buffer)?;
-            on_row(buffer)
-        })
-    }
-
-    /// Runs a text statement and passes over its rows.
-    ///
-    /// # Errors
-    /// SQLite's own.
-    pub fn run(&mut self, query: &Query) -> Result<ResultSummary, WireError> {
-        self.command(query.text()?)
-    }
-
     /// Runs a text statement that is written for this once, and passes over its rows.
     ///
     /// # Errors
@@ -93,36 +51,6 @@ impl Session {
         let connection = self.connection()?;
         let mut statement = connection.prepare(sql).map_err(refused)?;
         summed_up(connection, &mut statement, |_, _| Ok(()))
-    }
-
-    /// Executes a prepared statement with the values that were set and hands over the values of each row.
-    ///
-    /// # Errors
-    /// SQLite's own, and those of `on_row`, after which no further row is handed over; rows of more than 64 columns.
-    pub fn execute_values(
-        &mut self,
-        statement: &mut Statement,
-        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        let scratch = &mut self.scratch;
-        statement.execute_with(|row, columns| read_values(row, columns, scratch, &mut on_row))
-    }
-
-    /// Runs a text statement and hands over the values of each row.
-    ///
-    /// # Errors
-    /// As [`Session::execute_values`].
-    pub fn run_values(
-        &mut self,
-        query: &Query,
-        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
-        let connection = self.connection.as_ref().ok_or(WireError::Closed)?;
-        let scratch = &mut self.scratch;
-        let mut statement = connection.prepare(query.text()?).map_err(refused)?;
-        summed_up(connection, &mut statement, |row, columns| {
-            read_values(row, columns, scratch, &mut on_row)
-        })
     }
 
     /// Runs a text statement and collects its rows.
@@ -134,7 +62,7 @@ impl Session {
         let mut statement = connection.prepare(sql).map_err(refused)?;
         let mut rows = Vec::new();
         summed_up(connection, &mut statement, |row, columns| {
-            rows.push(TextRow::of(row, columns)?);
+            rows.push(text_row(row, columns)?);
             Ok(())
         })?;
         Ok(rows)
@@ -210,4 +138,73 @@ impl Negotiated for Session {
     fn authentication(&self) -> &AuthenticationFacts {
         &self.authentication
     }
+}
+
+impl Statements for Session {
+    type Statement = Statement;
+
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+        Statement::prepare(self.connection()?, sql, parameters)
+    }
+
+    async fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+        statement.execute_with(|_, _| Ok(()))
+    }
+
+    async fn execute_rows(
+        &mut self,
+        statement: &mut Statement,
+        mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let buffer = &mut self.row;
+        statement.execute_with(|row, columns| {
+            write_row(row, columns, buffer)?;
+            on_row(buffer)
+        })
+    }
+
+    fn texts(
+        row: &[u8],
+        _columns: usize,
+    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+        Ok(Texts(row))
+    }
+
+    async fn execute_values(
+        &mut self,
+        statement: &mut Statement,
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let scratch = &mut self.scratch;
+        statement.execute_with(|row, columns| read_values(row, columns, scratch, &mut on_row))
+    }
+
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+        Session::command(self, text(query)?)
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut Query,
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let connection = self.connection.as_ref().ok_or(WireError::Closed)?;
+        let scratch = &mut self.scratch;
+        let mut statement = connection.prepare(text(query)?).map_err(refused)?;
+        summed_up(connection, &mut statement, |row, columns| {
+            read_values(row, columns, scratch, &mut on_row)
+        })
+    }
+
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+        Session::command(self, sql)
+    }
+
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+        Session::query(self, sql)
+    }
+}
+
+fn text(query: &Query) -> Result<&str, WireError> {
+    str::from_utf8(query.text()).map_err(|error| WireError::Request(error.to_string()))
 }

@@ -8,22 +8,11 @@ use rusqlite::{Connection, Row};
 
 use super::error::refused;
 use crate::error::WireError;
-use crate::summary::ResultSummary;
+use crate::sql::{self, Parameter, ResultSummary, wrong_number};
 use crate::value::check_variable_text;
 
 /// Room that is made at first for a text of varying length, in bytes.
 const SHORT: usize = 250;
-
-/// A parameter of a prepared statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parameter {
-    /// A signed integer of 64 bits.
-    Integer,
-    /// Text of always the same length, in bytes.
-    Text(usize),
-    /// Text of any length up to 65,535 bytes.
-    VariableText,
-}
 
 /// A prepared statement of one session. Values are kept where they are bound from, so that executing it again allocates
 /// nothing.
@@ -47,11 +36,7 @@ impl Statement {
     ) -> Result<Self, WireError> {
         let statement = connection.prepare(sql).map_err(refused)?;
         if statement.parameter_count() != parameters.len() {
-            return Err(WireError::Request(format!(
-                "a statement with {} parameters was announced with {}",
-                statement.parameter_count(),
-                parameters.len()
-            )));
+            return Err(wrong_number(statement.parameter_count(), parameters.len()));
         }
         // SAFETY: it borrows the connection, which does not move inside of its `Rc`, is kept alive by the one beside it, and
         // goes after it.
@@ -64,39 +49,6 @@ impl Statement {
         })
     }
 
-    /// Sets an integer parameter, counted from 0.
-    pub fn set_integer(&mut self, index: usize, value: i64) {
-        self.values[index] = Value::Integer(value);
-    }
-
-    /// The bytes of a text parameter, counted from 0, to be written over; none of one that is not a text.
-    pub fn text_mut(&mut self, index: usize) -> &mut [u8] {
-        match &mut self.values[index] {
-            Value::Text(text) => text,
-            Value::Integer(_) => &mut [],
-        }
-    }
-
-    /// Sets a text parameter of varying length, counted from 0.
-    ///
-    /// # Errors
-    /// When it is longer than 65,535 bytes, or the parameter is no text.
-    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
-        check_variable_text(text.len())?;
-        match &mut self.values[index] {
-            Value::Text(buffer) => {
-                buffer.clear();
-                buffer.extend_from_slice(text);
-                Ok(())
-            }
-            Value::Integer(_) => Err(WireError::Request(format!("parameter {index} is an integer"))),
-        }
-    }
-
-    pub(super) fn execute(&mut self) -> Result<ResultSummary, WireError> {
-        self.execute_with(|_, _| Ok(()))
-    }
-
     /// Hands over each row with the number of its columns.
     pub(super) fn execute_with(
         &mut self,
@@ -106,6 +58,31 @@ impl Statement {
             self.statement.raw_bind_parameter(place, value).map_err(refused)?;
         }
         summed_up(&self.connection, &mut self.statement, on_row)
+    }
+}
+
+impl sql::Statement for Statement {
+    fn set_integer(&mut self, index: usize, value: i64) {
+        self.values[index] = Value::Integer(value);
+    }
+
+    fn text_mut(&mut self, index: usize) -> &mut [u8] {
+        match &mut self.values[index] {
+            Value::Text(text) => text,
+            Value::Integer(_) => &mut [],
+        }
+    }
+
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        check_variable_text(text.len())?;
+        match &mut self.values[index] {
+            Value::Text(buffer) => {
+                buffer.clear();
+                buffer.extend_from_slice(text);
+                Ok(())
+            }
+            Value::Integer(_) => Err(WireError::Request(format!("parameter {index} is an integer"))),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use ciphertax_wire::WireError;
 
 use super::error::DatasetError;
 use super::schema::SCHEMA;
-use crate::sql::session::{DataSession, Row, SqlSession};
+use crate::sql::session::{DataSession, SqlSession};
 
 /// The table that is made for it.
 const TABLE: &str = "cells_proof";

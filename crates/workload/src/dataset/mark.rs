@@ -6,7 +6,7 @@ use super::contents::Contents;
 use super::error::DatasetError;
 use super::question::run;
 use super::schema::SCHEMA;
-use crate::sql::session::{Row, SqlSession};
+use crate::sql::session::SqlSession;
 
 /// `ER_UNKNOWN_TABLE` and `ER_NO_SUCH_TABLE` of MySQL.
 const UNKNOWN_TABLE: u16 = 1109;

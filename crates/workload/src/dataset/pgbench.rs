@@ -8,7 +8,7 @@ use super::parallel;
 use super::question::{expect, run, vacuum};
 use super::schema::SCHEMA;
 use crate::sql::rows::{Rows, statement};
-use crate::sql::session::{DataSession, Query, Row, SqlSession};
+use crate::sql::session::{DataSession, Query, SqlSession};
 
 /// Rows of a statement.
 const CHUNK_ROWS: u32 = 10_000;
@@ -62,7 +62,7 @@ impl Kind {
     }
 
     /// Writes the row of this key, from 1.
-    fn write<Q: Query>(self, rows: &mut Rows<'_, Q>, key: u32) {
+    fn write(self, rows: &mut Rows<'_>, key: u32) {
         rows.begin_row();
         rows.number(key);
         match self {
@@ -179,7 +179,7 @@ async fn write<S: DataSession>(
             last,
         } = chunk;
         let loading = S::DIALECT.loading;
-        let mut buffer = S::Rows::new(&statement(loading, &format!("{table}({})", kind.columns())));
+        let mut buffer = Query::new(&statement(loading, &format!("{table}({})", kind.columns())));
         let mut rows = Rows::after(loading, &mut buffer);
         (first..=last).for_each(|key| kind.write(&mut rows, key));
         session.load(&mut buffer).await?;

@@ -3,7 +3,7 @@
 use ciphertax_wire::WireError;
 
 use super::error::DatasetError;
-use crate::sql::session::{Row, SqlSession};
+use crate::sql::session::{SqlSession, TextRow};
 
 /// Runs a statement whose rows nobody needs.
 pub(crate) async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
@@ -19,7 +19,7 @@ pub(crate) async fn vacuum<S: SqlSession>(session: &mut S, table: &str) -> Resul
 }
 
 /// Makes sure that a question about a table has this answer.
-pub(super) fn expect(table: &str, rows: &[impl Row], expected: &[&str]) -> Result<(), DatasetError> {
+pub(super) fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<(), DatasetError> {
     let found: Vec<String> = rows
         .iter()
         .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))

@@ -10,7 +10,7 @@ use super::schema::SCHEMA;
 use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::distribution::Picker;
 use crate::sql::rows::{Rows, statement};
-use crate::sql::session::{DataSession, Query, Row, SqlSession};
+use crate::sql::session::{DataSession, Query, SqlSession};
 
 /// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
@@ -163,12 +163,12 @@ async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>
     Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
-fn rows<S: DataSession>(chunk: Chunk, dataset: &Dataset) -> S::Rows {
+fn rows<S: DataSession>(chunk: Chunk, dataset: &Dataset) -> Query {
     let Chunk { table, first, last } = chunk;
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(table) << 32 | u64::from(first));
     let picker = Picker::new(dataset.distribution, 1..=dataset.table_size);
     let loading = S::DIALECT.loading;
-    let mut buffer = S::Rows::new(&statement(loading, &format!("sbtest{table}(id, k, c, pad)")));
+    let mut buffer = Query::new(&statement(loading, &format!("sbtest{table}(id, k, c, pad)")));
     let mut rows = Rows::after(loading, &mut buffer);
     for id in first..=last {
         rows.begin_row();

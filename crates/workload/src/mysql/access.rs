@@ -10,7 +10,7 @@ use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use super::key_exchange::KeyExchange;
 use crate::client::{Client, failure};
 use crate::sql::Columns;
-use crate::sql::session::SqlSession;
+use crate::sql::session::Statements;
 
 /// How an arm reaches its server, and what every session must then be.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
 use crate::dataset::{DatasetError, SCHEMA};
-use crate::sql::session::SqlSession;
+use crate::sql::session::Statements;
 
 /// Makes sure that this account may remove the data set, by removing a table of it that never was; writes nothing.
 ///

@@ -1,15 +1,10 @@
 //! MySQL's sessions as SQL workloads use them.
 
-use std::future::Future;
-
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{self, BinaryTexts, ConnectOptions, ResultSummary, TextRow};
+use ciphertax_wire::mysql::{self, ConnectOptions};
 
 use crate::sql::dialect::{TRUNCATE, standard_tables};
-use crate::sql::{
-    Answer, BytesInLines, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession,
-    Statement, Transactions, Value,
-};
+use crate::sql::{BytesInLines, DataSession, Dialect, Loading, Placeholders, SqlSession, Transactions};
 
 /// How MySQL and the servers compatible with it spell things.
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -80,10 +75,6 @@ const ER_UNSUPPORTED_PS: u16 = 1295;
 const ER_DUP_ENTRY: u16 = 1062;
 
 impl SqlSession for mysql::Session {
-    type Statement = mysql::Statement;
-    type Query = mysql::Query;
-    type Row = TextRow;
-
     const DIALECT: Dialect = DIALECT;
 
     fn is_to_be_restarted(error: &WireError) -> bool {
@@ -99,53 +90,9 @@ impl SqlSession for mysql::Session {
             }
         )
     }
-
-    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<mysql::Statement, WireError> {
-        let parameters: Vec<mysql::Parameter> =
-            parameters.iter().map(|parameter| (*parameter).into()).collect();
-        self.prepare_with(sql, &parameters).await
-    }
-
-    async fn execute(&mut self, statement: &mut mysql::Statement) -> Result<Answer, WireError> {
-        self.execute_bound(statement).await.map(Answer::from)
-    }
-
-    async fn run(&mut self, query: &mut mysql::Query) -> Result<Answer, WireError> {
-        mysql::Session::run(self, query).await.map(Answer::from)
-    }
-
-    async fn execute_values(
-        &mut self,
-        statement: &mut mysql::Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
-        mysql::Session::execute_values(self, statement, on_row)
-            .await
-            .map(Answer::from)
-    }
-
-    async fn run_values(
-        &mut self,
-        query: &mut mysql::Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
-        mysql::Session::run_values(self, query, on_row)
-            .await
-            .map(Answer::from)
-    }
-
-    async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
-        self.query_raw(sql, |_| Ok(())).await.map(Answer::from)
-    }
-
-    fn query(&mut self, sql: &str) -> impl Future<Output = Result<Vec<TextRow>, WireError>> {
-        mysql::Session::query(self, sql)
-    }
 }
 
 impl DataSession for mysql::Session {
-    type Rows = mysql::Query;
-
     fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
         ConnectOptions {
             database: schema.map(str::to_owned),
@@ -167,10 +114,6 @@ impl DataSession for mysql::Session {
         )
     }
 
-    async fn load(&mut self, rows: &mut mysql::Query) -> Result<u64, WireError> {
-        Ok(mysql::Session::run(self, rows).await?.affected_rows)
-    }
-
     fn that_loads(options: &ConnectOptions) -> ConnectOptions {
         ConnectOptions {
             local_infile: true,
@@ -179,92 +122,11 @@ impl DataSession for mysql::Session {
     }
 
     async fn load_lines(&mut self, table_and_columns: &str, lines: &[u8]) -> Result<u64, WireError> {
-        mysql::Session::load_lines(self, table_and_columns, lines).await
+        mysql::Session::load_lines(self, table_and_columns, [lines]).await
     }
 
     fn takes_no_lines(error: &WireError) -> bool {
         mysql::is_local_data_refused(error)
-    }
-
-    async fn execute_rows(
-        &mut self,
-        statement: &mut mysql::Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
-        self.execute_raw(statement, on_row).await.map(Answer::from)
-    }
-
-    fn texts(
-        row: &[u8],
-        columns: usize,
-    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
-        BinaryTexts::of(row, columns)
-    }
-}
-
-impl Statement for mysql::Statement {
-    fn set_integer(&mut self, index: usize, value: i64) {
-        self.set_integer(index, value);
-    }
-
-    fn text_mut(&mut self, index: usize) -> &mut [u8] {
-        self.text_mut(index)
-    }
-
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
-        self.set_text(index, text)
-    }
-
-    fn read_as_text(&mut self, columns: u64) {
-        self.read_as_text(columns);
-    }
-}
-
-impl Query for mysql::Query {
-    fn new(text: &str) -> Self {
-        Self::new(text)
-    }
-
-    fn length(&self) -> usize {
-        self.len()
-    }
-
-    fn truncate(&mut self, length: usize) {
-        self.truncate(length);
-    }
-
-    fn push(&mut self, text: &[u8]) {
-        self.push(text);
-    }
-
-    fn push_blank(&mut self, length: usize) -> &mut [u8] {
-        self.push_blank(length)
-    }
-}
-
-impl Row for TextRow {
-    fn text(&self, column: usize) -> String {
-        self.text(column)
-    }
-}
-
-impl From<Parameter> for mysql::Parameter {
-    fn from(parameter: Parameter) -> Self {
-        match parameter {
-            Parameter::Integer => Self::Integer,
-            Parameter::Text(length) => Self::Text(length),
-            Parameter::VariableText => Self::VariableText,
-        }
-    }
-}
-
-impl From<ResultSummary> for Answer {
-    fn from(summary: ResultSummary) -> Self {
-        Self {
-            rows: summary.rows,
-            row_bytes: summary.row_bytes,
-            affected_rows: summary.affected_rows,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use ciphertax_wire::postgresql::Session;
 
 use crate::dataset::DatasetError;
-use crate::sql::session::SqlSession;
+use crate::sql::session::Statements;
 
 /// Ends sessions that load, so that nobody waits for their last statement: the server does not notice that nobody waits
 /// for it. Of these numbers only those are ended that are the account's own, in this database, by the name of this session:

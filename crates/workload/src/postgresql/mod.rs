@@ -1,7 +1,6 @@
 //! What is PostgreSQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
 mod access;
-mod copy;
 mod dialect;
 mod leftovers;
 mod session;
@@ -16,7 +15,6 @@ use crate::sql::{self, SelectRow, SqlTable, Tables};
 use crate::{connect, ycsb};
 
 pub use access::PostgresqlAccess;
-pub use copy::CopyRows;
 #[cfg(test)]
 pub(crate) use dialect::DIALECT;
 pub use leftovers::end_sessions;

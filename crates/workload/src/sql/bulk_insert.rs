@@ -11,7 +11,7 @@ use ciphertax_wire::{Session, WireError};
 use super::dialect::Dialect;
 use super::digits::push_number;
 use super::prepared::operation;
-use super::session::{Query, Row, Sql, SqlSession};
+use super::session::{Query, Sql, SqlSession, Statements};
 use crate::client::failure;
 use crate::dataset::schema::SCHEMA;
 
@@ -31,7 +31,7 @@ pub struct BulkInsert<C> {
 /// A session with its table.
 pub struct Connection<S: SqlSession> {
     session: S,
-    query: S::Query,
+    query: Query,
     /// Length of what stands before the rows.
     beginning: usize,
     /// The row that did not fit into the last statement.
@@ -66,7 +66,7 @@ impl<C: Sql> Workload for BulkInsert<C> {
             C::Session::DIALECT.storage
         );
         session.command(&create).await.map_err(failure)?;
-        let query: <C::Session as SqlSession>::Query = Query::new(&format!("INSERT INTO {table} VALUES"));
+        let query: Query = Query::new(&format!("INSERT INTO {table} VALUES"));
         Ok(Connection {
             session,
             beginning: query.length(),

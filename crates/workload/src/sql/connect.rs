@@ -4,7 +4,7 @@ use ciphertax_engine::Failure;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::session::{Row, Sql, SqlSession};
+use super::session::{Sql, SqlSession, Statements};
 use super::tables::Tables;
 use crate::client::failure;
 use crate::task::Task;

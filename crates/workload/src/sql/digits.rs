@@ -32,7 +32,7 @@ pub(crate) fn fill_groups(text: &mut [u8], random: &mut Pcg64Mcg) {
 }
 
 /// Appends a number in decimal.
-pub(crate) fn push_number(query: &mut impl Query, number: u32) {
+pub(crate) fn push_number(query: &mut Query, number: u32) {
     const MOST_DIGITS: usize = 10;
     let mut digits = [0; MOST_DIGITS];
     let mut first = MOST_DIGITS;

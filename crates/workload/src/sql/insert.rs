@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 use super::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
 use super::distribution::Picker;
 use super::prepared::operation;
-use super::session::{Query, Sql, SqlSession};
+use super::session::{Query, Sql, SqlSession, Statements};
 use super::tables::Tables;
 use super::trouble::Trouble;
 
@@ -30,7 +30,7 @@ pub struct Insert<C> {
 /// A session with the buffer of its statement.
 pub struct Connection<S: SqlSession> {
     session: S,
-    query: S::Query,
+    query: Query,
     /// What stands between the number of the table and the first value that is picked.
     columns: String,
     ks: Picker,

@@ -12,7 +12,9 @@ use ciphertax_wire::tls::TlsSummary;
 use ciphertax_wire::{Expectation, Negotiated, Session, Traffic, WireError};
 
 use super::dialect::Dialect;
-use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement, Value as ReceivedValue};
+use super::session::{
+    Parameter, Query, ResultSummary, SqlSession, Statement, Statements, TextRow, Value as ReceivedValue,
+};
 use crate::client::Client;
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
@@ -22,6 +24,9 @@ pub(super) const POSTGRESQL: Dialect = crate::postgresql::DIALECT;
 const RESTART: u16 = 1;
 /// The code of the refusal to prepare.
 const UNPREPARABLE: u16 = 2;
+
+/// Columns of every row that is asked by text, all of which are 1.
+const COLUMNS: usize = 8;
 
 /// What a database was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +150,7 @@ impl<const POSTGRES: bool> MockSession<POSTGRES> {
     }
 
     /// Of an execution or a text: one row, or as many as were inserted.
-    fn answer(&mut self, asked: Asked) -> Result<Answer, WireError> {
+    fn answer(&mut self, asked: Asked) -> Result<ResultSummary, WireError> {
         self.answer_rows(asked, |_| Ok(()))
     }
 
@@ -153,7 +158,7 @@ impl<const POSTGRES: bool> MockSession<POSTGRES> {
         &mut self,
         asked: Asked,
         mut on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<ResultSummary, WireError> {
         let affected_rows = match &asked {
             Asked::Text(text) => 1 + text.matches("),(").count() as u64,
             Asked::Prepare(_) | Asked::Execute(..) => 1,
@@ -167,9 +172,9 @@ impl<const POSTGRES: bool> MockSession<POSTGRES> {
         match server.answers.as_ref().map(|answers| answers(&asked)) {
             None => {}
             Some(Rows::Written(affected_rows)) => {
-                return Ok(Answer {
+                return Ok(ResultSummary {
                     affected_rows,
-                    ..Answer::default()
+                    ..ResultSummary::default()
                 });
             }
             Some(Rows::Read(rows)) => {
@@ -181,13 +186,13 @@ impl<const POSTGRES: bool> MockSession<POSTGRES> {
                     let values: Vec<ReceivedValue<'_>> = row.iter().map(received).collect();
                     on_row(&values)?;
                 }
-                return Ok(Answer {
+                return Ok(ResultSummary {
                     rows: rows.len() as u64,
-                    ..Answer::default()
+                    ..ResultSummary::default()
                 });
             }
         }
-        Ok(Answer {
+        Ok(ResultSummary {
             rows: 1,
             row_bytes: 1,
             affected_rows,
@@ -245,10 +250,6 @@ impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
 }
 
 impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
-    type Statement = MockStatement;
-    type Query = MockQuery;
-    type Row = MockRow;
-
     const DIALECT: Dialect = if POSTGRES { POSTGRESQL } else { MYSQL };
 
     fn is_to_be_restarted(error: &WireError) -> bool {
@@ -258,6 +259,10 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
     fn is_not_preparable(error: &WireError) -> bool {
         is_refusal(error, UNPREPARABLE)
     }
+}
+
+impl<const POSTGRES: bool> Statements for MockSession<POSTGRES> {
+    type Statement = MockStatement;
 
     /// As old servers, of transactions' statements this one prepares COMMIT alone.
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<MockStatement, WireError> {
@@ -276,38 +281,53 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
         })
     }
 
-    async fn execute(&mut self, statement: &mut MockStatement) -> Result<Answer, WireError> {
+    async fn execute_rows(
+        &mut self,
+        statement: &mut MockStatement,
+        _on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
         self.answer(statement.asked())
     }
 
-    async fn run(&mut self, query: &mut MockQuery) -> Result<Answer, WireError> {
-        self.answer(Asked::Text(query.text()))
+    fn texts(
+        _row: &[u8],
+        _columns: usize,
+    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+        Ok(std::iter::empty())
+    }
+
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+        self.answer(Asked::Text(text_of(query)))
     }
 
     async fn execute_values(
         &mut self,
         statement: &mut Self::Statement,
         on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<ResultSummary, WireError> {
         self.answer_rows(statement.asked(), on_row)
     }
 
     async fn run_values(
         &mut self,
-        query: &mut Self::Query,
+        query: &mut Query,
         on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
-    ) -> Result<Answer, WireError> {
-        self.answer_rows(Asked::Text(query.text()), on_row)
+    ) -> Result<ResultSummary, WireError> {
+        self.answer_rows(Asked::Text(text_of(query)), on_row)
     }
 
-    async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
         self.answer(Asked::Text(sql.to_owned()))
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<MockRow>, WireError> {
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
         self.ask(Asked::Text(sql.to_owned()));
-        Ok(vec![MockRow])
+        Ok(vec![TextRow::new(vec![Some(b"1".to_vec()); COLUMNS])])
     }
+}
+
+fn text_of(query: &Query) -> String {
+    String::from_utf8(query.text().to_vec()).unwrap()
 }
 
 pub(super) struct MockStatement {
@@ -348,46 +368,5 @@ impl Statement for MockStatement {
     fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         self.values[index] = Slot::Text(text.to_vec());
         Ok(())
-    }
-}
-
-pub(super) struct MockQuery(Vec<u8>);
-
-impl MockQuery {
-    pub(super) fn text(&self) -> String {
-        String::from_utf8(self.0.clone()).unwrap()
-    }
-}
-
-impl Query for MockQuery {
-    fn new(text: &str) -> Self {
-        Self(text.into())
-    }
-
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-
-    fn truncate(&mut self, length: usize) {
-        self.0.truncate(length);
-    }
-
-    fn push(&mut self, text: &[u8]) {
-        self.0.extend_from_slice(text);
-    }
-
-    fn push_blank(&mut self, length: usize) -> &mut [u8] {
-        let first = self.0.len();
-        self.0.resize(first + length, 0);
-        &mut self.0[first..]
-    }
-}
-
-/// Every column is 1.
-pub(super) struct MockRow;
-
-impl Row for MockRow {
-    fn text(&self, _column: usize) -> String {
-        "1".into()
     }
 }

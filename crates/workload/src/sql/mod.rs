@@ -44,7 +44,9 @@ pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::PointSelect;
 pub use records::{SqlConnection, SqlLoader, SqlTable};
 pub use select_random::{Random, SelectRandom};
-pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement, Value};
+pub use session::{
+    DataSession, Parameter, Query, ResultSummary, Sql, SqlSession, Statement, Statements, TextRow, Value,
+};
 pub use tables::Tables;
 
 /// Starts the load threads of a workload that is asked over SQL.

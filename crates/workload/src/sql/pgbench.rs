@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::prepared::{Prepared, operation};
-use super::session::{Answer, Parameter, Sql, SqlSession, Statement};
+use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement};
 use super::transaction::Transaction;
 use super::trouble::Trouble;
 use crate::client::failure;
@@ -197,7 +197,7 @@ impl<S: SqlSession> TpcbConnection<S> {
     }
 
     /// Counts a statement that was answered.
-    fn answered(&mut self, answer: Result<Answer, WireError>) -> Result<Answer, Trouble> {
+    fn answered(&mut self, answer: Result<ResultSummary, WireError>) -> Result<ResultSummary, Trouble> {
         let answer = answer.map_err(Trouble::of::<S>)?;
         self.queries += 1;
         Ok(answer)
@@ -214,7 +214,7 @@ async fn execute<S: SqlSession>(
     session: &mut S,
     statement: &mut S::Statement,
     values: &[i64],
-) -> Result<Answer, WireError> {
+) -> Result<ResultSummary, WireError> {
     for (index, value) in values.iter().enumerate() {
         statement.set_integer(index, *value);
     }
@@ -230,7 +230,7 @@ async fn empty_history<S: SqlSession>(session: &mut S) -> Result<(), WireError> 
 }
 
 /// Makes sure that a balance was updated; some servers do not count a row that nothing was added to.
-fn is_updated(what: &str, key: i64, delta: i64, answer: Answer) -> Result<(), Failure> {
+fn is_updated(what: &str, key: i64, delta: i64, answer: ResultSummary) -> Result<(), Failure> {
     match (delta, answer.affected_rows) {
         (0, 0) => Ok(()),
         (_, rows) => one(what, key, rows),

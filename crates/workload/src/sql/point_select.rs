@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
 use super::prepared::operation;
-use super::session::{Parameter, Sql, SqlSession, Statement};
+use super::session::{Parameter, Sql, SqlSession, Statement, Statements};
 use super::tables::Tables;
 use crate::client::failure;
 

@@ -6,7 +6,7 @@ use ciphertax_engine::{Failure, Operation};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, Traffic};
 
-use super::session::{Answer, Parameter, SqlSession, Statement};
+use super::session::{Parameter, ResultSummary, SqlSession, Statement};
 use crate::client::{Client, failure};
 
 /// A session with its statement.
@@ -34,7 +34,7 @@ impl<S: SqlSession> Prepared<S> {
     }
 
     /// Executes the statement: what came back, and the operation it was, of the workload's only kind.
-    pub(crate) async fn execute(&mut self, values: &[i64]) -> Result<(Answer, Operation), Failure> {
+    pub(crate) async fn execute(&mut self, values: &[i64]) -> Result<(ResultSummary, Operation), Failure> {
         let before = self.session.traffic();
         for (index, value) in values.iter().enumerate() {
             self.statement.set_integer(index, *value);

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use super::columns::Columns;
 use super::dialect::Loading;
 use super::rows::{Rows, statement};
-use super::session::{DataSession, Parameter, Query, Row, SqlSession, Statement};
+use super::session::{DataSession, Parameter, Query, SqlSession, Statement};
 use super::trouble::Trouble;
 use crate::client::{Client, failure};
 use crate::dataset::question::vacuum;
@@ -224,7 +224,7 @@ pub struct SqlLoader<S: DataSession> {
     table: Table,
     fields: Fields,
     encrypted: Option<Columns>,
-    query: S::Query,
+    query: Query,
     /// Reads a record whose cells are decrypted here.
     read: Option<S::Statement>,
     /// What an insert begins with.
@@ -298,7 +298,7 @@ impl<S: DataSession> SqlLoader<S> {
 
     /// The same by what loads most at least cost.
     async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
-        let mut rows: S::Rows = Query::new(&statement(Loading::Copy, self.table.name()));
+        let mut rows: Query = Query::new(&statement(Loading::Copy, self.table.name()));
         let next = push_records::<S>(
             Rows::after(Loading::Copy, &mut rows),
             &mut self.fields,
@@ -510,7 +510,7 @@ fn around_value(encrypted: Option<Columns>) -> [&'static str; 2] {
 
 /// Writes records until they are many, and returns the number of the first that is left; `around` stands around each field.
 fn push_records<S: DataSession>(
-    mut rows: Rows<'_, impl Query>,
+    mut rows: Rows<'_>,
     fields: &mut Fields,
     around: [&str; 2],
     numbers: Range<u64>,

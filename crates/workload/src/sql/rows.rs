@@ -31,7 +31,7 @@ impl Loading {
                 ..VALUES
             },
             Self::Copy => Syntax {
-                around_table: ["COPY ", " FROM STDIN"],
+                around_table: ["COPY ", " FROM STDIN\n"],
                 before_row: [b"", b""],
                 between: b"\t",
                 quote: b"",
@@ -42,8 +42,8 @@ impl Loading {
 }
 
 /// Rows of one table in a buffer, which begins with the statement that they are part of.
-pub(crate) struct Rows<'a, Q> {
-    buffer: &'a mut Q,
+pub(crate) struct Rows<'a> {
+    buffer: &'a mut Query,
     syntax: Syntax,
     has_row: bool,
     has_value: bool,
@@ -55,9 +55,9 @@ pub(crate) fn statement(loading: Loading, table: &str) -> String {
     format!("{before}{table}{after}")
 }
 
-impl<'a, Q: Query> Rows<'a, Q> {
+impl<'a> Rows<'a> {
     /// Rows after the statement in `buffer`.
-    pub(crate) fn after(loading: Loading, buffer: &'a mut Q) -> Self {
+    pub(crate) fn after(loading: Loading, buffer: &'a mut Query) -> Self {
         Self {
             buffer,
             syntax: loading.syntax(),
@@ -102,7 +102,7 @@ impl<'a, Q: Query> Rows<'a, Q> {
         self.buffer.push(self.syntax.after_row);
     }
 
-    /// Bytes written so far, the statement included where it is part of them.
+    /// Bytes written so far, the statement included.
     pub(crate) fn length(&self) -> usize {
         self.buffer.length()
     }
@@ -117,11 +117,10 @@ impl<'a, Q: Query> Rows<'a, Q> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mock::MockQuery;
     use super::*;
 
     fn written(loading: Loading) -> String {
-        let mut query = MockQuery::new(&statement(loading, "t(id, name)"));
+        let mut query = Query::new(&statement(loading, "t(id, name)"));
         let mut rows = Rows::after(loading, &mut query);
         for id in [1, 20] {
             rows.begin_row();
@@ -129,7 +128,7 @@ mod tests {
             rows.text(2, |text| text.copy_from_slice(b"ab"));
             rows.end_row();
         }
-        query.text()
+        String::from_utf8(query.text().to_vec()).unwrap()
     }
 
     #[test]
@@ -144,7 +143,7 @@ mod tests {
         );
         assert_eq!(
             written(Loading::Copy),
-            "COPY t(id, name) FROM STDIN1\tab\n20\tab\n"
+            "COPY t(id, name) FROM STDIN\n1\tab\n20\tab\n"
         );
     }
 }

@@ -2,19 +2,19 @@
 
 use ciphertax_wire::WireError;
 
-use super::session::{Answer, Query, SqlSession};
+use super::session::{Query, ResultSummary, SqlSession};
 
 /// What begins and ends the transactions of a session.
 pub(crate) struct Transaction<S: SqlSession> {
     begin: Command<S>,
     end: Command<S>,
-    rollback: S::Query,
+    rollback: Query,
 }
 
 /// Prepared where the server can prepare it, else as text, which is what sysbench does too.
 enum Command<S: SqlSession> {
     Prepared(S::Statement),
-    Text(S::Query),
+    Text(Query),
 }
 
 impl<S: SqlSession> Transaction<S> {
@@ -27,16 +27,16 @@ impl<S: SqlSession> Transaction<S> {
         })
     }
 
-    pub(crate) async fn begin(&mut self, session: &mut S) -> Result<Answer, WireError> {
+    pub(crate) async fn begin(&mut self, session: &mut S) -> Result<ResultSummary, WireError> {
         self.begin.run(session).await
     }
 
-    pub(crate) async fn end(&mut self, session: &mut S) -> Result<Answer, WireError> {
+    pub(crate) async fn end(&mut self, session: &mut S) -> Result<ResultSummary, WireError> {
         self.end.run(session).await
     }
 
     /// After a lock wait that took too long, the statements before are still in force.
-    pub(crate) async fn roll_back(&mut self, session: &mut S) -> Result<Answer, WireError> {
+    pub(crate) async fn roll_back(&mut self, session: &mut S) -> Result<ResultSummary, WireError> {
         session.run(&mut self.rollback).await
     }
 }
@@ -49,7 +49,7 @@ impl<S: SqlSession> Command<S> {
         }
     }
 
-    async fn run(&mut self, session: &mut S) -> Result<Answer, WireError> {
+    async fn run(&mut self, session: &mut S) -> Result<ResultSummary, WireError> {
         match self {
             Self::Prepared(statement) => session.execute(statement).await,
             Self::Text(query) => session.run(query).await,

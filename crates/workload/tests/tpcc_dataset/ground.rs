@@ -14,7 +14,7 @@ use ciphertax_testkit::{fetched, plain, plain_postgresql, run_within};
 use ciphertax_wire::{mysql, postgresql};
 use ciphertax_workload::dataset::tpcc::{TpccContents, restore};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::sql::{DataSession, Row};
+use ciphertax_workload::sql::{DataSession, TextRow};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -147,7 +147,7 @@ impl<S: DataSession> Ground<S> {
         self.with_session(async |session| {
             let rows = session.query(statement).await;
             let rows = rows.unwrap_or_else(|error| panic!("{statement}: {error}"));
-            let row = |row: &S::Row| {
+            let row = |row: &TextRow| {
                 let columns: Vec<String> = (0..COLUMNS).map(|column| row.text(column)).collect();
                 columns.join(" ").trim_end().to_owned()
             };

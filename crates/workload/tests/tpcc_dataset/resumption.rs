@@ -6,7 +6,7 @@ use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql;
 use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::tpcc::{TableNames, growth};
-use ciphertax_workload::sql::{DataSession, SqlSession};
+use ciphertax_workload::sql::{DataSession, Statements};
 
 use super::ground::{Ground, mariadb, one_warehouse, postgresql};
 

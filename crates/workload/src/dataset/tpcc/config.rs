@@ -7,7 +7,7 @@ use super::nurand::A_C_LAST;
 use crate::dataset::DatasetError;
 use crate::dataset::question::run;
 use crate::dataset::schema::SCHEMA;
-use crate::sql::{Row, SqlSession};
+use crate::sql::SqlSession;
 
 /// The only table of a data set for it, whatever sets of TPC-C's tables there are.
 pub(super) const TABLE: &str = "tpcc_config";

@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::dataset::DatasetError;
 use crate::dataset::question::run;
 use crate::dataset::schema::SCHEMA;
-use crate::sql::{Dialect, Row, SqlSession};
+use crate::sql::{Dialect, SqlSession};
 
 /// Makes a table with its primary key, unless it is there.
 pub(super) async fn create<S: SqlSession>(

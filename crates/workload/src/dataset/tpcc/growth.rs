@@ -6,7 +6,7 @@ use super::names::TableNames;
 use super::table::Table;
 use crate::dataset::DatasetError;
 use crate::dataset::schema::SCHEMA;
-use crate::sql::{Row, SqlSession};
+use crate::sql::SqlSession;
 
 /// From what growth on tables are to be restored: lines have doubled then.
 pub const GROWN: f64 = 2.0;

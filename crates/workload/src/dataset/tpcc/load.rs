@@ -370,7 +370,7 @@ async fn write_once<S: DataSession>(
         marked => marked?,
     }
     let table = set.names.of(chunk.table.name()).to_string();
-    let mut statement = S::Rows::new(&statement(Loading::Insert, &table));
+    let mut statement = Query::new(&statement(Loading::Insert, &table));
     let mut cells = loader.cells[index].as_mut();
     if let Some(cells) = &mut cells {
         cells.begin(chunk.table);
@@ -406,7 +406,7 @@ async fn write_once<S: DataSession>(
 /// Inserts rows by a statement, of which these are the values.
 async fn insert<S: DataSession>(
     session: &mut S,
-    statement: &mut S::Rows,
+    statement: &mut Query,
     values: &[u8],
 ) -> Result<u64, DatasetError> {
     let empty = statement.length();

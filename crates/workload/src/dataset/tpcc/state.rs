@@ -13,7 +13,7 @@ use super::table::{Chunk, Table};
 use crate::dataset::DatasetError;
 use crate::dataset::question::run;
 use crate::dataset::schema::SCHEMA;
-use crate::sql::{Row, SqlSession};
+use crate::sql::{SqlSession, TextRow};
 
 /// The chunks that are there, by the names of their tables.
 const TABLE: &str = "tpcc_chunks";
@@ -52,7 +52,7 @@ pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks, Datas
     let rows = session
         .query(&format!("SELECT table_name, warehouse FROM {SCHEMA}.{TABLE}"))
         .await?;
-    let mark = |row: &S::Row| Some((row.text(0), row.text(1).parse().ok()?));
+    let mark = |row: &TextRow| Some((row.text(0), row.text(1).parse().ok()?));
     Ok(rows.iter().filter_map(mark).collect())
 }
 

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::client::failure;
 use crate::sql::distribution::Picker;
 use crate::sql::prepared::operation;
-use crate::sql::session::{Answer, Sql, SqlSession};
+use crate::sql::session::{ResultSummary, Sql, SqlSession, Statements};
 use crate::sql::tables::Tables;
 use crate::sql::transaction::Transaction;
 use crate::sql::trouble::Trouble;
@@ -136,7 +136,7 @@ impl<C: Sql> Oltp<C> {
 }
 
 impl<S: SqlSession> Connection<S> {
-    async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<Answer, Trouble> {
+    async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<ResultSummary, Trouble> {
         let statement = &mut self.statements[index];
         kind.bind(statement, id, &self.ids, &mut self.random);
         let answer = self.session.execute(statement).await.map_err(Trouble::of::<S>)?;

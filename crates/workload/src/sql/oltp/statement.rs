@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::distribution::Picker;
-use crate::sql::session::{Answer, Parameter, Statement};
+use crate::sql::session::{Parameter, ResultSummary, Statement};
 use crate::sql::tables::Tables;
 
 /// Point selects of a transaction (`--point-selects`).
@@ -89,7 +89,7 @@ impl Kind {
 
     /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of
     /// others.
-    pub(super) fn check(self, tables: &Tables, id: u32, answer: Answer) -> Result<(), Failure> {
+    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<(), Failure> {
         match self {
             Self::PointSelect => tables.check(id, 1, answer.rows),
             Self::SimpleRange | Self::OrderRange | Self::DistinctRange => {

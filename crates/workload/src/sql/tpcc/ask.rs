@@ -8,7 +8,7 @@ use super::columns::{Cells, MOST_COLUMNS, Row, hexadecimal, wrong};
 use super::template::{Column, Kind, Text};
 use super::values::Digits;
 use crate::client::failure;
-use crate::sql::session::{Answer, Parameter, Query, SqlSession, Statement, Value};
+use crate::sql::session::{Parameter, Query, ResultSummary, SqlSession, Statement, Value};
 use crate::sql::trouble::Trouble;
 
 /// A session with what it encrypts and decrypts, and a count of what it was asked.
@@ -21,7 +21,7 @@ pub(super) struct Asker<S> {
 
 impl<S: SqlSession> Asker<S> {
     /// Runs a statement without values.
-    pub(super) async fn command(&mut self, query: &mut S::Query) -> Result<(), Trouble> {
+    pub(super) async fn command(&mut self, query: &mut Query) -> Result<(), Trouble> {
         self.session.run(query).await.map_err(Trouble::of::<S>)?;
         self.queries += 1;
         Ok(())
@@ -44,7 +44,7 @@ enum Form<S: SqlSession> {
     /// What stands before each value, and after the last.
     Written {
         pieces: Vec<Box<[u8]>>,
-        query: S::Query,
+        query: Query,
     },
 }
 
@@ -109,7 +109,7 @@ impl<S: SqlSession> Ask<S> {
     }
 
     /// Sends it with the values that were bound, and passes over its rows.
-    pub(super) async fn send(&mut self, asker: &mut Asker<S>) -> Result<Answer, Trouble> {
+    pub(super) async fn send(&mut self, asker: &mut Asker<S>) -> Result<ResultSummary, Trouble> {
         self.is_right()?;
         let answer = match &mut self.form {
             Form::Prepared(statement) => asker.session.execute(statement).await,
@@ -126,7 +126,7 @@ impl<S: SqlSession> Ask<S> {
         asker: &mut Asker<S>,
         read: u32,
         mut on_row: impl FnMut(Row<'_>) -> Result<(), Failure>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<ResultSummary, Trouble> {
         self.is_right()?;
         let Self {
             form,
@@ -280,7 +280,7 @@ impl<S: SqlSession> Form<S> {
 }
 
 /// Appends text in its quotes.
-fn push_quoted(query: &mut impl Query, text: &[u8], backslash: &str) {
+fn push_quoted(query: &mut Query, text: &[u8], backslash: &str) {
     query.push(b"'");
     for part in text.split_inclusive(|byte| matches!(byte, b'\'' | b'\\')) {
         match part {
@@ -298,7 +298,7 @@ fn push_quoted(query: &mut impl Query, text: &[u8], backslash: &str) {
     query.push(b"'");
 }
 
-fn push_bytes(query: &mut impl Query, bytes: &[u8], [before, after]: [&str; 2]) {
+fn push_bytes(query: &mut Query, bytes: &[u8], [before, after]: [&str; 2]) {
     query.push(before.as_bytes());
     for (byte, digits) in bytes
         .iter()

@@ -9,21 +9,24 @@ use crate::sql::session::{Query, SqlSession};
 use crate::sql::trouble::Trouble;
 
 /// What begins and ends the transactions of a session.
-pub(super) struct Bounds<S: SqlSession> {
+pub(super) struct Bounds {
     /// `None` where a transaction begins with its first statement.
-    begin: Option<S::Query>,
+    begin: Option<Query>,
     /// The same for one whose reads need not be repeatable.
-    begin_read_committed: Option<S::Query>,
-    commit: S::Query,
-    rollback: S::Query,
+    begin_read_committed: Option<Query>,
+    commit: Query,
+    rollback: Query,
 }
 
-impl<S: SqlSession> Bounds<S> {
+impl Bounds {
     /// Tells the session how its transactions begin and how they are isolated.
     ///
     /// Clause 3.4.1 asks nothing more of stock-level than that it reads what is committed: where a study says an isolation, it
     /// is for the other four.
-    pub(super) async fn open(session: &mut S, isolation: Option<Isolation>) -> Result<Self, WireError> {
+    pub(super) async fn open<S: SqlSession>(
+        session: &mut S,
+        isolation: Option<Isolation>,
+    ) -> Result<Self, WireError> {
         let query = |text: &str| Some(Query::new(text));
         let level = isolation.map(level);
         let read_committed = level.map(|_| self::level(Isolation::ReadCommitted));
@@ -58,7 +61,7 @@ impl<S: SqlSession> Bounds<S> {
         })
     }
 
-    pub(super) async fn begin(&mut self, asker: &mut Asker<S>) -> Result<(), Trouble> {
+    pub(super) async fn begin(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
         match &mut self.begin {
             Some(begin) => asker.command(begin).await,
             None => Ok(()),
@@ -66,18 +69,21 @@ impl<S: SqlSession> Bounds<S> {
     }
 
     /// Begins a transaction that only reads, and need not read twice.
-    pub(super) async fn begin_read_committed(&mut self, asker: &mut Asker<S>) -> Result<(), Trouble> {
+    pub(super) async fn begin_read_committed(
+        &mut self,
+        asker: &mut Asker<impl SqlSession>,
+    ) -> Result<(), Trouble> {
         match &mut self.begin_read_committed {
             Some(begin) => asker.command(begin).await,
             None => Ok(()),
         }
     }
 
-    pub(super) async fn commit(&mut self, asker: &mut Asker<S>) -> Result<(), Trouble> {
+    pub(super) async fn commit(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
         asker.command(&mut self.commit).await
     }
 
-    pub(super) async fn roll_back(&mut self, asker: &mut Asker<S>) -> Result<(), Trouble> {
+    pub(super) async fn roll_back(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
         asker.command(&mut self.rollback).await
     }
 }

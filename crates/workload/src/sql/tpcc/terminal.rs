@@ -21,7 +21,7 @@ use crate::arm_columns::ArmColumns;
 use crate::client::failure;
 use crate::dataset::tpcc::{Constants, TableNames};
 use crate::sql::prepared::operation;
-use crate::sql::session::{Answer, Sql, SqlSession};
+use crate::sql::session::{ResultSummary, Sql, SqlSession};
 use crate::sql::trouble::Trouble;
 
 /// After so many times in vain, a transaction is an error.
@@ -59,7 +59,7 @@ pub struct Terminal<S: SqlSession> {
 pub(super) struct Session<S: SqlSession> {
     pub(super) asker: Asker<S>,
     pub(super) statements: Statements<S>,
-    pub(super) bounds: Bounds<S>,
+    pub(super) bounds: Bounds,
     pub(super) clock: Clock,
     /// First names and numbers of customers of the same last name.
     pub(super) namesakes: Vec<(Box<[u8]>, i64)>,
@@ -223,7 +223,7 @@ pub(super) fn missing(what: &str, key: &[i64]) -> Failure {
 }
 
 /// Makes sure that a statement wrote as many rows as it must.
-pub(super) fn expect_rows(what: &str, key: &[i64], rows: u64, answer: Answer) -> Result<(), Failure> {
+pub(super) fn expect_rows(what: &str, key: &[i64], rows: u64, answer: ResultSummary) -> Result<(), Failure> {
     match answer.affected_rows {
         written if written == rows => Ok(()),
         written => Err(Failure::Error(format!(

@@ -12,7 +12,7 @@ use super::subjects::SUBJECTS;
 use super::totals::{self, Measured};
 use crate::dataset::error::DatasetError;
 use crate::dataset::tpcc::names::TableNames;
-use crate::sql::session::{Row, SqlSession};
+use crate::sql::session::{SqlSession, TextRow};
 
 /// What is asked of which tables.
 pub(super) struct Examination<'a> {
@@ -118,7 +118,7 @@ impl Examination<'_> {
     ) -> Result<Vec<String>, DatasetError> {
         let (names, question) = query.broken(condition);
         let rows = session.query(&question).await?;
-        let value = |row: &_, column| match Row::text(row, column) {
+        let value = |row: &TextRow, column| match row.text(column) {
             text if text.is_empty() => "NULL".to_owned(),
             text if text.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) => {
                 "(a cell)".to_owned()

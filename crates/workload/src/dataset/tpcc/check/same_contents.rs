@@ -3,7 +3,7 @@
 use super::super::names::TableNames;
 use crate::dataset::error::DatasetError;
 use crate::dataset::schema::SCHEMA;
-use crate::sql::session::{Row, SqlSession};
+use crate::sql::session::SqlSession;
 
 /// Tables with their columns that are summed up, or counted where they are not NULL. What depends on the order in which concurrent
 /// transactions came is none of them: which orders are delivered, and so balances and dates.

@@ -12,10 +12,10 @@ use ciphertax_wire::mysql;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
 use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::dataset::{self, BULK_BYTES, BULK_ROWS, Contents, DatasetError, SCHEMA};
-use ciphertax_workload::postgresql::{PostgresqlAccess, PostgresqlTable, end_sessions};
+use ciphertax_workload::postgresql::{PostgresqlAccess, end_sessions};
 use ciphertax_workload::sql::{
     BulkInsert, BulkRead, Columns, Insert, InsertAndCount, Oltp, PointSelect, Random, Scenario, SelectOnly,
-    SelectRandom, SelectRow, Tables, TpcbLike,
+    SelectRandom, SelectRow, SqlTable, Tables, TpcbLike,
 };
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
@@ -171,7 +171,7 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
     let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
     assert_eq!(heard.last(), Some(&1050));
     let keys = Arc::new(KeySpace::new(&TABLE));
-    let store = |table: YcsbTable| PostgresqlTable {
+    let store = |table: YcsbTable| SqlTable {
         access: access(&server),
         table,
         columns: None,
@@ -231,7 +231,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
         verify: true,
         ..TABLE
     };
-    let store = || PostgresqlTable {
+    let store = || SqlTable {
         access: access(&server),
         table,
         columns: Some(columns),

@@ -17,7 +17,8 @@ use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session as Mon
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mongodb::{self, DATABASE, MongodbAccess, MongodbTable};
-use ciphertax_workload::mysql::MysqlTable;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::SqlTable;
 use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
 
 use crate::common::{
@@ -339,8 +340,8 @@ fn load(server: &PrivateServer, fields: Option<&FieldEncryption>) -> Vec<u64> {
     heard
 }
 
-fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> MysqlTable {
-    MysqlTable {
+fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> SqlTable<MysqlAccess> {
+    SqlTable {
         access: access(server, None),
         table: TABLE,
         columns: None,

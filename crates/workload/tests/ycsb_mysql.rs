@@ -7,8 +7,8 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_model::{ColumnFunctions, Workload, YcsbMix, YcsbTable};
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::mysql::MysqlTable;
-use ciphertax_workload::sql::Columns;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{Columns, SqlTable};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use crate::common::{
@@ -164,7 +164,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     };
     let keys = Arc::new(KeySpace::new(&table));
     for (workload, kinds) in CORE_WORKLOADS {
-        let store = MysqlTable {
+        let store = SqlTable {
             access: access(&server, None),
             table,
             columns: Some(columns),
@@ -201,7 +201,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
 #[test]
 fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
     let server = loaded();
-    let store = MysqlTable {
+    let store = SqlTable {
         access: access(&server, None),
         table: TABLE,
         columns: None,
@@ -284,8 +284,13 @@ fn prepare(
     })
 }
 
-fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MysqlTable> {
-    let store = MysqlTable {
+fn ycsb(
+    server: &PrivateServer,
+    table: YcsbTable,
+    mix: YcsbMix,
+    keys: &Arc<KeySpace>,
+) -> Ycsb<SqlTable<MysqlAccess>> {
+    let store = SqlTable {
         access: access(server, None),
         table,
         columns: None,

@@ -11,8 +11,7 @@ use ciphertax_model::{Cell, Study};
 
 use crate::driver::Driver;
 use crate::job::Job;
-use crate::sql::{self, SelectRow, SqlTable, Tables};
-use crate::{connect, ycsb};
+use crate::sql::{self, SelectRow, Tables};
 
 pub use access::MysqlAccess;
 pub use key_exchange::{KeyExchange, exchange_keys};
@@ -20,20 +19,12 @@ pub use leftovers::{end_sessions, refuse_without_drop};
 #[cfg(test)]
 pub(crate) use session::DIALECT;
 
-/// YCSB's table on MySQL.
-pub type MysqlTable = SqlTable<MysqlAccess>;
-
 impl Driver for MysqlAccess {
     type Lookup = SelectRow;
 
     const NAME: &'static str = "MySQL";
 
-    const VOCABULARIES: &'static [Vocabulary] = &[
-        Vocabulary::Connect,
-        Vocabulary::Sql,
-        Vocabulary::KeyValue,
-        Vocabulary::Program,
-    ];
+    const VOCABULARIES: &'static [Vocabulary] = &sql::VOCABULARIES;
 
     fn lookup(study: &Study) -> SelectRow {
         SelectRow(Tables::of(study))
@@ -47,25 +38,6 @@ impl Driver for MysqlAccess {
     }
 
     fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
-        match job.cell.workload.descriptor().vocabulary {
-            Vocabulary::Connect => connect::start(job, &clients),
-            Vocabulary::Sql => sql::start(job, &clients),
-            Vocabulary::KeyValue => {
-                let table = job.study.ycsb;
-                ycsb::start(
-                    job,
-                    clients
-                        .into_iter()
-                        .zip(&job.columns)
-                        .map(|(access, columns)| MysqlTable {
-                            columns: access.columns,
-                            access,
-                            table,
-                            fields: ycsb::FieldEncryption::of(columns),
-                        }),
-                )
-            }
-            Vocabulary::Program => Ok(None),
-        }
+        sql::start(job, &clients, |access| access.columns)
     }
 }

@@ -11,28 +11,19 @@ use ciphertax_model::{Cell, Study};
 
 use crate::driver::Driver;
 use crate::job::Job;
-use crate::sql::{self, SelectRow, SqlTable, Tables};
-use crate::{connect, ycsb};
+use crate::sql::{self, SelectRow, Tables};
 
 pub use access::PostgresqlAccess;
 #[cfg(test)]
 pub(crate) use dialect::DIALECT;
 pub use leftovers::end_sessions;
 
-/// YCSB's table on PostgreSQL.
-pub type PostgresqlTable = SqlTable<PostgresqlAccess>;
-
 impl Driver for PostgresqlAccess {
     type Lookup = SelectRow;
 
     const NAME: &'static str = "PostgreSQL";
 
-    const VOCABULARIES: &'static [Vocabulary] = &[
-        Vocabulary::Connect,
-        Vocabulary::Sql,
-        Vocabulary::KeyValue,
-        Vocabulary::Program,
-    ];
+    const VOCABULARIES: &'static [Vocabulary] = &sql::VOCABULARIES;
 
     fn lookup(study: &Study) -> SelectRow {
         SelectRow(Tables::of(study))
@@ -46,25 +37,6 @@ impl Driver for PostgresqlAccess {
     }
 
     fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
-        match job.cell.workload.descriptor().vocabulary {
-            Vocabulary::Connect => connect::start(job, &clients),
-            Vocabulary::Sql => sql::start(job, &clients),
-            Vocabulary::KeyValue => {
-                let table = job.study.ycsb;
-                ycsb::start(
-                    job,
-                    clients
-                        .into_iter()
-                        .zip(&job.columns)
-                        .map(|(access, columns)| PostgresqlTable {
-                            columns: access.columns,
-                            access,
-                            table,
-                            fields: ycsb::FieldEncryption::of(columns),
-                        }),
-                )
-            }
-            Vocabulary::Program => Ok(None),
-        }
+        sql::start(job, &clients, |access| access.columns)
     }
 }

@@ -28,9 +28,13 @@ pub(crate) mod trouble;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::Workload;
+use ciphertax_model::workload::Vocabulary;
 
+use crate::arm_columns::ArmColumns;
 use crate::connect::Connect;
+use crate::driver::Driver;
 use crate::job::Job;
+use crate::ycsb::{self, FieldEncryption};
 
 pub use bulk_insert::BulkInsert;
 pub use bulk_read::BulkRead;
@@ -49,8 +53,38 @@ pub use session::{
 };
 pub use tables::Tables;
 
-/// Starts the load threads of a workload that is asked over SQL.
-pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
+/// What clients of SQL servers speak.
+pub(crate) const VOCABULARIES: [Vocabulary; 4] = [
+    Vocabulary::Connect,
+    Vocabulary::Sql,
+    Vocabulary::KeyValue,
+    Vocabulary::Program,
+];
+
+/// Starts the load threads of a workload on a database that speaks SQL; `columns` is how a client's server encrypts the fields of
+/// YCSB's table.
+pub(crate) fn start<C: Driver<Session: DataSession>>(
+    job: &Job<'_>,
+    clients: &[C],
+    columns: impl Fn(&C) -> Option<Columns>,
+) -> Result<Option<Engine>, EngineError> {
+    match job.cell.workload.descriptor().vocabulary {
+        Vocabulary::Connect => crate::connect::start(job, clients),
+        Vocabulary::Sql => start_spoken(job, clients),
+        Vocabulary::KeyValue => {
+            let table = |(access, cells): (&C, &ArmColumns)| SqlTable {
+                columns: columns(access),
+                access: access.clone(),
+                table: job.study.ycsb,
+                fields: FieldEncryption::of(cells),
+            };
+            ycsb::start(job, clients.iter().zip(&job.columns).map(table))
+        }
+        Vocabulary::Program => Ok(None),
+    }
+}
+
+fn start_spoken<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
     let tables = Tables::of(job.study);
     let each = || clients.iter().cloned();
     let oltp = |scenario| {

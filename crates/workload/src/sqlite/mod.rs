@@ -10,13 +10,9 @@ use ciphertax_model::{Cell, Load, Study};
 
 use crate::driver::Driver;
 use crate::job::Job;
-use crate::sql::{self, SelectRow, SqlTable, Tables};
-use crate::{connect, ycsb};
+use crate::sql::{self, SelectRow, Tables};
 
 pub use access::SqliteAccess;
-
-/// YCSB's table on SQLite.
-pub type SqliteTable = SqlTable<SqliteAccess>;
 
 impl Driver for SqliteAccess {
     type Lookup = SelectRow;
@@ -52,22 +48,6 @@ impl Driver for SqliteAccess {
             cpu: job.cpu,
             seed: job.seed,
         };
-        match cell.workload.descriptor().vocabulary {
-            Vocabulary::Connect => connect::start(job, &clients),
-            Vocabulary::Sql => sql::start(job, &clients),
-            Vocabulary::KeyValue => {
-                let table = job.study.ycsb;
-                ycsb::start(
-                    job,
-                    clients.into_iter().map(|access| SqliteTable {
-                        access,
-                        table,
-                        columns: None,
-                        fields: None,
-                    }),
-                )
-            }
-            Vocabulary::Program => Ok(None),
-        }
+        sql::start(job, &clients, |_| None)
     }
 }

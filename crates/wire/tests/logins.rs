@@ -8,9 +8,9 @@ use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
 use ciphertax_records::{LoginPath, Phase};
 use ciphertax_testkit::fetched;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
+use ciphertax_wire::{Client as _, Negotiated as _, Session as _, WireError};
 use openssl::rsa::Rsa;
 
 use crate::common::packets::offer_key;
@@ -171,7 +171,7 @@ fn a_login_by_another_plugin_or_path_is_told() {
         ..Expectation::new(Transport::Plain)
     };
     run(async |reactor| {
-        let (session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
+        let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
         for (method, path) in [
             ("mysql_native_password", None),
             ("mysql_native_password", Some(LoginPath::Single)),
@@ -188,7 +188,7 @@ fn a_login_by_another_plugin_or_path_is_told() {
                 "{problem}"
             );
         }
-        let proved = Expectation::new(Transport::Plain).proved(&session.facts().unwrap());
+        let proved = Expectation::new(Transport::Plain).proved(&session.facts().await.unwrap());
         assert_eq!(proved.login.unwrap().method, "mysql_native_password");
     });
 }

@@ -9,6 +9,7 @@ use ciphertax_model::{Arm, CertificateKind, Group, TlsLibrary, Transport};
 use ciphertax_records::TlsFacts;
 use ciphertax_wire::mysql::{Expectation, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
+use ciphertax_wire::{Client as _, WireError};
 use openssl::x509::X509;
 
 use crate::common::{administer, as_user, builder, plain, policy, refusal, run, with_policy};
@@ -122,12 +123,11 @@ fn a_server_that_wants_another_group_is_told_by_its_retry() {
         let post_quantum = with_policy(plain(old_server()), &pinned(Some(Group::X25519MlKem768)));
         // Either the server knows it, or there is no session: never another group.
         let outcome = run(async |reactor| {
-            Session::connect(reactor, &post_quantum)
-                .await
-                .map(|(session, _)| session)
+            let (mut session, _) = Session::connect(reactor, &post_quantum).await?;
+            Ok::<_, WireError>(session.facts().await.unwrap())
         });
-        if let Ok(session) = outcome {
-            let tls = session.facts().unwrap().tls.unwrap();
+        if let Ok(facts) = outcome {
+            let tls = facts.tls.unwrap();
             assert_eq!(tls.group, Group::X25519MlKem768.name());
             assert!(tls.client_hello_bytes > 1200, "{tls:?}");
         }
@@ -285,9 +285,9 @@ fn what_the_proof_saw_is_what_every_later_session_must_be() {
         };
         run(async |reactor| {
             let same = options("TLS_AES_128_GCM_SHA256", Group::P256);
-            let (session, _) = Session::connect(reactor, &same).await.unwrap();
+            let (mut session, _) = Session::connect(reactor, &same).await.unwrap();
             open.check(&session).unwrap();
-            let proved = open.proved(&session.facts().unwrap());
+            let proved = open.proved(&session.facts().await.unwrap());
             assert_eq!(proved.transport, Transport::Tls13);
             proved.check(&session).unwrap();
             for (other, word) in [
@@ -348,7 +348,7 @@ fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
         let (mut session, _) = Session::connect(reactor, &options)
             .await
             .unwrap_or_else(|problem| panic!("{policy:?}: {problem}"));
-        let facts = session.facts().unwrap();
+        let facts = session.facts().await.unwrap();
         let expectation = Expectation::new(Transport::Tls).proved(&facts);
         expectation.check(&session).unwrap();
         expectation.check_status(&mut session).await.unwrap().unwrap();

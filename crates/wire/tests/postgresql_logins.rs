@@ -12,7 +12,7 @@ use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Method, Negotiation, ScramKeys, Session,
 };
 use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Client, Endpoint, Protocol, WireError};
+use ciphertax_wire::{Client, Endpoint, Negotiated as _, Protocol, WireError};
 use openssl::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod};
 
 use crate::common::postgres::{ITERATIONS, Postgres, postgres};
@@ -377,8 +377,8 @@ fn by(options: ConnectOptions, method: Option<Method>) -> ConnectOptions {
 /// How the login went; the session is closed again.
 fn facts(options: &ConnectOptions) -> (String, LoginPath) {
     run(async |reactor| {
-        let (session, _) = Session::connect(reactor, options).await.unwrap();
-        let facts = session.facts().unwrap().authentication;
+        let (mut session, _) = Session::connect(reactor, options).await.unwrap();
+        let facts = session.facts().await.unwrap().authentication;
         session.close().await.unwrap();
         (facts.method, facts.path)
     })

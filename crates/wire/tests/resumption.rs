@@ -9,6 +9,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Phase, PhaseTrace, TlsFacts};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsPolicy, TlsSummary};
+use ciphertax_wire::{Client as _, Negotiated as _};
 
 use openssl::x509::X509;
 
@@ -254,8 +255,8 @@ fn options(library: TlsLibrary, version: TlsVersion, resumption: Resumption) -> 
 
 /// The facts of a new session and what its handshake took; it is closed again.
 async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> (TlsFacts, PhaseTrace) {
-    let (session, trace) = Session::connect(reactor, options).await.unwrap();
-    let facts = session.facts().unwrap().tls.unwrap();
+    let (mut session, trace) = Session::connect(reactor, options).await.unwrap();
+    let facts = session.facts().await.unwrap().tls.unwrap();
     session.close().await.unwrap();
     let handshake = trace.phases().find(|(phase, _)| *phase == Phase::Tls).unwrap();
     (facts, *handshake.1)

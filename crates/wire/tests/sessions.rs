@@ -8,6 +8,7 @@ use ciphertax_records::{LoginPath, Phase, PhaseTrace, Verified};
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::tls::Verification;
+use ciphertax_wire::{Negotiated as _, Session as _};
 
 use crate::common::{encrypted, facts, plain, run, server, with_tls};
 

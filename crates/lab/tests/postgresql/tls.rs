@@ -4,6 +4,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_model::{Group, Resumption, TlsVersion};
 use ciphertax_testkit::run;
+use ciphertax_wire::Client as _;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Negotiation, Session, SessionStatus};
 use ciphertax_wire::tls::TlsPolicy;
 
@@ -41,7 +42,7 @@ fn each_group_of_the_catalogue_is_offered_and_its_own_choice_is_the_servers_defa
                 tls: Some(connector(policy)),
                 ..options(&server, server.default_account())
             };
-            let facts = run(async |reactor| Session::connect(reactor, &arm).await?.0.facts());
+            let facts = run(async |reactor| Session::connect(reactor, &arm).await?.0.facts().await);
             facts.map(|facts| facts.tls.unwrap().group)
         };
         let any = TlsPolicy::new(None, trust(&server));

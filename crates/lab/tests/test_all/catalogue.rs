@@ -16,9 +16,9 @@ use ciphertax_model::{
 };
 use ciphertax_records::{LoginPath, SessionFacts};
 use ciphertax_testkit::{fetched, files_with, plain, run};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Client as _, WireError};
 
 #[test]
 fn mariadb_is_what_the_catalogue_says() {
@@ -443,7 +443,7 @@ fn facts(options: &ConnectOptions) -> Result<SessionFacts, WireError> {
         Session::warm_up(reactor, options, 1).await?;
         let (mut session, _) = Session::connect(reactor, options).await?;
         session.query("SELECT 1").await?;
-        let facts = session.facts()?;
+        let facts = session.facts().await?;
         session.close().await?;
         Ok(facts)
     })

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
+use ciphertax_wire::{Negotiated as _, WireError};
 use ciphertax_workload::dataset::{self, Contents};
 
 use super::clients::PostgreSql;

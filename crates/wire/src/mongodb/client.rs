@@ -5,45 +5,20 @@ use std::rc::Rc;
 use bson::rawdoc;
 use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use ciphertax_records::{Proof, SessionFacts};
 
 use super::account::Account;
+use super::connect::connect;
 use super::counters::authenticated_users;
 use super::options::{ConnectOptions, Login};
 use super::session::Session;
-use crate::client::{self, Client, Endpoint};
+use super::unreadable;
+use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
 use crate::scram::ScramKeys;
-use crate::traffic::Traffic;
-
-impl client::Session for Session {
-    type Options = ConnectOptions;
-
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        Session::traffic(self)
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        Session::leave(self).await
-    }
-
-    async fn gone(self) -> u64 {
-        Session::gone(self).await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
+use crate::tls::Offer;
 
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::MongoDb;
@@ -62,7 +37,19 @@ impl Client for Session {
         options: &ConnectOptions,
         connections: usize,
     ) -> Result<(), WireError> {
-        Session::warm_up(reactor, options, connections).await
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            session.close().await
+        };
+        if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
+            && !keys.has(account.scram())
+        {
+            handshake().await?;
+        }
+        match &options.tls {
+            Some(tls) => tls.warm_up(connections, handshake).await,
+            None => Ok(()),
+        }
     }
 
     /// Whom the server takes the session for. Of the TLS of a single connection it says nothing.
@@ -92,7 +79,14 @@ impl Client for Session {
     }
 
     async fn facts(&mut self) -> Result<SessionFacts, WireError> {
-        Session::facts(self).await
+        let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
+        let reply = self.messages.command(&build).await?;
+        let version = reply.document().get_str("version").map_err(unreadable)?;
+        Ok(SessionFacts {
+            server_version: version.to_owned(),
+            authentication: self.authentication.clone(),
+            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
     }
 
     async fn ask(&mut self) -> Result<(), WireError> {

@@ -9,13 +9,12 @@ use ciphertax_records::{ConnectTrace, LoginPath, Phase};
 
 use super::login::{self, Attempt};
 use super::message::Messages;
-use super::options::{ConnectOptions, Login};
+use super::options::ConnectOptions;
 use super::reply::number;
 use super::session::Session;
 use super::unreadable;
 use crate::error::WireError;
 use crate::reach::reach;
-use crate::scram::ScramKeys;
 use crate::tls::Offer;
 use crate::trace::Tracer;
 
@@ -34,36 +33,10 @@ impl Session {
     ) -> Result<(Self, ConnectTrace), WireError> {
         connect(reactor, options, Offer::WhatThereIs).await
     }
-
-    /// Where keys are kept and where sessions are resumed: makes sure that the next `connections` connections at a time
-    /// find the account's keys, and an earlier TLS session to take up, by full handshakes and logins until there are
-    /// enough. Otherwise, and when there are enough, it does nothing, so it may be called before every measurement.
-    ///
-    /// # Errors
-    /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    pub async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
-        let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
-            session.close().await
-        };
-        if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
-            && !keys.has(account.scram())
-        {
-            handshake().await?;
-        }
-        match &options.tls {
-            Some(tls) => tls.warm_up(connections, handshake).await,
-            None => Ok(()),
-        }
-    }
 }
 
 /// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
-async fn connect(
+pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

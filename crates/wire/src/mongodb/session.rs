@@ -1,13 +1,17 @@
 //! A session: commands, goodbye.
 
+use std::rc::Rc;
+
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
 
 use super::message::Messages;
+use super::options::ConnectOptions;
 use super::reply::Reply;
 use super::request::Request;
-use super::unreadable;
+use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::tls::TlsSummary;
@@ -18,8 +22,8 @@ const MOST_COLLECTED: usize = 16 << 20;
 
 /// A connection that is logged in, or needs not be.
 pub struct Session {
-    messages: Messages,
-    authentication: AuthenticationFacts,
+    pub(super) messages: Messages,
+    pub(super) authentication: AuthenticationFacts,
 }
 
 impl Session {
@@ -79,20 +83,6 @@ impl Session {
         }
     }
 
-    /// Says goodbye, which in MongoDB's protocol is to say nothing more, and tells what that took. Nothing is left to
-    /// be done with the session but to wait for [`Session::gone`].
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.leave(&[]).await
-    }
-
-    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    pub async fn gone(mut self) -> u64 {
-        self.messages.stream.gone().await
-    }
-
     /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
@@ -100,41 +90,39 @@ impl Session {
     pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
         self.messages.stream.close(&[]).await
     }
+}
 
-    /// What went over the connection so far.
-    pub fn traffic(&self) -> Traffic {
+impl client::Session for Session {
+    type Options = ConnectOptions;
+
+    async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Session::connect(reactor, options).await
+    }
+
+    fn traffic(&self) -> Traffic {
         self.messages.stream.traffic()
     }
 
-    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
-    pub fn tls_summary(&self) -> Option<TlsSummary> {
-        self.messages.stream.tls().map(|tls| tls.summary())
+    /// Goodbye is said by saying nothing more.
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.messages.stream.leave(&[]).await
     }
 
-    /// How the login went: by which mechanism, and for SCRAM whether its keys were `derived` in it or `cached`.
-    pub fn authentication(&self) -> &AuthenticationFacts {
-        &self.authentication
+    async fn gone(mut self) -> u64 {
+        self.messages.stream.gone().await
     }
 
-    /// Everything that was negotiated. The server is asked for its version.
-    ///
-    /// # Errors
-    /// Those of a command; and when the server's certificate cannot be read.
-    pub async fn facts(&mut self) -> Result<SessionFacts, WireError> {
-        let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
-        let reply = self.messages.command(&build).await?;
-        let version = reply.document().get_str("version").map_err(unreadable)?;
-        Ok(SessionFacts {
-            server_version: version.to_owned(),
-            authentication: self.authentication.clone(),
-            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
-        })
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
     }
 }
 
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
-        self.tls_summary()
+        self.messages.stream.tls().map(|tls| tls.summary())
     }
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
@@ -143,6 +131,6 @@ impl Negotiated for Session {
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
-        self.authentication()
+        &self.authentication
     }
 }

@@ -4,44 +4,18 @@ use std::rc::Rc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use ciphertax_records::{Proof, SessionFacts};
 use openssl::rand::rand_bytes;
 
+use super::handshake::connect;
 use super::options::ConnectOptions;
 use super::public_key::TrustedKeys;
 use super::session::Session;
-use crate::client::{self, Client, Endpoint};
+use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
-use crate::traffic::Traffic;
-
-impl client::Session for Session {
-    type Options = ConnectOptions;
-
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        Session::traffic(self)
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        Session::leave(self).await
-    }
-
-    async fn gone(self) -> u64 {
-        Session::gone(self).await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
+use crate::tls::Offer;
 
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::MySql;
@@ -54,12 +28,18 @@ impl Client for Session {
         expectation.connect(reactor, options).await
     }
 
+    /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
     async fn warm_up(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         connections: usize,
     ) -> Result<(), WireError> {
-        Session::warm_up(reactor, options, connections).await
+        let Some(tls) = &options.tls else { return Ok(()) };
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            session.close().await
+        };
+        tls.warm_up(connections, handshake).await
     }
 
     async fn check_by_server(
@@ -79,7 +59,11 @@ impl Client for Session {
     }
 
     async fn facts(&mut self) -> Result<SessionFacts, WireError> {
-        Session::facts(self)
+        Ok(SessionFacts {
+            server_version: self.server_version.clone(),
+            authentication: self.authentication.clone(),
+            tls: self.framed.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
     }
 
     async fn ask(&mut self) -> Result<(), WireError> {

@@ -37,31 +37,10 @@ impl Session {
     ) -> Result<(Self, ConnectTrace), WireError> {
         connect(reactor, options, Offer::WhatThereIs).await
     }
-
-    /// Where sessions are resumed: makes sure that `connections` connections at a time find an earlier session to take
-    /// up, by full handshakes until the server has given enough of them. Otherwise, and when there are enough, it does
-    /// nothing, so it may be called before every measurement.
-    ///
-    /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
-    ///
-    /// # Errors
-    /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    pub async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
-        let Some(tls) = &options.tls else { return Ok(()) };
-        let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
-            session.close().await
-        };
-        tls.warm_up(connections, handshake).await
-    }
 }
 
 /// Connects, negotiates TLS where asked for, and logs in.
-async fn connect(
+pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

@@ -1,16 +1,21 @@
 //! A session: queries, prepared statements, goodbye.
 
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
+use std::rc::Rc;
+
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet};
 use super::local_data;
+use super::options::ConnectOptions;
 use super::query::request;
 use super::result::{self, BinaryTexts, text_row};
 use super::statement::Statement;
 use super::values::ValueReader;
+use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow, wrong_number};
@@ -25,10 +30,10 @@ const QUIT: [u8; 5] = [1, 0, 0, 0, 0x01];
 
 /// A logged-in connection.
 pub struct Session {
-    framed: Framed,
+    pub(super) framed: Framed,
     id: u32,
-    server_version: String,
-    authentication: AuthenticationFacts,
+    pub(super) server_version: String,
+    pub(super) authentication: AuthenticationFacts,
     capabilities: CapabilityFlags,
     values: ValueReader,
 }
@@ -139,20 +144,6 @@ impl Session {
         Ok((answer.statement_id(), answer.num_params()))
     }
 
-    /// Says goodbye and tells what that took. Nothing is left to be done with the session but
-    /// to wait for [`Session::gone`].
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.framed.stream.leave(&QUIT).await
-    }
-
-    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    pub async fn gone(mut self) -> u64 {
-        self.framed.stream.gone().await
-    }
-
     /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
@@ -160,38 +151,38 @@ impl Session {
     pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
         self.framed.stream.close(&QUIT).await
     }
+}
 
-    /// What went over the connection so far.
-    pub fn traffic(&self) -> Traffic {
+impl client::Session for Session {
+    type Options = ConnectOptions;
+
+    async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Session::connect(reactor, options).await
+    }
+
+    fn traffic(&self) -> Traffic {
         self.framed.stream.traffic()
     }
 
-    /// How the login went.
-    pub fn authentication(&self) -> &AuthenticationFacts {
-        &self.authentication
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.framed.stream.leave(&QUIT).await
     }
 
-    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
-    pub fn tls_summary(&self) -> Option<TlsSummary> {
-        self.framed.stream.tls().map(|tls| tls.summary())
+    async fn gone(mut self) -> u64 {
+        self.framed.stream.gone().await
     }
 
-    /// Everything that was negotiated.
-    ///
-    /// # Errors
-    /// When the server's certificate cannot be read.
-    pub fn facts(&self) -> Result<SessionFacts, WireError> {
-        Ok(SessionFacts {
-            server_version: self.server_version.clone(),
-            authentication: self.authentication.clone(),
-            tls: self.framed.stream.tls().map(|tls| tls.facts()).transpose()?,
-        })
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
     }
 }
 
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
-        self.tls_summary()
+        self.framed.stream.tls().map(|tls| tls.summary())
     }
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
@@ -200,7 +191,7 @@ impl Negotiated for Session {
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
-        self.authentication()
+        &self.authentication
     }
 }
 

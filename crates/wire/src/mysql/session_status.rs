@@ -40,7 +40,7 @@ impl Expectation {
     ) -> Result<Session, WireError> {
         let (session, _) = Session::connect(reactor, options).await?;
         let expected = self.login.as_ref().and_then(|login| login.path);
-        if expected != Some(LoginPath::Fast) || session.authentication().path != LoginPath::Full {
+        if expected != Some(LoginPath::Fast) || session.authentication.path != LoginPath::Full {
             return Ok(session);
         }
         session.close().await?;

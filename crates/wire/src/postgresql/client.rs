@@ -4,43 +4,18 @@ use std::rc::Rc;
 
 use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts, Witness};
+use ciphertax_records::{Proof, SessionFacts, Witness};
 
+use super::authentication;
+use super::connect::connect;
 use super::options::{ConnectOptions, Method};
 use super::session::Session;
-use crate::client::{self, Client, Endpoint};
+use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
 use crate::scram::ScramKeys;
-use crate::traffic::Traffic;
-
-impl client::Session for Session {
-    type Options = ConnectOptions;
-
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        Session::traffic(self)
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        Session::leave(self).await
-    }
-
-    async fn gone(self) -> u64 {
-        Session::gone(self).await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
+use crate::tls::Offer;
 
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::PostgreSql;
@@ -54,12 +29,28 @@ impl Client for Session {
         Ok(Session::connect(reactor, options).await?.0)
     }
 
+    /// No PostgreSQL gives TLS sessions to be resumed.
     async fn warm_up(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         connections: usize,
     ) -> Result<(), WireError> {
-        Session::warm_up(reactor, options, connections).await
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            let is_scram = session.iterations().is_some();
+            session.close().await?;
+            Ok(is_scram)
+        };
+        if let ScramKeys::Kept(_) = &options.scram_keys
+            && options.method.is_none_or(|method| method.is_scram())
+            && !options.scram_keys.has(authentication::account(options))
+        {
+            handshake().await?;
+        }
+        match &options.tls {
+            Some(tls) => tls.warm_up(connections, handshake).await,
+            None => Ok(()),
+        }
     }
 
     async fn check_by_server(
@@ -85,7 +76,11 @@ impl Client for Session {
     }
 
     async fn facts(&mut self) -> Result<SessionFacts, WireError> {
-        Session::facts(self)
+        Ok(SessionFacts {
+            server_version: self.server_version().to_owned(),
+            authentication: self.authentication.clone(),
+            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
     }
 
     async fn ask(&mut self) -> Result<(), WireError> {

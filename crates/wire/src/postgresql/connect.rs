@@ -17,7 +17,6 @@ use super::options::{ConnectOptions, ProtocolVersion};
 use super::result::READY;
 use super::session::Session;
 use crate::error::WireError;
-use crate::scram::ScramKeys;
 use crate::tls::Offer;
 use crate::trace::Tracer;
 
@@ -41,37 +40,9 @@ impl Session {
     ) -> Result<(Self, ConnectTrace), WireError> {
         connect(reactor, options, Offer::WhatThereIs).await
     }
-
-    /// Where keys are kept: makes sure that the next connection finds the account's. Where TLS sessions are to be resumed:
-    /// an error, since no PostgreSQL gives any.
-    ///
-    /// # Errors
-    /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    pub async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
-        let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
-            let is_scram = session.iterations().is_some();
-            session.close().await?;
-            Ok(is_scram)
-        };
-        if let ScramKeys::Kept(_) = &options.scram_keys
-            && options.method.is_none_or(|method| method.is_scram())
-            && !options.scram_keys.has(authentication::account(options))
-        {
-            handshake().await?;
-        }
-        match &options.tls {
-            Some(tls) => tls.warm_up(connections, handshake).await,
-            None => Ok(()),
-        }
-    }
 }
 
-async fn connect(
+pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

@@ -1,18 +1,22 @@
 //! A session: text, prepared statements, loading, goodbye.
 
+use std::rc::Rc;
+
 use bytes::BytesMut;
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
 use postgres_protocol::message::frontend;
 
 use super::cancel::CancelKey;
 use super::copy::{self, CopyIn};
 use super::fields::{int2, int4};
 use super::messages::{Messages, not_writable};
-use super::options::{LoggedIn, ProtocolVersion};
+use super::options::{ConnectOptions, LoggedIn, ProtocolVersion};
 use super::query::request;
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
 use super::row::{Values, on_values, text_row};
 use super::statement::{Format, Statement};
+use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow};
@@ -28,8 +32,8 @@ const TERMINATE: &[u8] = b"X\0\0\0\x04";
 
 /// A logged-in connection.
 pub struct Session {
-    messages: Messages,
-    authentication: AuthenticationFacts,
+    pub(super) messages: Messages,
+    pub(super) authentication: AuthenticationFacts,
     iterations: Option<u32>,
     protocol: ProtocolVersion,
     key: CancelKey,
@@ -152,20 +156,6 @@ impl Session {
         copy::begin(&mut self.messages, sql).await
     }
 
-    /// Says goodbye and tells what that took. Nothing is left to be done with the session but to wait for
-    /// [`Session::gone`].
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.leave(TERMINATE).await
-    }
-
-    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    pub async fn gone(mut self) -> u64 {
-        self.messages.stream.gone().await
-    }
-
     /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
@@ -173,38 +163,38 @@ impl Session {
     pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
         self.messages.stream.close(TERMINATE).await
     }
+}
 
-    /// What went over the connection so far.
-    pub fn traffic(&self) -> Traffic {
+impl client::Session for Session {
+    type Options = ConnectOptions;
+
+    async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Session::connect(reactor, options).await
+    }
+
+    fn traffic(&self) -> Traffic {
         self.messages.stream.traffic()
     }
 
-    /// How the login went: by which method, and for SCRAM whether its keys were `derived` in it or `cached`.
-    pub fn authentication(&self) -> &AuthenticationFacts {
-        &self.authentication
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.messages.stream.leave(TERMINATE).await
     }
 
-    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
-    pub fn tls_summary(&self) -> Option<TlsSummary> {
-        self.messages.stream.tls().map(|tls| tls.summary())
+    async fn gone(mut self) -> u64 {
+        self.messages.stream.gone().await
     }
 
-    /// Everything that was negotiated.
-    ///
-    /// # Errors
-    /// When the server's certificate cannot be read.
-    pub fn facts(&self) -> Result<SessionFacts, WireError> {
-        Ok(SessionFacts {
-            server_version: self.server_version().to_owned(),
-            authentication: self.authentication.clone(),
-            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
-        })
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
     }
 }
 
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
-        self.tls_summary()
+        self.messages.stream.tls().map(|tls| tls.summary())
     }
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
@@ -213,7 +203,7 @@ impl Negotiated for Session {
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
-        self.authentication()
+        &self.authentication
     }
 }
 

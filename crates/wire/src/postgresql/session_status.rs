@@ -38,7 +38,7 @@ impl Expectation {
         if let Err(problem) = self.compare("server", &status.version, &status.cipher) {
             return Ok(Err(problem));
         }
-        let method = session.authentication().method.clone();
+        let method = session.authentication.method.clone();
         let told = status.login.as_deref().and_then(|login| login.split_once(':'));
         match told {
             Some((told, _)) if !in_pg_hba(&method).contains(&told) => Ok(Err(format!(

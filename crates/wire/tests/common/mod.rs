@@ -19,9 +19,9 @@ use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Client as _, WireError};
 
 pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
@@ -96,8 +96,8 @@ pub(crate) fn administer(server: &PrivateServer, statements: &[&str]) {
 /// What a new session is; it is closed again.
 pub(crate) fn facts(options: &ConnectOptions) -> SessionFacts {
     run(async |reactor| {
-        let (session, _) = Session::connect(reactor, options).await.unwrap();
-        let facts = session.facts().unwrap();
+        let (mut session, _) = Session::connect(reactor, options).await.unwrap();
+        let facts = session.facts().await.unwrap();
         session.close().await.unwrap();
         facts
     })

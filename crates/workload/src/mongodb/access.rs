@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::Failure;
 use ciphertax_model::ReadPreference;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::{
     ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
 };
+use ciphertax_wire::{Address, Client as _};
 
 use crate::client::{Client, failure};
 

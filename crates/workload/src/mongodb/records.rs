@@ -11,7 +11,7 @@ use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawArrayBuf, RawBsonRef,
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{self, rawdoc};
 use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request, Session};
-use ciphertax_wire::{Traffic, WireError};
+use ciphertax_wire::{Session as _, Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use ciphertax_columns::encdb::Derivation;
 use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Client as _;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
 use super::key_exchange::KeyExchange;

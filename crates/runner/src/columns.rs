@@ -8,7 +8,7 @@ use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_pr
 use ciphertax_workload::sql::{Columns, DataSession};
 use rand::RngExt;
 
-use crate::database::{Control, Database};
+use crate::database::{Clients, Control};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -38,7 +38,7 @@ const OTHERS: &str = "keys and other columns, in tables and logs";
 ///
 /// # Errors
 /// When it does not, or a canary that must be found is not.
-pub(crate) fn prove<D: Database<Session: DataSession>>(
+pub(crate) fn prove<D: Clients<Session: DataSession>>(
     control: &Control<D>,
     columns: Option<&Columns>,
     functions: Option<ColumnFunctions>,
@@ -77,7 +77,7 @@ fn files(kind: &str, readability: Readability) -> FilesOnDisk {
     }
 }
 
-fn search_disk<D: Database<Session: DataSession>>(
+fn search_disk<D: Clients<Session: DataSession>>(
     control: &Control<D>,
     columns: &Columns,
     server: &PrivateServer,

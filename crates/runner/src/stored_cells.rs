@@ -13,7 +13,7 @@ use ciphertax_workload::dataset::{
 use ciphertax_workload::sql::DataSession;
 use rand::RngExt;
 
-use crate::database::{Control, Database};
+use crate::database::{Clients, Control};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -26,7 +26,7 @@ const OTHERS: &str = "other columns, in tables and logs";
 ///
 /// # Errors
 /// When it is not so, or a canary that must be found is not.
-pub(crate) fn prove<D: Database<Session: DataSession>>(
+pub(crate) fn prove<D: Clients<Session: DataSession>>(
     control: &Control<D>,
     arm: &Arm,
     key: Option<&MasterKey>,

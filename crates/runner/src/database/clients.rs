@@ -8,6 +8,7 @@ use ciphertax_model::command::Placeholder;
 use ciphertax_model::{Arm, Secret};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
+use ciphertax_workload::Driver;
 
 use super::endpoint::Endpoint;
 use super::program::ProgramTrust;
@@ -31,6 +32,9 @@ pub(crate) trait Clients: Sized + 'static {
     /// A session of its client.
     type Session: Client<Options = Self::Options>;
 
+    /// How the workloads of an arm reach it, and what each of their sessions must be.
+    type Access: Driver;
+
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
 
@@ -42,6 +46,9 @@ pub(crate) trait Clients: Sized + 'static {
 
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
+
+    /// How the sessions of a workload are opened.
+    fn options_of_access(access: &Self::Access) -> &Self::Options;
 
     /// How long the first connection to a server may take.
     fn patience(_login: &Self::Login) -> Duration {

@@ -7,6 +7,7 @@ mod endpoint;
 mod members;
 mod program;
 mod reached;
+mod sql;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,6 @@ use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Expectation;
-use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::ycsb::FieldEncryption;
@@ -42,27 +42,16 @@ pub(crate) use endpoint::Endpoint;
 pub(crate) use members::{Member, Standing};
 pub(crate) use program::{ProgramTrust, Reached, encoded};
 pub(crate) use reached::ReachedArm;
+pub(crate) use sql::SqlDatabase;
 pub(crate) use variable::Variable;
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
 /// and what it cannot do.
-pub(crate) trait Database: Clients {
+pub(crate) trait Database: Tables + Counters + Variables + Programs {
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;
-    /// How else than by the environment a program is configured, as the rest of a sentence.
-    const PROGRAMS_READ: &'static str;
-    /// Whom a server shows its counters to, as the rest of a sentence.
-    const COUNTERS_NEED: &'static str;
-
-    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
-    const COUNTS_HANDSHAKES: bool = true;
-    /// True if a server's global variables can be set while it runs, for all its sessions at once.
-    const SETS_VARIABLES: bool = false;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
-
-    /// How the workloads of an arm reach it, and what each of their sessions must be.
-    type Access: Driver;
 
     /// Of private servers, which reach each other at these endpoints.
     fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
@@ -75,8 +64,9 @@ pub(crate) trait Database: Clients {
     /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
     fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
 
-    /// Makes sure that no other ciphertax measures a server of the user's own; of several that form one database it is asked of
-    /// the one that takes writes, where all runs meet whichever servers they were given. The claim ends with the session.
+    /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
+    /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
+    /// claim ends with the session.
     ///
     /// # Errors
     /// Says who does, and what to do.
@@ -140,9 +130,26 @@ pub(crate) trait Database: Clients {
         measured: &[Endpoint],
     ) -> Self::Access;
 
-    /// The way back.
-    fn options_of_access(access: &Self::Access) -> &Self::Options;
+    /// How large ciphertax's tables are, and how much memory a private server has for them.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
 
+    /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is
+    /// the catalogue's entry of a private server.
+    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String>;
+
+    /// Makes sure that private servers remember what a warm login finds there, before a program makes one that cannot
+    /// remind them.
+    fn remind(&self, _control: &Control<Self>, _access: &Self::Access) {}
+
+    /// Where TLS begins in what a server sends; `None` if that is not there yet.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize>;
+}
+
+/// The data set on a server.
+pub(crate) trait Tables: Clients {
     /// Makes the data sets that the study's cells ask; false if they ask none. `key` is that of stored cells, `fields` those of
     /// YCSB's table; `progress` hears the rows that are there, and of how many.
     ///
@@ -158,7 +165,7 @@ pub(crate) trait Database: Clients {
     ) -> Result<bool, RunError>;
 
     /// Has the tables there, and tells whether several load generators may write a part of their rows each before
-    /// [`Database::load`]. Whatever is wrong that says.
+    /// [`Tables::load`]. Whatever is wrong that says.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -207,6 +214,43 @@ pub(crate) trait Database: Clients {
     /// When they are not ciphertax's own, or the server refuses.
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
 
+    /// Proves that a private server encrypts columns, where its arms ask it to, or that fields can be read where others ask theirs
+    /// for `functions`; nothing where no arm of the study does.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be asked.
+    fn prove_columns(
+        &self,
+        _control: &Control<Self>,
+        _functions: Option<ColumnFunctions>,
+        _server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        Ok(None)
+    }
+
+    /// Proves that a private server cannot read the cells that an arm's client stores, or that it can where they only look
+    /// encrypted; nothing of an arm that stores none.
+    ///
+    /// # Errors
+    /// When it is not so, or the server cannot be asked.
+    fn prove_cells(
+        &self,
+        _control: &Control<Self>,
+        _arm: &Arm,
+        _key: Option<&MasterKey>,
+        _server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        Ok(None)
+    }
+}
+
+/// What a server counts.
+pub(crate) trait Counters: Clients {
+    /// Whom a server shows its counters to, as the rest of a sentence.
+    const COUNTERS_NEED: &'static str;
+    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
+    const COUNTS_HANDSHAKES: bool = true;
+
     /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
     ///
     /// # Errors
@@ -217,6 +261,15 @@ pub(crate) trait Database: Clients {
     fn wait_events(_control: &Control<Self>) -> Option<WaitEventAsker> {
         None
     }
+
+    /// What the server counted while a program ran, from its counters at the end and their change.
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;
+}
+
+/// A server's global variables.
+pub(crate) trait Variables: Clients {
+    /// True if a server's global variables can be set while it runs, for all its sessions at once.
+    const SETS_VARIABLES: bool = false;
 
     /// What a global variable of the server is.
     ///
@@ -246,49 +299,12 @@ pub(crate) trait Database: Clients {
     fn has_session_value(&self, _control: &mut Control<Self>, _name: &str) -> Result<bool, RunError> {
         Ok(false)
     }
+}
 
-    /// Proves that a private server encrypts columns, where its arms ask it to, or that fields can be read where others ask theirs
-    /// for `functions`; nothing where no arm of the study does.
-    ///
-    /// # Errors
-    /// When it does not, or cannot be asked.
-    fn prove_columns(
-        &self,
-        _control: &Control<Self>,
-        _functions: Option<ColumnFunctions>,
-        _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        Ok(None)
-    }
-
-    /// Proves that a private server cannot read the cells that an arm's client stores, or that it can where they only look
-    /// encrypted; nothing of an arm that stores none.
-    ///
-    /// # Errors
-    /// When it is not so, or the server cannot be asked.
-    fn prove_cells(
-        &self,
-        _control: &Control<Self>,
-        _arm: &Arm,
-        _key: Option<&MasterKey>,
-        _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        Ok(None)
-    }
-
-    /// How large ciphertax's tables are, and how much memory a private server has for them.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
-
-    /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is
-    /// the catalogue's entry of a private server.
-    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String>;
-
-    /// Makes sure that private servers remember what a warm login finds there, before a program makes one that cannot
-    /// remind them.
-    fn remind(&self, _control: &Control<Self>, _access: &Self::Access) {}
+/// What programs of the user's own find of an arm.
+pub(crate) trait Programs: Clients {
+    /// How else than by the environment a program is configured, as the rest of a sentence.
+    const PROGRAMS_READ: &'static str;
 
     /// The arm as the URL that everybody knows; it may hold a password.
     fn url(reached: &Reached<'_, Self>) -> String;
@@ -304,12 +320,6 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When a file cannot be read that goes into them.
     fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
-
-    /// What the server counted while a program ran, from its counters at the end and their change.
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;
-
-    /// Where TLS begins in what a server sends; `None` if that is not there yet.
-    fn tls_begins_at(answers: &[u8]) -> Option<usize>;
 }
 
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.

@@ -7,8 +7,9 @@ use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};
+use ciphertax_workload::mongodb::MongodbAccess;
 
-use crate::database::{Clients, Endpoint};
+use crate::database::{Clients, Endpoint, Variables};
 
 /// A MongoDB.
 pub(crate) struct MongoDb {
@@ -27,6 +28,7 @@ impl Clients for MongoDb {
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
+    type Access = MongodbAccess;
 
     fn login_of(account: &Account) -> Login {
         Login::by(account.method, &account.user, account.password.clone()).unwrap_or(Login::None)
@@ -58,6 +60,10 @@ impl Clients for MongoDb {
         }
     }
 
+    fn options_of_access(access: &MongodbAccess) -> &ConnectOptions {
+        &access.options
+    }
+
     fn lacks_password(options: &ConnectOptions) -> bool {
         matches!(&options.login, Login::Scram(account) if account.password.expose().is_empty())
     }
@@ -73,3 +79,5 @@ impl Clients for MongoDb {
         arm.authentication.method == Some(AuthenticationMethod::MongodbX509)
     }
 }
+
+impl Variables for MongoDb {}

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::counter;
+use ciphertax_records::counter::{self, CONNECTIONS};
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
 
 use super::clients::MongoDb;
 use super::control::{number, server_status};
-use super::counted::{HANDSHAKES, LOGINS};
 use crate::counters::UPTIME;
-use crate::database::Control;
+use crate::database::{Control, Counted, Counters};
 use crate::error::RunError;
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
@@ -81,20 +80,36 @@ const OF_LOCKS: [(&str, &str); 2] = [
     (counter::LOCK_WAIT_US, "timeAcquiringMicros"),
 ];
 
-impl Control<MongoDb> {
-    /// The server's counters now; those it does not have, or the account may not see, are left out. After a failover they are
-    /// those of another member, which the slice that it touches notices.
-    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+/// Begins the names of the counters of TLS handshakes, which end in a version.
+const HANDSHAKES: &str = "transportSecurity.";
+/// Begins the names of the counters of logins that succeeded, which end in a mechanism.
+const LOGINS: &str = "security.authentication.successful.";
+/// What programs ask of data. Commands are left out: drivers greet the server with them all the time.
+const QUERIES: [&str; 5] = [
+    "opcounters.query",
+    "opcounters.getmore",
+    "opcounters.insert",
+    "opcounters.update",
+    "opcounters.delete",
+];
+
+impl Counters for MongoDb {
+    const COUNTERS_NEED: &'static str =
+        "a user who may read the server's counters (one with the role clusterMonitor)";
+
+    /// Those that the account may not see are left out; of a replica set all are, since they are those of one member, and after
+    /// a failover of another.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         let ask = server_status();
-        let answer = match self.allowed(&ask) {
+        let answer = match control.allowed(&ask) {
             Ok(answer) => answer,
             // A member that was killed, or hung up as primaries do that step down.
             Err(_) => {
-                self.reconnect()?;
-                self.allowed(&ask)?
+                control.reconnect()?;
+                control.allowed(&ask)?
             }
         };
-        let Some(answer) = answer else {
+        let Some(answer) = answer.filter(|_| !self.is_replica_set) else {
             return Ok(BTreeMap::new());
         };
         let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(&answer, path)?));
@@ -129,6 +144,26 @@ impl Control<MongoDb> {
         counters.extend(OF_LOCKS.into_iter().filter(|_| !locks.is_empty()).map(of_locks));
         Ok(counters)
     }
+
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let group = |counters: &BTreeMap<String, i64>, prefix: &str| -> BTreeMap<String, i64> {
+            let named =
+                |(name, count): (&String, &i64)| Some((name.strip_prefix(prefix)?.to_owned(), *count));
+            counters.iter().filter_map(named).collect()
+        };
+        let counts_handshakes = !group(at_the_end, HANDSHAKES).is_empty();
+        let handshakes = group(change, HANDSHAKES).into_values().sum();
+        let logins = group(change, LOGINS);
+        let queries: i64 = QUERIES.iter().filter_map(|name| change.get(*name)).sum();
+        Counted {
+            connections: change.get(CONNECTIONS).copied(),
+            // One is counted when it is complete.
+            handshakes: counts_handshakes.then_some(handshakes),
+            completed: handshakes,
+            logins: (!logins.is_empty()).then_some(logins),
+            queries: queries.max(0).unsigned_abs(),
+        }
+    }
 }
 
 /// The names that a document within an answer has.
@@ -155,4 +190,42 @@ fn waited(answer: &RawDocument, locks: &[String], what: &str) -> i64 {
         modes.iter().filter_map(of_mode).sum()
     };
     locks.iter().map(of_lock).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(of: &[(&str, i64)]) -> BTreeMap<String, i64> {
+        of.iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
+    }
+
+    #[test]
+    fn handshakes_of_all_versions_and_logins_by_mechanism_are_counted() {
+        let change = counters(&[
+            (CONNECTIONS, 3),
+            ("transportSecurity.1.2", 1),
+            ("transportSecurity.1.3", 2),
+            ("security.authentication.successful.SCRAM-SHA-256", 2),
+            ("opcounters.query", 7),
+            ("opcounters.insert", 1),
+            ("opcounters.command", 99),
+        ]);
+        let seen = MongoDb::counted(&change, &change);
+        assert_eq!(
+            (seen.connections, seen.handshakes, seen.completed, seen.queries),
+            (Some(3), Some(3), 3, 8)
+        );
+        assert_eq!(seen.logins, Some(counters(&[("SCRAM-SHA-256", 2)])));
+    }
+
+    #[test]
+    fn a_server_that_does_not_say_counts_nothing() {
+        assert_eq!(
+            MongoDb::counted(&BTreeMap::new(), &BTreeMap::new()),
+            Counted::default()
+        );
+    }
 }

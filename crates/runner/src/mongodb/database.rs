@@ -1,35 +1,38 @@
 //! What ciphertax does on a MongoDB, or on the servers of a replica set.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use ciphertax_columns::MasterKey;
-use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
-use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, CellEncoding, ReadPreference, Study, Transport};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Others};
+use ciphertax_reactor::stop;
+use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
 use ciphertax_wire::{Address, Expectation, MongoDbTarget, Target};
-use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::{Contents, DatasetError};
-use ciphertax_workload::mongodb::{MongodbAccess, dataset};
-use ciphertax_workload::ycsb::FieldEncryption;
+use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::clients::MongoDb;
-use super::{cells_proof, counted, environment};
-use crate::columns;
+use super::control::{address_of, grant, number, server_status};
+use super::environment;
 use crate::connections::Limit;
-use crate::database::{
-    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached,
-};
+use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
-use crate::fields;
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
+use crate::patience::PATIENCE;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
+use crate::{columns, fields};
+
+/// How long the server may still count sessions that have been closed: those that found its primary.
+const CLOSING: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The only collection that workloads ask.
+const COLLECTION: &str = "usertable";
 
 /// Servers of the user's own.
 pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
@@ -52,7 +55,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
 
 impl MongoDb {
     /// How the primary is found and reached for what is not measured.
-    fn default_access(&self, control: &Control<Self>) -> MongodbAccess {
+    pub(super) fn default_access(&self, control: &Control<Self>) -> MongodbAccess {
         let reached: Vec<Address> = control
             .ways
             .iter()
@@ -105,12 +108,7 @@ impl MongoDb {
 
 impl Database for MongoDb {
     const MADE: &'static str = "the database ciphertax";
-    const PROGRAMS_READ: &'static str = "CIPHERTAX_URL";
-    const COUNTERS_NEED: &'static str =
-        "a user who may read the server's counters (one with the role clusterMonitor)";
     const SERVED_BY: ServedBy = ServedBy::Threads;
-
-    type Access = MongodbAccess;
 
     fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
         let is_replica_set = server.replica_set().is_some();
@@ -142,31 +140,117 @@ impl Database for MongoDb {
         }
     }
 
+    /// An account that may not see the sessions of other users is trusted to know of those.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
-        control.claim()
-    }
-
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
-        Ok(control.limit()?.into_iter().collect())
-    }
-
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
-        match self.is_replica_set {
-            true => control.members(self.set_name.as_deref()).map(Some),
-            false => Ok(None),
+        let deadline = Instant::now() + CLOSING;
+        while control.is_used_by_another()? {
+            if stop::is_over(deadline) {
+                return Err(control.unusable(
+                    "another ciphertax measures it; wait for its end, or end the sessions that a run which is gone has left",
+                ));
+            }
+            stop::sleep(LOOK_AGAIN);
         }
+        Ok(())
+    }
+
+    /// As far as the account may see how many connections there are.
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+        let Some(status) = control.allowed(&server_status())? else {
+            return Ok(Vec::new());
+        };
+        let number = |name| number(&status, &["connections", name])?.try_into().ok();
+        let (Some(open), Some(available)): (Option<u64>, Option<u64>) =
+            (number("current"), number("available"))
+        else {
+            return Ok(Vec::new());
+        };
+        Ok(vec![Limit {
+            name: "maxIncomingConnections",
+            most: open + available,
+            open,
+        }])
+    }
+
+    /// The set must have the name that is given.
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+        if !self.is_replica_set {
+            return Ok(None);
+        }
+        let seeds: Vec<Address> = control.ways.iter().map(address_of).collect();
+        let deadline = Instant::now() + PATIENCE / 2;
+        let look = Topology::wait_for_primary(&control.reactor, &seeds, &control.ways[0], deadline);
+        let topology = control.wait_for(PATIENCE, look)?.map_err(|error| {
+            control.unusable(format!(
+                "{error}; its members must be reached by the names they have in its configuration: for one server alone, add \
+                 directConnection=true"
+            ))
+        })?;
+        match (self.set_name.as_deref(), &topology.set_name) {
+            (Some(name), Some(found)) if name != found => {
+                return Err(control.unusable(format!(
+                    "its replica set is named {found}; say replicaSet={found}"
+                )));
+            }
+            (Some(_), None) => return Err(control.unusable("it is no replica set; leave replicaSet out")),
+            _ => {}
+        }
+        let mut members: Vec<_> = topology.members.iter().collect();
+        members.sort_by_key(|member| member.role != Role::Primary);
+        let members = members.into_iter().map(|member| Member {
+            endpoint: Endpoint::from(&member.address),
+            role: match member.role {
+                Role::Primary => "PRIMARY",
+                Role::Secondary => "SECONDARY",
+                Role::Neither => "neither primary nor secondary",
+            }
+            .to_owned(),
+            answers: true,
+        });
+        Ok(Some(members.collect()))
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
-        control.refuse_what_cannot_be_removed(&self.default_access(control))
+        let access = self.default_access(control);
+        let look = async {
+            let primary = access.primary(&control.reactor).await?;
+            let (mut session, _) = Session::connect(&control.reactor, &primary).await?;
+            let mut found = dataset::refuse_foreign(&mut session).await;
+            if found.is_ok() {
+                found = dataset::refuse_without_drop(&mut session).await;
+            }
+            let _ = session.close().await;
+            found
+        };
+        match control.wait_for(PATIENCE, look)? {
+            Err(DatasetError::Wire(error)) if error.is_access_denied() => {
+                Err(control.unusable(format!("{error}; {}", grant(&access.options.login))))
+            }
+            found => found.map_err(|error| control.of_dataset(error)),
+        }
     }
 
+    /// As far as the account may see what matters.
     fn describe(
         &self,
         control: &mut Control<Self>,
         private: Option<&Entry>,
     ) -> Result<Description, RunError> {
-        control.describe(private)
+        let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
+        let build = control.ask(async |session| session.command(&build).await)?;
+        let openssl = build
+            .get_document("openssl")
+            .and_then(|openssl| openssl.get_str("running"));
+        let own = openssl.unwrap_or_default();
+        Ok(Description {
+            product: "MongoDB".into(),
+            version: build.get_str("version").unwrap_or_default().to_owned(),
+            tls_library: private.map_or(own, |entry| entry.tls_library).to_owned(),
+            settings: match private {
+                Some(_) => BTreeMap::new(),
+                None => control.settings()?,
+            },
+        })
     }
 
     fn prove(
@@ -220,74 +304,38 @@ impl Database for MongoDb {
         }
     }
 
-    fn options_of_access(access: &MongodbAccess) -> &ConnectOptions {
-        &access.options
-    }
-
-    fn load(
-        &mut self,
-        control: &mut Control<Self>,
-        study: &Study,
-        _key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<bool, RunError> {
-        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
-            return Ok(false);
-        };
-        let of = table.record_count.into();
-        progress(0, of);
-        let access = self.default_access(control);
-        control.prepare(&access, &table, fields.as_ref(), |records| progress(records, of))?;
-        Ok(true)
-    }
-
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
-        match &contents.usertable {
-            Some(table) => control.begin(&self.default_access(control), table),
-            None => Ok(false),
-        }
-    }
-
-    async fn load_part(
-        reactor: &Rc<Reactor>,
-        access: &MongodbAccess,
-        contents: &Contents,
-        part: Part,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), DatasetError> {
-        let Some(table) = &contents.usertable else {
-            return Ok(());
-        };
-        let primary = access.primary(reactor).await?;
-        dataset::load_part(reactor, &primary, table, part, progress).await
-    }
-
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        control.remove(&self.default_access(control))
-    }
-
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        let mut counters = control.counters()?;
-        if self.is_replica_set {
-            // They are those of one member, and after a failover of another.
-            counters.clear();
-        }
-        Ok(counters)
-    }
-
-    fn prove_cells(
-        &self,
-        control: &Control<Self>,
-        arm: &Arm,
-        key: Option<&MasterKey>,
-        server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        cells_proof::prove(control, &self.default_access(control), arm, key, server)
-    }
-
+    /// In memory the collection is as it is, on the disk as the server has compressed it.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
-        control.footprint()
+        // What is not on the disk yet has no size there.
+        let flush = rawdoc! { "fsync": 1_i32, "$db": "admin" };
+        let sizes = rawdoc! {
+            "collStats": COLLECTION,
+            "$db": DATABASE,
+            "$readPreference": { "mode": "secondaryPreferred" },
+        };
+        let (sizes, status) = control.ask(async |session| {
+            session.command(&flush).await?;
+            let sizes = match session.command(&sizes).await {
+                // There is no collection, since no cell asks it.
+                Err(error) if error.is_refusal() => RawDocumentBuf::new(),
+                sizes => sizes?,
+            };
+            Ok((sizes, session.command(&server_status()).await?))
+        })?;
+        let bytes = |name| {
+            number(&sizes, &[name])
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .unwrap_or(0)
+        };
+        let size = TableSize {
+            data_bytes: bytes("size") + bytes("totalIndexSize"),
+            disk_bytes: bytes("storageSize") + bytes("totalIndexSize"),
+        };
+        let memory = number(&status, &["wiredTiger", "cache", "maximum bytes configured"]);
+        Ok(Footprint {
+            tables: [(COLLECTION.to_owned(), size)].into(),
+            memory_bytes: memory.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
+        })
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
@@ -298,18 +346,6 @@ impl Database for MongoDb {
             is_text.then_some("cells are bytes here; take encoding = \"binary\"")
         }));
         refusals
-    }
-
-    fn url(reached: &Reached<'_, Self>) -> String {
-        environment::url(reached)
-    }
-
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-        environment::files(reached)
-    }
-
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        counted::counted(at_the_end, change)
     }
 
     /// At once.

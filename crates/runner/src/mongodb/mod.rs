@@ -3,11 +3,10 @@
 mod cells_proof;
 mod clients;
 mod control;
-mod counted;
 mod counters;
 mod database;
 mod environment;
-mod footprint;
+mod tables;
 
 pub(crate) use clients::MongoDb;
 pub(crate) use database::mongodb_target;

@@ -8,6 +8,7 @@ use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, is_this_machine};
+use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
 
 use super::encdb::Encdb;
@@ -82,6 +83,7 @@ impl Clients for MySql {
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
+    type Access = MysqlAccess;
 
     fn login_of(account: &Account) -> Login {
         Login {
@@ -120,6 +122,10 @@ impl Clients for MySql {
             cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
             ..options
         }
+    }
+
+    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
+        &access.options
     }
 
     fn lacks_password(options: &ConnectOptions) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_records::counter;
 
 use super::clients::MySql;
-use crate::database::Control;
+use crate::database::{Control, Counted, Counters};
 use crate::error::RunError;
 
 /// A counter of a slice: the server's name, the name in records, and how many of the records' units one of the server's is.
@@ -46,10 +46,12 @@ const COUNTERS: [Counter; 24] = [
     own("Uptime"),
 ];
 
-impl Control<MySql> {
-    /// The server's counters now; what is not a number is left out.
-    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        let pairs = self.pairs(&question())?;
+impl Counters for MySql {
+    const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
+
+    /// What is not a number is left out.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        let pairs = control.pairs(&question())?;
         let counter = |(name, value): (String, String)| {
             let value: i64 = value.parse().ok()?;
             let known = COUNTERS
@@ -62,9 +64,42 @@ impl Control<MySql> {
         };
         Ok(pairs.into_iter().filter_map(counter).collect())
     }
+
+    /// Since an arm was proved before, a server that has not counted any handshake yet, counts none.
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let of = |name: &str| change.get(name).copied().unwrap_or(0);
+        let counts_handshakes = at_the_end.get("Ssl_accepts").is_some_and(|all| *all > 0);
+        Counted {
+            connections: Some(of("Connections")),
+            handshakes: counts_handshakes.then(|| of("Ssl_accepts")),
+            completed: of("Ssl_finished_accepts"),
+            logins: None,
+            // But for the one that asked for these counts.
+            queries: (of("Questions") - 1).max(0).unsigned_abs(),
+        }
+    }
 }
 
 fn question() -> String {
     let names = COUNTERS.map(|Counter(name, ..)| format!("'{name}'")).join(", ");
     format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_for_the_counts_is_none_of_the_programs() {
+        let change = BTreeMap::from([("Connections".to_owned(), 1), ("Questions".to_owned(), 8)]);
+        assert_eq!(MySql::counted(&change, &change).queries, 7);
+        assert_eq!(MySql::counted(&BTreeMap::new(), &BTreeMap::new()).queries, 0);
+    }
+
+    #[test]
+    fn a_server_that_never_counted_a_handshake_counts_none() {
+        let counters = |accepts| BTreeMap::from([("Ssl_accepts".to_owned(), accepts)]);
+        assert_eq!(MySql::counted(&counters(0), &counters(0)).handshakes, None);
+        assert_eq!(MySql::counted(&counters(9), &counters(4)).handshakes, Some(4));
+    }
 }

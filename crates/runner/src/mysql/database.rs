@@ -1,62 +1,55 @@
 //! What ciphertax does on MySQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::{Cluster, Entry};
 use ciphertax_lab::mysql::{prove, select_canary};
-use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, KeyFile, Session, TrustedKeys};
+use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
-use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError};
+use ciphertax_workload::dataset::{self, DatasetError, SCHEMA};
+use ciphertax_workload::mysql;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
-use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Keys, Login, MySql, is_cold};
+use super::cold;
+use super::control::grant;
 use super::encdb::Encdb;
 use super::members::standing;
-use super::{cold, counted, environment};
+use super::product::product;
 use crate::columns;
 use crate::connections::Limit;
-use crate::database::{
-    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached, Variable,
-};
+use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
+use crate::patience::PATIENCE;
 use crate::plan::EncdbAccount;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
-use crate::stored_cells;
-use crate::tpcc::{self, Examination};
 
-/// How long a server may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
+/// Variables of a server whose value matters to what is measured.
+const SETTINGS: [&str; 5] = [
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "max_connections",
+    "thread_handling",
+    "tls_version",
+];
 
-/// How it is asked for what the proof of stored cells needs.
-const CELLS_PROOF: CellsProof = CellsProof {
-    hexadecimal: ["HEX(", ")"],
-    log: [
-        Some("SET GLOBAL general_log = ON"),
-        Some("SET GLOBAL general_log = OFF"),
-    ],
-    flush: |table| {
-        vec![
-            format!("FLUSH TABLES {table} FOR EXPORT"),
-            "UNLOCK TABLES".to_owned(),
-        ]
-    },
-};
+/// Variables that tell which server it is.
+const VERSION: &str = "version";
+const VERSION_COMMENT: &str = "version_comment";
+const TLS_LIBRARY: &str = "version_ssl_library";
+
+/// Asks which view, by its name on this server, knows the files of tables: none before MariaDB 10.1 and MySQL 5.7.
+const VIEW: &str = "SELECT table_name, '' FROM information_schema.columns WHERE table_schema = 'information_schema' \
+     AND table_name IN ('INNODB_TABLESPACES', 'INNODB_SYS_TABLESPACES') AND column_name = 'ALLOCATED_SIZE'";
 
 /// The user's own server.
 pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
@@ -107,12 +100,7 @@ pub(crate) fn encdb_target(
 
 impl Database for MySql {
     const MADE: &'static str = "the schema ciphertax";
-    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
-    const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
-    const SETS_VARIABLES: bool = true;
     const SERVED_BY: ServedBy = ServedBy::Threads;
-
-    type Access = MysqlAccess;
 
     fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
@@ -126,12 +114,46 @@ impl Database for MySql {
         own.unwrap_or_default()
     }
 
+    /// By a lock. A node of Galera has none: there those are seen that ask its schema.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
-        control.claim()
+        let lock = "SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')";
+        let rows = control.ask(async |session| match session.query(lock).await {
+            Err(error) if error.is_not_supported() => {
+                let others = format!(
+                    "SELECT 0, ID FROM information_schema.PROCESSLIST WHERE DB = '{}' AND ID <> CONNECTION_ID()",
+                    dataset::SCHEMA
+                );
+                session.query(&others).await
+            }
+            rows => rows,
+        })?;
+        match rows.first() {
+            Some(row) if row.text(0) == "0" => Err(control.unusable(format!(
+                "another ciphertax measures it, over the server's connection {}; wait for its end, or KILL that connection if it \
+                 is left from a run that is gone",
+                row.text(1)
+            ))),
+            _ => Ok(()),
+        }
     }
 
+    /// A compatible server that does not know one of the questions has no such limit.
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
-        Ok(control.limits())
+        let numbers = |rows: BTreeMap<String, String>| rows.into_values().find_map(|text| text.parse().ok());
+        let most = control.variables(&["max_connections"]).map(numbers);
+        let open = control
+            .pairs("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+            .map(numbers);
+        let mut limits = Vec::new();
+        if let (Ok(Some(most)), Ok(Some(open))) = (most, open) {
+            limits.push(Limit {
+                name: "max_connections",
+                most,
+                open,
+            });
+        }
+        limits.extend(control.limit_of_user().ok().flatten());
+        Ok(limits)
     }
 
     fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
@@ -139,7 +161,19 @@ impl Database for MySql {
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
-        control.refuse_what_cannot_be_removed()
+        let refused = control.ask_dataset(PATIENCE, async |session| {
+            dataset::refuse_foreign(session).await?;
+            match mysql::refuse_without_drop(session).await {
+                Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
+                allowed => allowed.map(|()| None),
+            }
+        })?;
+        let Some(error) = refused else { return Ok(()) };
+        let account = control.account()?;
+        Err(control.unusable(format!(
+            "{error}; ciphertax could not remove what it makes there, so it makes nothing; have its administrator run: {}",
+            grant(&account)
+        )))
     }
 
     fn set_up(
@@ -154,12 +188,27 @@ impl Database for MySql {
         Ok(())
     }
 
+    /// By its own words. The catalogue knows the TLS library of a server that does not say it.
     fn describe(
         &self,
         control: &mut Control<Self>,
         private: Option<&Entry>,
     ) -> Result<Description, RunError> {
-        control.describe(private)
+        let identity = [VERSION, VERSION_COMMENT, TLS_LIBRARY];
+        let names: Vec<&str> = identity.into_iter().chain(SETTINGS).collect();
+        let mut variables = control.variables(&names)?;
+        let mut taken = |name: &str| variables.remove(name).unwrap_or_default();
+        let (version, comment) = (taken(VERSION), taken(VERSION_COMMENT));
+        let tls_library = match (taken(TLS_LIBRARY), private) {
+            (unsaid, Some(entry)) if unsaid.is_empty() => entry.tls_library.to_owned(),
+            (said, _) => said,
+        };
+        Ok(Description {
+            product: product(&version, &comment).to_owned(),
+            version,
+            tls_library,
+            settings: variables,
+        })
     }
 
     fn prove(
@@ -208,106 +257,37 @@ impl Database for MySql {
         }
     }
 
-    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
-        &access.options
-    }
-
-    fn load(
-        &mut self,
-        control: &mut Control<Self>,
-        study: &Study,
-        key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<bool, RunError> {
-        let contents = Contents {
-            columns: self.columns,
-            fields,
-            ..tpcc::contents(study, MysqlAccess::VOCABULARIES, key)
-        };
-        let of = contents.rows();
-        progress(0, of);
-        control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
-        Ok(true)
-    }
-
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
-        control.begin(contents)
-    }
-
-    async fn load_part(
-        reactor: &Rc<Reactor>,
-        access: &MysqlAccess,
-        contents: &Contents,
-        part: Part,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), DatasetError> {
-        dataset::load_part::<Session>(reactor, &access.options, contents, part, progress).await
-    }
-
-    fn examine_tables(
-        &self,
-        control: &mut Control<Self>,
-        examination: &Examination,
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-        tpcc::examine(control, examination)
-    }
-
-    fn restore_tables(
-        &mut self,
-        control: &mut Control<Self>,
-        contents: &Contents,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
-        tpcc::restore(control, contents, &mut self.given_up, progress)
-    }
-
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        control.remove(&self.given_up, REMOVAL)
-    }
-
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        control.counters()
-    }
-
-    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
-        control.variable(name)
-    }
-
-    fn set_variable(
-        &self,
-        control: &mut Control<Self>,
-        name: &str,
-        value: &Variable,
-    ) -> Result<(), RunError> {
-        control.set_variable(name, value)
-    }
-
-    fn has_session_value(&self, control: &mut Control<Self>, name: &str) -> Result<bool, RunError> {
-        control.has_session_value(name)
-    }
-
-    fn prove_columns(
-        &self,
-        control: &Control<Self>,
-        functions: Option<ColumnFunctions>,
-        server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        columns::prove::<Self>(control, self.columns.as_ref(), functions, server)
-    }
-
-    fn prove_cells(
-        &self,
-        control: &Control<Self>,
-        arm: &Arm,
-        key: Option<&MasterKey>,
-        server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        stored_cells::prove(control, arm, key, server, &CELLS_PROOF)
-    }
-
+    /// By the files of tables, which hold pages as they are in memory; where the server does not tell these, by its own
+    /// statistics.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
-        control.footprint()
+        let view = control.pairs(VIEW)?.into_keys().next();
+        let sizes = match view {
+            Some(view) => format!(
+                "SELECT SUBSTRING(name, {}), CONCAT(file_size, ' ', allocated_size) FROM information_schema.{view} \
+                 WHERE name LIKE '{SCHEMA}/%'",
+                SCHEMA.len() + 2
+            ),
+            None => format!(
+                "SELECT table_name, CONCAT(data_length + index_length, ' ', data_length + index_length) \
+                 FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND data_length IS NOT NULL"
+            ),
+        };
+        let size = |(table, sizes): (String, String)| {
+            let (file, allocated) = sizes.split_once(' ')?;
+            let size = TableSize {
+                data_bytes: file.parse().ok()?,
+                disk_bytes: allocated.parse().ok()?,
+            };
+            Some((table, size))
+        };
+        let memory = control.variables(&["innodb_buffer_pool_size"])?;
+        Ok(Footprint {
+            tables: control.pairs(&sizes)?.into_iter().filter_map(size).collect(),
+            memory_bytes: memory
+                .into_values()
+                .find_map(|bytes| bytes.parse().ok())
+                .unwrap_or(0),
+        })
     }
 
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
@@ -349,18 +329,6 @@ impl Database for MySql {
             // A server that is gone is noticed by the next who asks it something.
             let _ = control.visit(&access.options);
         }
-    }
-
-    fn url(reached: &Reached<'_, Self>) -> String {
-        environment::url(reached)
-    }
-
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-        environment::files(reached)
-    }
-
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        counted::counted(at_the_end, change)
     }
 
     /// After a greeting, which begins with its length.

@@ -4,7 +4,7 @@ use ciphertax_model::command::Placeholder;
 use ciphertax_workload::dataset;
 
 use super::clients::{MY_CNF, MySql, SYSBENCH_CNF};
-use crate::database::{Reached, encoded};
+use crate::database::{Programs, Reached, encoded};
 use crate::error::RunError;
 
 /// Certificates are where sysbench 1.0 looks for them.
@@ -12,56 +12,57 @@ const SYSBENCH_CA: &str = "cacert.pem";
 const SYSBENCH_CERTIFICATE: &str = "client-cert.pem";
 const SYSBENCH_KEY: &str = "client-key.pem";
 
-/// `mysql://user:password@host:port/schema?ssl-mode=…`
-pub(super) fn url(reached: &Reached<'_, MySql>) -> String {
-    let mut url = format!(
-        "mysql://{}:{}@{}:{}/{}?ssl-mode={}",
-        encoded(&reached.login.user),
-        encoded(reached.login.password.expose()),
-        reached.host_in_url(),
-        reached.endpoint.port,
-        dataset::SCHEMA,
-        reached.ssl_mode()
-    );
-    for (name, placeholder) in [
-        ("ssl-ca", Placeholder::SslCa),
-        ("ssl-cert", Placeholder::SslCert),
-        ("ssl-key", Placeholder::SslKey),
-        ("tls-version", Placeholder::TlsVersion),
-        ("socket", Placeholder::Socket),
-    ] {
-        let value = reached.value(placeholder);
-        if !value.is_empty() {
-            url.push_str(&format!("&{name}={}", encoded(&value)));
-        }
-    }
-    url
-}
+impl Programs for MySql {
+    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
 
-/// The option files, and copies of certificates.
-///
-/// # Errors
-/// When a certificate cannot be read.
-pub(super) fn files(reached: &Reached<'_, MySql>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-    let mut files = vec![
-        (MY_CNF, my_cnf(reached).into_bytes()),
-        (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),
-    ];
-    let client = reached.client_certificate();
-    let copies = [
-        (SYSBENCH_CA, reached.ca()),
-        (
-            SYSBENCH_CERTIFICATE,
-            client.map(|client| client.certificate.as_path()),
-        ),
-        (SYSBENCH_KEY, client.map(|client| client.key.as_path())),
-    ];
-    for (name, from) in copies {
-        if let Some(from) = from {
-            files.push((name, reached.read(from)?));
+    /// `mysql://user:password@host:port/schema?ssl-mode=…`
+    fn url(reached: &Reached<'_, Self>) -> String {
+        let mut url = format!(
+            "mysql://{}:{}@{}:{}/{}?ssl-mode={}",
+            encoded(&reached.login.user),
+            encoded(reached.login.password.expose()),
+            reached.host_in_url(),
+            reached.endpoint.port,
+            dataset::SCHEMA,
+            reached.ssl_mode()
+        );
+        for (name, placeholder) in [
+            ("ssl-ca", Placeholder::SslCa),
+            ("ssl-cert", Placeholder::SslCert),
+            ("ssl-key", Placeholder::SslKey),
+            ("tls-version", Placeholder::TlsVersion),
+            ("socket", Placeholder::Socket),
+        ] {
+            let value = reached.value(placeholder);
+            if !value.is_empty() {
+                url.push_str(&format!("&{name}={}", encoded(&value)));
+            }
         }
+        url
     }
-    Ok(files)
+
+    /// The option files, and copies of certificates.
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        let mut files = vec![
+            (MY_CNF, my_cnf(reached).into_bytes()),
+            (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),
+        ];
+        let client = reached.client_certificate();
+        let copies = [
+            (SYSBENCH_CA, reached.ca()),
+            (
+                SYSBENCH_CERTIFICATE,
+                client.map(|client| client.certificate.as_path()),
+            ),
+            (SYSBENCH_KEY, client.map(|client| client.key.as_path())),
+        ];
+        for (name, from) in copies {
+            if let Some(from) = from {
+                files.push((name, reached.read(from)?));
+            }
+        }
+        Ok(files)
+    }
 }
 
 /// For all of MySQL's and MariaDB's programs. They share no option that makes TLS compulsory, so each product has its
@@ -156,14 +157,14 @@ mod tests {
             Arm::new("tls", Transport::Tls12),
         );
         let (endpoint, login) = (Endpoint::new("::1", 3307), login());
-        let text = url(&Reached::made_up(&plain, &endpoint, &login, None));
+        let text = MySql::url(&Reached::made_up(&plain, &endpoint, &login, None));
         let (_, rest) = text.split_once("mysql://app:").unwrap();
         assert_eq!(
             rest,
             "p%23%22w%5C%3Ad%2F%C3%A9@[::1]:3307/ciphertax?ssl-mode=DISABLED"
         );
         let policy = TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "db".into()));
-        let text = url(&Reached::made_up(&tls, &endpoint, &login, Some(&policy)));
+        let text = MySql::url(&Reached::made_up(&tls, &endpoint, &login, Some(&policy)));
         assert!(
             text.ends_with("?ssl-mode=VERIFY_CA&ssl-ca=%2Fca%2Epem&tls-version=TLSv1%2E2"),
             "{text}"

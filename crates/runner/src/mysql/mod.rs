@@ -3,12 +3,10 @@
 mod clients;
 mod cold;
 mod control;
-mod counted;
 mod counters;
 mod database;
 mod encdb;
 mod environment;
-mod footprint;
 mod members;
 mod product;
 mod variable;

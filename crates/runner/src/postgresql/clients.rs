@@ -9,10 +9,11 @@ use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, TlsNegot
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
+use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
 
-use super::readings::Readings;
-use crate::database::{Clients, Endpoint, ProgramTrust};
+use super::counters::Readings;
+use crate::database::{Clients, Endpoint, ProgramTrust, Variables};
 use crate::patience::PATIENCE;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
@@ -66,6 +67,7 @@ impl Clients for PostgreSql {
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
+    type Access = PostgresqlAccess;
 
     fn login_of(account: &Account) -> Login {
         Login {
@@ -120,6 +122,10 @@ impl Clients for PostgreSql {
         login.connect_timeout.unwrap_or(PATIENCE)
     }
 
+    fn options_of_access(access: &PostgresqlAccess) -> &ConnectOptions {
+        &access.options
+    }
+
     fn lacks_password(options: &ConnectOptions) -> bool {
         options.password.expose().is_empty()
     }
@@ -153,3 +159,5 @@ fn settings(login: &Login) -> Vec<(String, String)> {
         .chain([(name.to_owned(), APPLICATION.to_owned())])
         .collect()
 }
+
+impl Variables for PostgreSql {}

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_lab::catalogue::Entry;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
 use ciphertax_wire::{Negotiated as _, WireError};
-use ciphertax_workload::dataset::{self, Contents};
 
 use super::clients::PostgreSql;
-use super::product::product;
 use super::removal::or_none;
-use crate::database::{Control, Description};
+use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -39,28 +36,7 @@ const SETTINGS: [&str; 20] = [
 ];
 
 impl Control<PostgreSql> {
-    /// Which server it is, by its own words. `private` is its entry in the catalogue.
-    pub(super) fn describe(&mut self, private: Option<&Entry>) -> Result<Description, RunError> {
-        let version = self.word("SELECT pg_catalog.version()")?;
-        let server_version = self.ask(async |session| Ok(session.server_version().to_owned()))?;
-        let tls_library = match private {
-            Some(entry) => entry.tls_library.to_owned(),
-            None => self.setting("ssl_library")?,
-        };
-        let product = product(&version);
-        Ok(Description {
-            product: product.to_owned(),
-            // Others say a version of PostgreSQL there.
-            version: match product {
-                "PostgreSQL" => server_version,
-                _ => version,
-            },
-            tls_library,
-            settings: self.settings()?,
-        })
-    }
-
-    fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {
         let names = SETTINGS.map(|name| format!("'{name}'")).join(", ");
         let rows = self.allowed(&format!(
             "SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings WHERE name IN ({names})"
@@ -69,7 +45,7 @@ impl Control<PostgreSql> {
     }
 
     /// A setting; empty where the server does not know it.
-    fn setting(&mut self, name: &str) -> Result<String, RunError> {
+    pub(super) fn setting(&mut self, name: &str) -> Result<String, RunError> {
         self.word(&format!("SELECT pg_catalog.current_setting('{name}', true)"))
     }
 
@@ -86,37 +62,6 @@ impl Control<PostgreSql> {
         Ok(method.unwrap_or(None))
     }
 
-    /// Has the tables there, and tells whether they hold nothing; false as well where something is wrong.
-    pub(super) fn begin(&mut self, contents: &Contents) -> Result<bool, RunError> {
-        self.remove_other(contents, contents.patience())?;
-        let begun = dataset::begin::<Session>(&self.reactor, &self.ways[0], contents);
-        Ok(self.wait_for(contents.patience(), begun)?.unwrap_or(false))
-    }
-
-    /// Makes the data set, over sessions of its own. `given_up` gets the numbers of those for which the server may still work
-    /// after a failure.
-    pub(super) fn prepare(
-        &mut self,
-        contents: &Contents,
-        given_up: &mut Vec<u32>,
-        progress: impl FnMut(u64),
-    ) -> Result<(), RunError> {
-        self.remove_other(contents, contents.patience())?;
-        let mut opened = Vec::new();
-        let prepare = dataset::prepare_contents::<Session>(
-            &self.reactor,
-            &self.ways[0],
-            contents,
-            &mut opened,
-            progress,
-        );
-        let prepared = self.wait_for(contents.patience(), prepare);
-        if !matches!(prepared, Ok(Ok(()))) {
-            *given_up = opened;
-        }
-        prepared?.map_err(|error| self.of_dataset(error))
-    }
-
     /// The rows of a query.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
         self.ask(async |session| session.query(sql).await)
@@ -128,7 +73,7 @@ impl Control<PostgreSql> {
     }
 
     /// The first value of a query that may be refused; empty where there is none.
-    fn word(&mut self, sql: &str) -> Result<String, RunError> {
+    pub(super) fn word(&mut self, sql: &str) -> Result<String, RunError> {
         Ok(self
             .allowed(sql)?
             .first()

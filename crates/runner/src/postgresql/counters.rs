@@ -1,20 +1,22 @@
 //! What a server counts.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::counter;
+use ciphertax_records::counter::{self, CONNECTIONS};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::Session;
 
 use super::clients::{APPLICATION, PostgreSql};
-use super::readings::Readings;
+use super::wait_events::asking;
 use crate::counters::UPTIME;
-use crate::database::Control;
+use crate::database::{Control, Counted, Counters};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
+use crate::wait_events::WaitEventAsker;
 
 /// Transactions of ciphertax's own that are among those counted.
 pub(crate) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
@@ -99,22 +101,54 @@ const LOOK: Duration = Duration::from_millis(2);
 /// The error of a server that is starting or recovers from the crash of one of its processes (cannot_connect_now).
 const NOT_YET: &str = "57P03";
 
-impl Control<PostgreSql> {
-    /// The server's counters now; those it does not know are left out. A session that the server has ended is replaced by
-    /// another.
-    pub(super) fn counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
-        match self.try_counters(readings) {
+/// What is remembered from one reading of the counters to the next.
+#[derive(Default)]
+pub(super) struct Readings {
+    /// Transactions that asked for them so far.
+    pub(super) asked: Cell<i64>,
+    /// Sessions of programs and others that there were at the last one.
+    pub(super) others: Cell<Option<u64>>,
+}
+
+impl Counters for PostgreSql {
+    const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
+    const COUNTS_HANDSHAKES: bool = false;
+
+    /// A session that the server has ended is replaced by another.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        let readings = &self.readings;
+        match control.try_counters(readings) {
             Ok(counters) => Ok(counters),
             Err(RunError::Stopped) => Err(RunError::Stopped),
             Err(_) => {
-                self.wait_until_it_takes_connections()?;
-                self.reconnect()?;
-                self.claim_again()?;
-                self.try_counters(readings)
+                control.wait_until_it_takes_connections()?;
+                control.reconnect()?;
+                control.claim_again()?;
+                control.try_counters(readings)
             }
         }
     }
 
+    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
+        let options = control.ways.first()?.clone();
+        Some(WaitEventAsker::open(move || asking(&options)))
+    }
+
+    /// It counts neither TLS handshakes nor logins nor statements: a query is a transaction here.
+    fn counted(_at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let of = |name: &str| change.get(name).copied().unwrap_or(0);
+        let transactions = of(COMMITTED) + of(ROLLED_BACK) - of(ASKED);
+        Counted {
+            connections: change.get(CONNECTIONS).copied(),
+            handshakes: None,
+            completed: 0,
+            logins: None,
+            queries: transactions.max(0).unsigned_abs(),
+        }
+    }
+}
+
+impl Control<PostgreSql> {
     fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
         let version = self.ask(async |session| Ok(session.major_version().unwrap_or(0)))?;
         self.wait_for_ending_sessions(readings)?;
@@ -181,5 +215,29 @@ impl Control<PostgreSql> {
             }
         };
         self.wait_for(PATIENCE, connects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_questions_for_the_counts_are_none_of_the_programs() {
+        let change = [(CONNECTIONS, 3), (COMMITTED, 10), (ROLLED_BACK, 1), (ASKED, 2)];
+        let change = change.map(|(name, count)| (name.to_owned(), count)).into();
+        let seen = PostgreSql::counted(&BTreeMap::new(), &change);
+        assert_eq!(
+            (seen.connections, seen.handshakes, seen.queries),
+            (Some(3), None, 9)
+        );
+    }
+
+    #[test]
+    fn a_server_that_does_not_count_sessions_says_nothing_of_connections() {
+        assert_eq!(
+            PostgreSql::counted(&BTreeMap::new(), &BTreeMap::new()),
+            Counted::default()
+        );
     }
 }

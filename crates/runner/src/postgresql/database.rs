@@ -1,53 +1,50 @@
 //! What ciphertax does on PostgreSQL and servers that are compatible with it.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::time::Duration;
-
-use ciphertax_columns::MasterKey;
-use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
-use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, CellEncoding, ColumnFunctions, Study};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::postgresql::{ConnectOptions, TextRow};
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
-use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
-use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Login, PostgreSql};
+use super::environment;
 use super::members::standing;
-use super::{counted, environment};
-use crate::columns;
+use super::product::product;
 use crate::connections::Limit;
-use crate::database::{
-    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached,
-};
+use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
-use crate::fields;
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
-use crate::stored_cells;
-use crate::tpcc::{self, Examination};
-use crate::wait_events::WaitEventAsker;
+use crate::{columns, fields};
 
-/// How long a server may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
+/// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
+/// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
+/// may not look at them.
+const LIMITS: &str = "\
+    SELECT pg_catalog.current_setting('max_connections')::int - CASE WHEN r.rolsuper THEN 0 ELSE \
+        pg_catalog.current_setting('superuser_reserved_connections')::int + \
+        COALESCE(pg_catalog.current_setting('reserved_connections', true)::int, 0) END, \
+        (SELECT SUM(numbackends) FROM pg_catalog.pg_stat_database), \
+        CASE WHEN r.rolsuper THEN -1 ELSE r.rolconnlimit END, \
+        (SELECT COUNT(*) FROM pg_catalog.pg_stat_activity a WHERE a.usesysid = r.oid), \
+        CASE WHEN r.rolsuper THEN -1 ELSE d.datconnlimit END, \
+        (SELECT numbackends FROM pg_catalog.pg_stat_database s WHERE s.datid = d.oid) \
+    FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
+    WHERE r.rolname = SESSION_USER AND d.datname = pg_catalog.current_database()";
 
-/// How it is asked for what the proof of stored cells needs.
-const CELLS_PROOF: CellsProof = CellsProof {
-    hexadecimal: ["encode(", "::bytea, 'hex')"],
-    log: [Some("SET log_statement = 'all'"), None],
-    flush: |_| vec!["CHECKPOINT".to_owned()],
-};
+/// What each of them is called.
+const NAMES: [&str; 3] = [
+    "max_connections",
+    "the user's CONNECTION LIMIT",
+    "the database's CONNECTION LIMIT",
+];
 
 /// The user's own server.
 pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
@@ -82,12 +79,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
 
 impl Database for PostgreSql {
     const MADE: &'static str = "the schema ciphertax";
-    const PROGRAMS_READ: &'static str = "the variables that libpq reads (PGHOST, PGSSLMODE …)";
-    const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
-    const COUNTS_HANDSHAKES: bool = false;
     const SERVED_BY: ServedBy = ServedBy::Processes;
-
-    type Access = PostgresqlAccess;
 
     fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
@@ -104,8 +96,21 @@ impl Database for PostgreSql {
         control.claim()
     }
 
+    /// A compatible server that does not know the question has no such limit.
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
-        Ok(control.limits())
+        let rows = control.rows(LIMITS).unwrap_or_default();
+        let Some(row) = rows.first() else {
+            return Ok(Vec::new());
+        };
+        let limit = |(index, name): (usize, &'static str)| {
+            Some(Limit {
+                name,
+                // A number below zero is no limit.
+                most: row.text(2 * index).parse().ok()?,
+                open: row.text(2 * index + 1).parse().ok()?,
+            })
+        };
+        Ok(NAMES.into_iter().enumerate().filter_map(limit).collect())
     }
 
     fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
@@ -122,7 +127,23 @@ impl Database for PostgreSql {
         control: &mut Control<Self>,
         private: Option<&Entry>,
     ) -> Result<Description, RunError> {
-        control.describe(private)
+        let version = control.word("SELECT pg_catalog.version()")?;
+        let server_version = control.ask(async |session| Ok(session.server_version().to_owned()))?;
+        let tls_library = match private {
+            Some(entry) => entry.tls_library.to_owned(),
+            None => control.setting("ssl_library")?,
+        };
+        let product = product(&version);
+        Ok(Description {
+            product: product.to_owned(),
+            // Others say a version of PostgreSQL there.
+            version: match product {
+                "PostgreSQL" => server_version,
+                _ => version,
+            },
+            tls_library,
+            settings: control.settings()?,
+        })
     }
 
     fn prove(
@@ -183,93 +204,27 @@ impl Database for PostgreSql {
         }
     }
 
-    fn options_of_access(access: &PostgresqlAccess) -> &ConnectOptions {
-        &access.options
-    }
-
-    fn load(
-        &mut self,
-        control: &mut Control<Self>,
-        study: &Study,
-        key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<bool, RunError> {
-        let contents = Contents {
-            columns: self.columns,
-            fields,
-            ..tpcc::contents(study, PostgresqlAccess::VOCABULARIES, key)
-        };
-        let of = contents.rows();
-        progress(0, of);
-        control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
-        Ok(true)
-    }
-
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
-        control.begin(contents)
-    }
-
-    async fn load_part(
-        reactor: &Rc<Reactor>,
-        access: &PostgresqlAccess,
-        contents: &Contents,
-        part: Part,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), DatasetError> {
-        dataset::load_part::<Session>(reactor, &access.options, contents, part, progress).await
-    }
-
-    fn examine_tables(
-        &self,
-        control: &mut Control<Self>,
-        examination: &Examination,
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-        tpcc::examine(control, examination)
-    }
-
-    fn restore_tables(
-        &mut self,
-        control: &mut Control<Self>,
-        contents: &Contents,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
-        tpcc::restore(control, contents, &mut self.given_up, progress)
-    }
-
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        control.remove(&self.given_up, REMOVAL)
-    }
-
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        control.counters(&self.readings)
-    }
-
-    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
-        control.wait_events()
-    }
-
-    fn prove_columns(
-        &self,
-        control: &Control<Self>,
-        functions: Option<ColumnFunctions>,
-        server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        columns::prove::<Self>(control, self.columns.as_ref(), functions, server)
-    }
-
-    fn prove_cells(
-        &self,
-        control: &Control<Self>,
-        arm: &Arm,
-        key: Option<&MasterKey>,
-        server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
-        stored_cells::prove(control, arm, key, server, &CELLS_PROOF)
-    }
-
+    /// By the files of tables, which hold pages as they are in memory.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
-        control.footprint()
+        let sizes = format!(
+            "SELECT relname, pg_catalog.pg_total_relation_size(oid) FROM pg_catalog.pg_class \
+             WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')"
+        );
+        let memory = "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))";
+        let tables = control.rows(&sizes)?;
+        let size = |bytes: u64| TableSize {
+            data_bytes: bytes,
+            disk_bytes: bytes,
+        };
+        let table = |row: &TextRow| Some((row.text(0), size(row.text(1).parse().ok()?)));
+        let memory = control.rows(memory)?;
+        Ok(Footprint {
+            tables: tables.iter().filter_map(table).collect(),
+            memory_bytes: memory
+                .first()
+                .and_then(|row| row.text(0).parse().ok())
+                .unwrap_or(0),
+        })
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
@@ -280,22 +235,6 @@ impl Database for PostgreSql {
             is_bytes.then_some("cells are stored as text here; take encoding = \"base64\"")
         }));
         refusals
-    }
-
-    fn url(reached: &Reached<'_, Self>) -> String {
-        environment::url(reached)
-    }
-
-    fn variables(reached: &Reached<'_, Self>) -> Vec<(String, String)> {
-        environment::variables(reached)
-    }
-
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-        environment::files(reached)
-    }
-
-    fn counted(_at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        counted::counted(change)
     }
 
     /// After the one byte that answers the client's request for TLS; at once where the client did not ask.

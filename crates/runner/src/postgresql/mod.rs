@@ -3,15 +3,11 @@
 mod claim;
 mod clients;
 mod control;
-mod counted;
 mod counters;
 mod database;
 mod environment;
-mod footprint;
-mod limits;
 mod members;
 mod product;
-mod readings;
 mod removal;
 mod rights;
 mod wait_events;

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{Session, TextRow};
-use ciphertax_workload::dataset::{self, Contents, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::end_sessions;
+use ciphertax_workload::sql::Columns;
 
 use super::clients::{APPLICATION, PostgreSql};
-use crate::database::Control;
+use crate::database::{Control, SqlDatabase};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -21,6 +22,37 @@ const LOCKED: &str = "55P03";
 
 /// How often sessions that were ended are looked for.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a server may take to remove a data set of any size.
+const REMOVAL: Duration = Duration::from_secs(600);
+
+impl SqlDatabase for PostgreSql {
+    const CELLS_PROOF: CellsProof = CellsProof {
+        hexadecimal: ["encode(", "::bytea, 'hex')"],
+        log: [Some("SET log_statement = 'all'"), None],
+        flush: |_| vec!["CHECKPOINT".to_owned()],
+    };
+
+    fn columns(&self) -> Option<&Columns> {
+        self.columns.as_ref()
+    }
+
+    fn given_up(&mut self) -> &mut Vec<u32> {
+        &mut self.given_up
+    }
+
+    fn remove_other(control: &Control<Self>, contents: &Contents) -> Result<(), RunError> {
+        let remove = async |session: &mut Session| dataset::remove_other(session, contents).await;
+        control.remove_by(&[], contents.patience(), remove).map(drop)
+    }
+
+    /// Who keeps a table locked is named.
+    fn remove_tables(&self, control: &Control<Self>) -> Result<bool, RunError> {
+        control.remove_by(&self.given_up, REMOVAL, async |session| {
+            dataset::remove(session).await
+        })
+    }
+}
 
 impl Control<PostgreSql> {
     /// Ends sessions that a run left which is gone: a server does not notice that nobody waits for a statement before
@@ -34,23 +66,6 @@ impl Control<PostgreSql> {
             thread::sleep(LOOK);
         }
         Ok(())
-    }
-
-    /// Removes the data set if there is one, and tells whether there was.
-    ///
-    /// # Errors
-    /// When it is somebody else's, or somebody keeps it locked, who is named.
-    pub(super) fn remove(&self, given_up: &[u32], patience: Duration) -> Result<bool, RunError> {
-        self.remove_by(given_up, patience, async |session| dataset::remove(session).await)
-    }
-
-    /// Removes what is there of another data set than this.
-    ///
-    /// # Errors
-    /// As [`Control::remove`].
-    pub(super) fn remove_other(&self, contents: &Contents, patience: Duration) -> Result<bool, RunError> {
-        let remove = async |session: &mut Session| dataset::remove_other(session, contents).await;
-        self.remove_by(&[], patience, remove)
     }
 
     /// That takes a session of its own: the other may have been cut off in the middle of an answer, or ended by the

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 
-use super::clients::PostgreSql;
-use crate::database::Control;
-use crate::wait_events::{Ask, WaitEventAsker};
+use crate::wait_events::Ask;
 
 /// Of all sessions that are at work for a client, those of ciphertax's own questions left out: one is this, others are idle then.
 /// The function takes no lock that a view would keep until the end of the transaction.
@@ -32,15 +30,8 @@ const STAY: &str = "\
 /// How long the server may take for an answer: one that takes longer is not asked any more.
 const ANSWER: Duration = Duration::from_secs(1);
 
-impl Control<PostgreSql> {
-    /// What asks it, over a session of its own.
-    pub(super) fn wait_events(&self) -> Option<WaitEventAsker> {
-        let options = self.ways.first()?.clone();
-        Some(WaitEventAsker::open(move || asking(&options)))
-    }
-}
-
-fn asking(options: &ConnectOptions) -> Option<Ask> {
+/// Opens a session of its own to ask over.
+pub(super) fn asking(options: &ConnectOptions) -> Option<Ask> {
     let reactor = Reactor::new().ok()?;
     let connecting = async {
         let (mut session, _) = Session::connect(&reactor, options).await.ok()?;
@@ -72,6 +63,7 @@ mod real_servers {
 
     use super::*;
     use crate::footprint::real_servers::server_beside;
+    use crate::postgresql::PostgreSql;
 
     #[test]
     fn a_pooler_before_the_server_is_not_asked() {

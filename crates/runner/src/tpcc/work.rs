@@ -6,7 +6,7 @@ use ciphertax_workload::dataset::tpcc::{self, ConditionResult, TableNames, TpccS
 use ciphertax_workload::sql::DataSession;
 
 use super::tables::Tables;
-use crate::database::{Control, Database};
+use crate::database::{Clients, Control, Database};
 use crate::error::RunError;
 use crate::server::GroupServer;
 
@@ -21,7 +21,7 @@ pub(crate) struct Examination {
 ///
 /// # Errors
 /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
-pub(crate) fn examine<D: Database<Session: DataSession>>(
+pub(crate) fn examine<D: Clients<Session: DataSession>>(
     control: &mut Control<D>,
     examination: &Examination,
 ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
@@ -52,7 +52,7 @@ pub(crate) fn examine<D: Database<Session: DataSession>>(
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
-pub(crate) fn restore<D: Database<Session: DataSession>>(
+pub(crate) fn restore<D: Clients<Session: DataSession>>(
     control: &Control<D>,
     contents: &Contents,
     given_up: &mut Vec<u32>,

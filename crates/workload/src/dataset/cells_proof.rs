@@ -5,11 +5,11 @@ use std::rc::Rc;
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_model::{CellEncoding, ColumnEncryption};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 
 use super::error::DatasetError;
+use super::question::run;
 use super::schema::SCHEMA;
-use crate::sql::session::{DataSession, SqlSession};
+use crate::sql::session::DataSession;
 
 /// The table that is made for it.
 const TABLE: &str = "cells_proof";
@@ -68,17 +68,17 @@ pub async fn write_cells_proof<S: DataSession>(
         .encrypt(TEXT, canaries.encrypted.as_bytes(), &mut cell)
         .map_err(|error| of_cells(&error))?;
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
-    command(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+    run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
     let inside = S::within(options, Some(SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     let is_logged = match proof.log[0] {
-        Some(log) => command(&mut session, log).await.is_ok(),
+        Some(log) => run(&mut session, log).await.is_ok(),
         None => false,
     };
     let [column, value] = column_and_value::<S>(encryption, &cell);
     let text = (S::DIALECT.text)(canaries.plain.len());
-    command(
+    run(
         &mut session,
         &format!(
             "CREATE TABLE {TABLE} (cell {column}, plain {text}){}",
@@ -87,9 +87,9 @@ pub async fn write_cells_proof<S: DataSession>(
     )
     .await?;
     let insert = format!("INSERT INTO {TABLE} VALUES ({value}, '{}')", canaries.plain);
-    command(&mut session, &insert).await?;
+    run(&mut session, &insert).await?;
     for flush in (proof.flush)(TABLE) {
-        command(&mut session, &flush).await?;
+        run(&mut session, &flush).await?;
     }
     let (mut other, _) = S::connect(reactor, &inside).await?;
     let [before, after] = proof.hexadecimal;
@@ -100,7 +100,7 @@ pub async fn write_cells_proof<S: DataSession>(
     let (stored, plain) = (bytes(&text(0)), text(1));
     other.close().await?;
     if let (Some(end), true) = (proof.log[1], is_logged) {
-        command(&mut session, end).await?;
+        run(&mut session, end).await?;
     }
     session.close().await?;
     let mut with_key = Vec::new();
@@ -131,8 +131,4 @@ fn bytes(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks_exact(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     pairs.filter_map(byte).collect()
-}
-
-async fn command(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
-    session.command(sql).await.map(drop)
 }

@@ -6,6 +6,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
 use super::error::DatasetError;
+use super::question::run;
 use super::schema::SCHEMA;
 use crate::sql::Columns;
 use crate::sql::session::{DataSession, SqlSession};
@@ -47,28 +48,28 @@ pub async fn write_columns_proof<S: DataSession>(
 ) -> Result<ColumnsRead, DatasetError> {
     let ColumnCanaries { encrypted, plain } = canaries;
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
-    command(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+    run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
     let inside = S::within(options, Some(SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     if let Some(installation) = columns.installation() {
-        command(&mut session, &installation).await?;
+        run(&mut session, &installation).await?;
     }
     columns.begin(&mut session).await?;
     let [text, secret] = [
         (S::DIALECT.text)(plain.len()),
         columns.column_type(encrypted.len()),
     ];
-    command(
+    run(
         &mut session,
         &format!("CREATE TABLE {TABLE} (plain {text}, secret {secret})"),
     )
     .await?;
     let [before, after] = columns.around_value();
     let insert = format!("INSERT INTO {TABLE} VALUES ('{plain}', {before}'{encrypted}'{after})");
-    command(&mut session, &insert).await?;
+    run(&mut session, &insert).await?;
     for flush in columns.flush(TABLE) {
-        command(&mut session, &flush).await?;
+        run(&mut session, &flush).await?;
     }
     let [with_key] = first_row(&mut session, [&columns.decrypted("secret")]).await?;
     let (mut other, _) = S::connect(reactor, &inside).await?;
@@ -92,13 +93,9 @@ pub async fn remove_columns_proof<S: DataSession>(
 ) -> Result<(), DatasetError> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     let with_contents = S::DIALECT.with_contents;
-    command(&mut session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
+    run(&mut session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
     session.close().await?;
     Ok(())
-}
-
-async fn command(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
-    session.command(sql).await.map(drop)
 }
 
 async fn first_row<const N: usize>(

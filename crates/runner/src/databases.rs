@@ -1,6 +1,5 @@
 //! Which databases there are: the only place that knows. A further one is a room of its own and a line in each function here.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
@@ -9,6 +8,10 @@ use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Arm, Cell, ServerSpec, Study, Transport};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 use ciphertax_workload::Driver;
+use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::postgresql::PostgresqlAccess;
+use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::connect::{Connecting, Found};
 use crate::database::Database;
@@ -19,10 +22,9 @@ use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::plan::EncdbAccount;
 use crate::postgresql::{PostgreSql, postgresql_target};
-use crate::private_database::PrivateDatabase;
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{self, SqliteServers};
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
@@ -90,17 +92,45 @@ pub(crate) fn of_rank<W: RankWork>(
     }
 }
 
-/// The database of the catalogue's entry of this name.
+/// What workloads may be made of on private servers that are called so in the catalogue.
 ///
 /// # Errors
 /// Lists the names there are.
-pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError> {
-    let entry = entry(server)?;
+pub(crate) fn spoken(server: &str) -> Result<&'static [Vocabulary], RunError> {
+    Ok(match entry(server)?.protocol() {
+        Some(catalogue::Protocol::MySql) => MysqlAccess::VOCABULARIES,
+        Some(catalogue::Protocol::MongoDb) => MongodbAccess::VOCABULARIES,
+        Some(catalogue::Protocol::PostgreSql) => PostgresqlAccess::VOCABULARIES,
+        None => SqliteAccess::VOCABULARIES,
+    })
+}
+
+/// What the database of a catalogue's entry cannot do that a cell asks.
+pub(crate) fn refuse_private(entry: &Entry, study: &Study, cell: &Cell) -> Vec<String> {
+    match entry.protocol() {
+        Some(catalogue::Protocol::MySql) => refuse::<MySql>(study, cell, Some(entry)),
+        Some(catalogue::Protocol::MongoDb) => refuse::<MongoDb>(study, cell, Some(entry)),
+        Some(catalogue::Protocol::PostgreSql) => refuse::<PostgreSql>(study, cell, Some(entry)),
+        None => sqlite::refuse(study, cell),
+    }
+}
+
+/// Starts private servers for the cells with this spec and proves the arms.
+///
+/// # Errors
+/// Names the server or the arm that cannot be used, and the remedy.
+pub(crate) fn open_private(
+    opening: &mut Opening<'_>,
+    spec: &ServerSpec,
+) -> Result<Box<dyn Servers>, RunError> {
+    let entry = entry(&spec.server)?;
     Ok(match entry.protocol() {
-        Some(catalogue::Protocol::MySql) => Box::new(Of::<MySql>(entry, PhantomData)),
-        Some(catalogue::Protocol::MongoDb) => Box::new(Of::<MongoDb>(entry, PhantomData)),
-        Some(catalogue::Protocol::PostgreSql) => Box::new(Of::<PostgreSql>(entry, PhantomData)),
-        None => Box::new(Sqlite(entry)),
+        Some(catalogue::Protocol::MySql) => Box::new(GroupServers::<MySql>::private(opening, spec)?),
+        Some(catalogue::Protocol::MongoDb) => Box::new(GroupServers::<MongoDb>::private(opening, spec)?),
+        Some(catalogue::Protocol::PostgreSql) => {
+            Box::new(GroupServers::<PostgreSql>::private(opening, spec)?)
+        }
+        None => Box::new(SqliteServers::open(entry, opening, spec)?),
     })
 }
 
@@ -205,23 +235,6 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
 
     fn clean(self: Box<Self>) -> Result<bool, RunError> {
         GroupServer::clean(*self)
-    }
-}
-
-/// A database on a private server.
-struct Of<D>(&'static Entry, PhantomData<D>);
-
-impl<D: Database> PrivateDatabase for Of<D> {
-    fn spoken(&self) -> &'static [Vocabulary] {
-        D::Access::VOCABULARIES
-    }
-
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
-        refuse::<D>(study, cell, Some(self.0))
-    }
-
-    fn open(&self, opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Box<dyn Servers>, RunError> {
-        Ok(Box::new(GroupServers::<D>::private(opening, spec)?))
     }
 }
 

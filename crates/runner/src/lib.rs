@@ -38,7 +38,6 @@ mod plan;
 mod play;
 mod postgresql;
 mod preview;
-mod private_database;
 mod progress;
 mod ranks;
 mod refusals;

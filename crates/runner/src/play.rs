@@ -358,7 +358,7 @@ fn open(
         return Ok(());
     }
     for spec in plan.study.server_specs() {
-        servers.push(databases::private(&spec.server)?.open(&mut opening, &spec)?);
+        servers.push(databases::open_private(&mut opening, &spec)?);
     }
     Ok(())
 }

@@ -116,7 +116,7 @@ fn at_least(study: &Study) -> Duration {
 fn rows(study: &Study, target: Option<&Target>) -> Result<u64, RunError> {
     let spoken = match target {
         Some(target) => databases::target(target).spoken(),
-        None => databases::private(&study.server)?.spoken(),
+        None => databases::spoken(&study.server)?,
     };
     Ok(Contents::of(study, spoken).rows())
 }

@@ -232,7 +232,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         let spec = study.server_spec(cell);
         let entry = entry(&spec.server)?;
         let capabilities = &entry.capabilities;
-        for refusal in databases::private(&spec.server)?.refuse(study, cell) {
+        for refusal in databases::refuse_private(entry, study, cell) {
             note(refusal);
         }
         for arm in cold_in_vain(study, cell) {

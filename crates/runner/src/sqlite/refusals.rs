@@ -11,7 +11,7 @@ use crate::fields;
 use crate::load::no_such_workload;
 
 /// What a cell asks and SQLite cannot do.
-pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
+pub(crate) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
     let name = &cell.name;
     let of_cell = [
         (

@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::servers::{Opening, Servers, holds, of_own_cells};
 
 /// Files, one for each group of arms.
-pub(super) struct SqliteServers {
+pub(crate) struct SqliteServers {
     spec: ServerSpec,
     files: Vec<File>,
     /// The arms that are measured here.
@@ -44,7 +44,7 @@ impl SqliteServers {
     ///
     /// # Errors
     /// Names the file or the arm that cannot be used.
-    pub(super) fn open(
+    pub(crate) fn open(
         entry: &'static Entry,
         opening: &mut Opening<'_>,
         spec: &ServerSpec,

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
-use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Transaction, Values};
+use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Values};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -243,25 +241,6 @@ fn statements_fail_where_they_are_wrong_and_the_session_goes_on() {
         assert!(matches!(large, WireError::Request(_)), "{large}");
         divide.set_integer(0, 5);
         assert_eq!(session.execute(&mut divide).await.unwrap().rows, 1);
-        assert_eq!(session.transaction(), Transaction::None);
-    });
-}
-
-#[test]
-fn a_transaction_is_known_to_be_open_failed_or_over() {
-    let Some(server) = postgres() else { return };
-    ask(&server.plain("trusted"), async |session, _| {
-        for (sql, works, state) in [
-            ("BEGIN", true, Transaction::Open),
-            ("SELECT 1", true, Transaction::Open),
-            ("SELECT 1/0", false, Transaction::Failed),
-            ("SELECT 1", false, Transaction::Failed),
-            ("COMMIT", true, Transaction::None),
-            ("SELECT 1", true, Transaction::None),
-        ] {
-            assert_eq!(session.query(sql).await.is_ok(), works, "{sql}");
-            assert_eq!(session.transaction(), state, "{sql}");
-        }
     });
 }
 
@@ -382,25 +361,6 @@ fn a_statement_that_wants_or_sends_a_copy_as_text_is_refused() {
             session.query(sql).await.unwrap_err()
         });
         assert!(matches!(problem, WireError::Protocol(_)), "{problem}");
-    }
-}
-
-#[test]
-fn a_statement_is_cancelled_over_a_connection_of_its_own() {
-    let Some(server) = postgres() else { return };
-    for options in ways(server) {
-        ask(&options, async |session, reactor| {
-            let key = session.cancel_key().clone();
-            assert_eq!(session.id(), key.process().cast_unsigned());
-            let cancel = async {
-                let soon = std::time::Instant::now() + Duration::from_millis(50);
-                reactor.sleep_until(soon).await;
-                key.cancel(reactor, &options).await.unwrap();
-            };
-            let (slept, ()) = both(session.query("SELECT pg_sleep(600)"), cancel).await;
-            assert_eq!(said(&slept.unwrap_err()).1, "57014");
-            assert_eq!(session.query("SELECT 1").await.unwrap().len(), 1);
-        });
     }
 }
 
@@ -581,28 +541,4 @@ fn said_by_driver(error: &tokio_postgres::Error) -> (String, String, String) {
         error.code().code().to_owned(),
         error.message().to_owned(),
     )
-}
-
-/// Two tasks of one thread.
-async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
-    let (mut a, mut b) = (std::pin::pin!(a), std::pin::pin!(b));
-    let (mut first, mut second) = (None, None);
-    std::future::poll_fn(|context| {
-        if first.is_none()
-            && let std::task::Poll::Ready(value) = a.as_mut().poll(context)
-        {
-            first = Some(value);
-        }
-        if second.is_none()
-            && let std::task::Poll::Ready(value) = b.as_mut().poll(context)
-        {
-            second = Some(value);
-        }
-        match first.is_some() && second.is_some() {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-    (first.unwrap(), second.unwrap())
 }

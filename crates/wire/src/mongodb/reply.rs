@@ -56,15 +56,11 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// When the answer has no such number.
     pub fn n(self) -> Result<u64, WireError> {
-        self.count("n")
-    }
-
-    /// Documents that an update changed: the field `nModified`.
-    ///
-    /// # Errors
-    /// When the answer has no such number.
-    pub fn n_modified(self) -> Result<u64, WireError> {
-        self.count("nModified")
+        let found = self.document.get("n").map_err(unreadable)?;
+        found
+            .and_then(number)
+            .and_then(|count| u64::try_from(count).ok())
+            .ok_or_else(|| WireError::protocol("an answer without the number n"))
     }
 
     /// The documents of the cursor's batch.
@@ -101,14 +97,6 @@ impl<'a> Reply<'a> {
             Some(RawBsonRef::Document(cursor)) => Ok(cursor),
             _ => Err(WireError::protocol("an answer without a cursor")),
         }
-    }
-
-    fn count(self, name: &str) -> Result<u64, WireError> {
-        let found = self.document.get(name).map_err(unreadable)?;
-        found
-            .and_then(number)
-            .and_then(|count| u64::try_from(count).ok())
-            .ok_or_else(|| WireError::protocol(format!("an answer without the number {name}")))
     }
 }
 
@@ -205,10 +193,14 @@ mod tests {
 
     #[test]
     fn counts_and_batches_are_read_from_the_answer() {
-        let answer = rawdoc! { "n": 2_i32, "nModified": 1_i64, "ok": 1.0 };
-        let reply = Reply::parse(&answer).unwrap();
-        assert_eq!((reply.n().unwrap(), reply.n_modified().unwrap()), (2, 1));
-        assert!(reply.batch().is_err() && reply.cursor_id().is_err());
+        for answer in [
+            rawdoc! { "n": 2_i32, "ok": 1.0 },
+            rawdoc! { "n": 2_i64, "ok": 1.0 },
+        ] {
+            let reply = Reply::parse(&answer).unwrap();
+            assert_eq!(reply.n().unwrap(), 2);
+            assert!(reply.batch().is_err() && reply.cursor_id().is_err());
+        }
 
         let answer = rawdoc! {
             "cursor": { "firstBatch": [{ "_id": 1_i32 }, { "_id": 2_i32 }], "id": 7_i64, "ns": "a.b" }, "ok": 1.0,
@@ -225,7 +217,7 @@ mod tests {
 
     fn read_all(bytes: &[u8]) -> Result<(), WireError> {
         let reply = Reply::parse(RawDocument::from_bytes(bytes).map_err(unreadable)?)?;
-        let _ = (reply.n(), reply.n_modified(), reply.cursor_id());
+        let _ = (reply.n(), reply.cursor_id());
         for document in reply.batch()? {
             let _ = document?.iter().collect::<Vec<_>>();
         }

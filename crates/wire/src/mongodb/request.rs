@@ -134,12 +134,6 @@ impl DocumentWriter<'_> {
         self.message.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Appends an integer of 64 bits.
-    pub fn int64(&mut self, name: &CStr, value: i64) {
-        self.name(ElementType::Int64, name);
-        self.message.extend_from_slice(&value.to_le_bytes());
-    }
-
     /// Appends true or false.
     pub fn boolean(&mut self, name: &CStr, value: bool) {
         self.name(ElementType::Boolean, name);
@@ -198,7 +192,6 @@ mod tests {
                 command.string(cstr!("find"), "usertable");
                 command.document(cstr!("filter"), |filter| filter.string(cstr!("_id"), key));
                 command.int32(cstr!("limit"), 1);
-                command.int64(cstr!("maxTimeMS"), 5_000_000_000);
                 command.boolean(cstr!("singleBatch"), true);
                 command.raw_document(cstr!("projection"), &rawdoc! { "field0": 1 });
                 command
@@ -211,7 +204,6 @@ mod tests {
                 "find": "usertable",
                 "filter": { "_id": key },
                 "limit": 1_i32,
-                "maxTimeMS": 5_000_000_000_i64,
                 "singleBatch": true,
                 "projection": { "field0": 1_i32 },
                 "bytes": bson::Binary { subtype: BinarySubtype::Generic, bytes: vec![1, 2, 3] },

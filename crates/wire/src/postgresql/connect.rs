@@ -8,7 +8,6 @@ use ciphertax_records::{ConnectTrace, Phase};
 use postgres_protocol::message::frontend;
 
 use super::authentication;
-use super::cancel::CancelKey;
 use super::error_response::server_error;
 use super::fields::int4;
 use super::messages::{ERROR, Messages, not_writable};
@@ -56,9 +55,12 @@ pub(super) async fn connect(
     tracer.end(Phase::Auth, messages.stream.traffic(), Some(logged_in.cpu_ns));
 
     messages.logged_in();
-    let key = await_ready(&mut messages).await?;
+    let process = await_ready(&mut messages).await?;
     tracer.end(Phase::Setup, messages.stream.traffic(), None);
-    Ok((Session::new(messages, logged_in, protocol, key), tracer.finish()))
+    Ok((
+        Session::new(messages, logged_in, protocol, process),
+        tracer.finish(),
+    ))
 }
 
 /// The first message: the version, who connects to what, and settings.
@@ -101,21 +103,21 @@ async fn version(messages: &mut Messages, options: &ConnectOptions) -> Result<Pr
     Ok(ProtocolVersion::V3_0)
 }
 
-/// Reads what the server says of itself, until it is ready.
-async fn await_ready(messages: &mut Messages) -> Result<CancelKey, WireError> {
-    let mut key = CancelKey::default();
+/// Reads what the server says of itself until it is ready, and tells which of its processes it is; 0 if it has not told.
+async fn await_ready(messages: &mut Messages) -> Result<u32, WireError> {
+    let mut process = None;
     loop {
         let message = messages.read().await?;
         match message.kind {
-            BACKEND_KEY if key.is_none() => {
-                let (process, secret) = int4(message.body)
+            BACKEND_KEY if process.is_none() => {
+                let (number, _) = int4(message.body)
                     .filter(|(_, secret)| (1..=LONGEST_KEY).contains(&secret.len()))
                     .ok_or_else(|| WireError::protocol("a key to cancel by that is none"))?;
-                key = CancelKey::new(process, secret);
+                process = Some(number.cast_unsigned());
             }
             READY => {
                 messages.ready()?;
-                return Ok(key);
+                return Ok(process.unwrap_or(0));
             }
             ERROR => return Err(server_error(message.body)),
             _ => return Err(message.unexpected("the end of the login")),

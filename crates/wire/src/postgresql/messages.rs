@@ -42,17 +42,6 @@ impl Message<'_> {
     }
 }
 
-/// Whether a session is in a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transaction {
-    /// It is in none.
-    None,
-    /// It is in one.
-    Open,
-    /// It is in one that failed: the server does nothing more until its end.
-    Failed,
-}
-
 /// A stream cut into messages.
 pub(super) struct Messages {
     pub(super) stream: Stream,
@@ -62,7 +51,6 @@ pub(super) struct Messages {
     longest: usize,
     /// Something was asked and the whole answer has not been read.
     asked: bool,
-    transaction: Transaction,
     server_version: String,
 }
 
@@ -74,7 +62,6 @@ impl Messages {
             returned: 0,
             longest: LONGEST_OF_LOGIN,
             asked: true,
-            transaction: Transaction::None,
             server_version: String::new(),
         }
     }
@@ -82,11 +69,6 @@ impl Messages {
     /// What the server says of its version (`server_version`); empty if it has not.
     pub(super) fn server_version(&self) -> &str {
         &self.server_version
-    }
-
-    /// Whether there is a transaction.
-    pub(super) fn transaction(&self) -> Transaction {
-        self.transaction
     }
 
     /// Takes messages as long as those of a server that has let the client in.
@@ -123,12 +105,9 @@ impl Messages {
 
     /// Takes a message that says that the server is ready for the next question, which ends every answer.
     pub(super) fn ready(&mut self) -> Result<(), WireError> {
-        self.transaction = match self.body() {
-            b"I" => Transaction::None,
-            b"T" => Transaction::Open,
-            b"E" => Transaction::Failed,
-            _ => return Err(WireError::protocol("a state of a transaction that is none")),
-        };
+        if !matches!(self.body(), b"I" | b"T" | b"E") {
+            return Err(WireError::protocol("a state of a transaction that is none"));
+        }
         self.asked = false;
         Ok(())
     }

@@ -8,7 +8,6 @@
 //! keeps no keys.
 
 mod authentication;
-mod cancel;
 mod client;
 mod connect;
 mod copy;
@@ -26,11 +25,10 @@ mod statement;
 
 #[cfg(test)]
 pub(crate) use authentication::RULES;
-pub use cancel::CancelKey;
 pub use copy::CopyIn;
 pub use options::{ALPN, ConnectOptions, Method, Negotiation, ProtocolVersion};
 pub use row::Values;
-pub use session::{Session, Transaction};
+pub use session::Session;
 pub use session_status::SessionStatus;
 pub use statement::Statement;
 

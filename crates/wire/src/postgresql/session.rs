@@ -7,7 +7,6 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
 use postgres_protocol::message::frontend;
 
-use super::cancel::CancelKey;
 use super::copy::{self, CopyIn};
 use super::fields::{int2, int4};
 use super::messages::{Messages, not_writable};
@@ -24,8 +23,6 @@ use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
 use crate::value::Value;
 
-pub use super::messages::Transaction;
-
 const PARAMETER_DESCRIPTION: u8 = b't';
 const NO_DATA: u8 = b'n';
 const TERMINATE: &[u8] = b"X\0\0\0\x04";
@@ -36,7 +33,8 @@ pub struct Session {
     pub(super) authentication: AuthenticationFacts,
     iterations: Option<u32>,
     protocol: ProtocolVersion,
-    key: CancelKey,
+    /// The server's process of the connection; 0 if it has not told.
+    process: u32,
     /// Statements that were prepared, by whose number the next is named.
     prepared: u32,
 }
@@ -46,7 +44,7 @@ impl Session {
         messages: Messages,
         logged_in: LoggedIn,
         protocol: ProtocolVersion,
-        key: CancelKey,
+        process: u32,
     ) -> Self {
         Self {
             messages,
@@ -56,19 +54,14 @@ impl Session {
             },
             iterations: logged_in.iterations,
             protocol,
-            key,
+            process,
             prepared: 0,
         }
     }
 
     /// The server's process of the connection; 0 if it has not told.
     pub fn id(&self) -> u32 {
-        self.key.process().cast_unsigned()
-    }
-
-    /// What stops the statement that the session is executing.
-    pub fn cancel_key(&self) -> &CancelKey {
-        &self.key
+        self.process
     }
 
     /// The version of the protocol that was agreed on.
@@ -79,11 +72,6 @@ impl Session {
     /// How often SCRAM hashed the password; `None` where the login was another.
     pub fn iterations(&self) -> Option<u32> {
         self.iterations
-    }
-
-    /// Whether there is a transaction, by what the server said after the last answer.
-    pub fn transaction(&self) -> Transaction {
-        self.messages.transaction()
     }
 
     /// What the server says of its version, as `15.18 (Debian 15.18-0+deb12u1)`.

@@ -32,7 +32,6 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<Exit, String> {
         WhyFormat::Text | WhyFormat::Json => !run.results.why.is_empty(),
         WhyFormat::Csv => !run.results.why.categories.is_empty(),
         WhyFormat::Collapsed => looks.profiles().next().is_some(),
-        WhyFormat::Speedscope => looks.profiles().next().is_some() || looks.waits().next().is_some(),
     };
     if !is_there {
         return Err(not_looked_into(&folder, &run.head, arguments.format));
@@ -66,7 +65,6 @@ fn shown(
         WhyFormat::Json => text.write_all(why::json(run, chosen).as_bytes()),
         WhyFormat::Csv => text.write_all(why::csv(run, chosen).as_bytes()),
         WhyFormat::Collapsed => why::collapsed(run, looks, chosen, &mut text),
-        WhyFormat::Speedscope => why::speedscope(run, looks, chosen, &mut text),
     };
     written.map_err(|error| error.to_string())?;
     Ok(text)
@@ -76,7 +74,7 @@ fn shown(
 fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
     let what = match format {
         WhyFormat::Text | WhyFormat::Json => "was not looked into",
-        WhyFormat::Csv | WhyFormat::Collapsed | WhyFormat::Speedscope => "has no profile of CPU time",
+        WhyFormat::Csv | WhyFormat::Collapsed => "has no profile of CPU time",
     };
     let reason = match (&head.not_explained, head.study.profile) {
         (Some(reason), _) => reason.trim_end_matches('.').to_owned(),

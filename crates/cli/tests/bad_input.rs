@@ -70,9 +70,11 @@ fn an_option_or_a_part_of_the_url_that_is_not_known() {
 }
 
 #[test]
-fn a_command_that_was_removed() {
+fn a_command_and_a_value_that_were_removed() {
     let finished = Sandbox::new().finish(&["history", "nightly/"]);
     finished.refuses(&["history was removed: ", "ciphertax compare", "--export run.csv"]);
+    let finished = Sandbox::new().finish(&["why", "run", "--format", "speedscope"]);
+    finished.refuses(&["speedscope was removed: ", "--format collapsed"]);
 }
 
 #[test]

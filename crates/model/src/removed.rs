@@ -1,7 +1,7 @@
 //! What the release before had and this one has not. The list is emptied with the next release.
 
 /// Commands, options, keys of studies and their values by name, with what to use instead.
-const REMOVED: [(&str, &str); 6] = [
+const REMOVED: [(&str, &str); 7] = [
     ("gather_us", "it is poll_delay_us now"),
     (
         "history",
@@ -10,6 +10,10 @@ const REMOVED: [(&str, &str); 6] = [
     ),
     ("gocryptfs-plaintextnames", "take gocryptfs"),
     ("shardingsphere_aes", "take aead_cbc_hmac"),
+    (
+        "speedscope",
+        "take --format collapsed, which speedscope opens too",
+    ),
     ("tidb", "give the URL of a TiDB of your own"),
     ("wireguard", "take the tunnel ssh, stunnel or haproxy"),
 ];

@@ -6,7 +6,6 @@ use ciphertax_records::VoidRow;
 use ciphertax_records::why::Why;
 use ciphertax_report::terminal::{self, Style};
 use ciphertax_report::{html, why};
-use serde_json::Value;
 
 use crate::fixture;
 
@@ -172,52 +171,4 @@ fn collapsed_stacks_are_microseconds_of_what_counts() {
         reason: VoidReason::Empty,
     });
     assert!(collapsed(&run, tls).starts_with("server;dispatch_command;SSL_write 3000\n"));
-}
-
-#[test]
-fn speedscope_files_have_the_shape_of_their_schema() {
-    let (run, _) = fixture::why::with_why();
-    let mut text = Vec::new();
-    why::speedscope(&run, &fixture::why::looks(), why::Chosen::default(), &mut text).unwrap();
-    let file: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(
-        file["$schema"],
-        "https://www.speedscope.app/file-format-schema.json"
-    );
-    let frames = file["shared"]["frames"].as_array().unwrap();
-    assert_eq!(frames[0]["name"], "SSL_write");
-    assert_eq!(frames[0]["file"], "libssl.so.3");
-    let profiles = file["profiles"].as_array().unwrap();
-    assert_eq!(
-        profiles.len(),
-        3,
-        "the CPU time of two arms, and the waits of one"
-    );
-    for profile in profiles {
-        assert_eq!(profile["type"], "sampled");
-        let (samples, weights) = (
-            profile["samples"].as_array().unwrap(),
-            profile["weights"].as_array().unwrap(),
-        );
-        assert_eq!(samples.len(), weights.len());
-        let sum: f64 = weights.iter().map(|weight| weight.as_f64().unwrap()).sum();
-        assert_eq!(profile["endValue"].as_f64(), Some(sum));
-        assert_eq!(profile["startValue"].as_f64(), Some(0.0));
-        let indices = samples.iter().flat_map(|sample| sample.as_array().unwrap());
-        assert!(
-            indices
-                .into_iter()
-                .all(|index| index.as_u64().unwrap() < frames.len() as u64)
-        );
-    }
-    assert_eq!(
-        profiles[1]["samples"][0],
-        serde_json::json!([1, 0]),
-        "the outermost first"
-    );
-    assert_eq!(
-        profiles[2]["weights"],
-        serde_json::json!([7.0]),
-        "of sessions alone"
-    );
 }

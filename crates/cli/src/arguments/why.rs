@@ -15,8 +15,7 @@ Formats:
   text        tables
   json        the same, as `why` in run.json
   csv         the categories, one a line
-  collapsed   stacks with their CPU time in microseconds, for flamegraph.pl, inferno and their like
-  speedscope  stacks for https://www.speedscope.app, which needs no upload: open its page and drop the file there
+  collapsed   stacks with their CPU time in microseconds, for flamegraph.pl, inferno and https://www.speedscope.app
 
 Examples:
   ciphertax why ciphertax-quick-20260102-030405
@@ -24,7 +23,6 @@ Examples:
   ciphertax why RUN --arm plain --format collapsed -o plain.txt
   ciphertax why RUN --arm tls1.3 --format collapsed -o tls.txt
   difffolded.pl plain.txt tls.txt | flamegraph.pl > difference.svg
-  ciphertax why RUN --format speedscope -o run.speedscope.json
 
 A run without a profile says why it has none. An ordinary user gets one of all CPU time after
   sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\"
@@ -60,8 +58,6 @@ pub(crate) enum WhyFormat {
     Json,
     /// The categories, one a line
     Csv,
-    /// Stacks for flamegraph.pl and inferno
+    /// Stacks for flamegraph.pl, inferno and speedscope
     Collapsed,
-    /// Stacks for speedscope
-    Speedscope,
 }

@@ -102,10 +102,8 @@ fn every_format_is_written(sandbox: &Sandbox) {
     };
     assert!(collapsed.measured().contains("slowed_by_the_test"));
     assert!(collapsed.stdout.lines().all(counts));
-    for format in ["json", "speedscope"] {
-        let written = why(&["--format", format]);
-        serde_json::from_str::<serde_json::Value>(written.measured()).unwrap();
-    }
+    let json = why(&["--format", "json"]);
+    serde_json::from_str::<serde_json::Value>(json.measured()).unwrap();
     let wrong = why(&["--arm", "tsl"]);
     assert_ne!(wrong.code, Some(0));
     assert!(

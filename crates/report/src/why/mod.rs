@@ -2,7 +2,6 @@
 
 mod collapsed;
 mod csv;
-mod speedscope;
 mod stacks;
 pub(crate) mod words;
 
@@ -11,7 +10,6 @@ use ciphertax_records::why::Why;
 
 pub use self::collapsed::collapsed;
 pub use self::csv::csv;
-pub use self::speedscope::speedscope;
 
 /// Which part is asked for.
 #[derive(Debug, Clone, Copy, Default)]

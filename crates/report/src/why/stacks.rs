@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use ciphertax_records::Run;
-use ciphertax_records::why::{Blocked, Looks, ProfiledSide, StackId};
+use ciphertax_records::why::{Looks, ProfiledSide, StackId};
 
 use super::Chosen;
 
@@ -40,28 +40,6 @@ pub(super) fn of_cpu(
             for (stack, count) in &samples.stacks {
                 *sums.entry(*stack).or_default() += *count as f64 * 1e6 / f64::from(samples.hz);
             }
-        }
-    }
-    Ok(all)
-}
-
-/// How often threads that serve sessions were seen waiting, by stack, of each cell and arm.
-pub(super) fn of_waits(
-    run: &Run,
-    looks: &dyn Looks,
-    chosen: Chosen<'_>,
-) -> io::Result<BTreeMap<(String, String), BTreeMap<StackId, u64>>> {
-    let void = void(run);
-    let mut all: BTreeMap<(String, String), BTreeMap<StackId, u64>> = BTreeMap::new();
-    for waits in looks.waits() {
-        let waits = waits?;
-        let slice = &waits.slice;
-        if !chosen.has(&slice.cell, &slice.arm) || void.contains(&(&*slice.cell, slice.block, &*slice.arm)) {
-            continue;
-        }
-        let sums = all.entry((slice.cell.clone(), slice.arm.clone())).or_default();
-        for Blocked { stack, seen, .. } in waits.blocked.iter().filter(|blocked| !blocked.background) {
-            *sums.entry(*stack).or_default() += seen;
         }
     }
     Ok(all)

@@ -107,7 +107,6 @@ authentication methods are for private servers alone.
 
 --set changes any key of the study, before it is checked:
   time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
-  link_by=relay                                                          distance without root
   dataset.table_size=1000000                                             of the study's tables
   profile=off                                                            as --profile=off
   arm.NAME.tls.group=P-384                                               keys of one arm

@@ -1,6 +1,6 @@
 //! `ciphertax studies`.
 
-use ciphertax_model::{Distances, FileSystem, LinkKind, Study, StudyText, Tunnel};
+use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
@@ -63,28 +63,28 @@ impl Listed {
         unique(made.map(|kind| kind.name().to_owned()))
     }
 
-    /// What it needs root for, in words: links are made of network devices, and images are mounted.
-    fn root_is_for(&self) -> Option<&'static str> {
+    /// What it needs rights for, in words: links are made of network devices, which root has and who has namespaces of their own;
+    /// images are mounted.
+    fn rights(&self) -> Option<&'static str> {
         let mut arms = self.study.arms.iter();
         match self.makes_devices() {
-            true => Some("network devices"),
+            true => Some("root or own namespaces, for network devices"),
             false => arms
                 .any(|arm| arm.at_rest.file_system.is_some_and(FileSystem::is_in_an_image))
-                .then_some("file systems"),
+                .then_some("root, for file systems"),
         }
     }
 
     fn makes_devices(&self) -> bool {
         let mut cells = self.study.cells.iter();
-        let has_link = cells.any(|cell| self.study.distances(cell) != Distances::default());
-        has_link && self.study.link_by == LinkKind::Tun
+        cells.any(|cell| self.study.distances(cell) != Distances::default())
     }
 
-    /// `mariadb, mysql-5.6; ssh; root, for network devices`
+    /// `mariadb, mysql-5.6; ssh; root, for file systems`
     fn needs(&self) -> String {
-        let root = self.root_is_for().map(|what| format!("root, for {what}"));
+        let rights = self.rights().map(str::to_owned);
         let parts = [self.servers(), self.tunnels(), self.file_systems()].map(|names| names.join(", "));
-        let parts = parts.into_iter().filter(|part| !part.is_empty()).chain(root);
+        let parts = parts.into_iter().filter(|part| !part.is_empty()).chain(rights);
         parts.collect::<Vec<_>>().join("; ")
     }
 }
@@ -127,7 +127,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "servers": listed.servers(),
                 "tunnels": listed.tunnels(),
                 "file_systems": listed.file_systems(),
-                "needs_root": listed.root_is_for().is_some(),
+                "needs_root": listed.rights().is_some(),
                 "scales": listed.scales,
             })
         })

@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use ciphertax_model::{LinkKind, Metric};
+use ciphertax_lab::RunningLink;
+use ciphertax_lab::link::WITHOUT_ROOT;
+use ciphertax_model::Metric;
 use ciphertax_records::RunStatus;
 use ciphertax_testkit::{OrdinaryUser, copy_program, is_root, not_tested, unpacked_tunnels};
 
 use crate::common::{Finished, PATIENCE, Running, Sandbox, no_slice_failed, record, samples};
-
-const ONLY_ROOT_IS_SURE: &str =
-    "whoever runs the tests may have the rights for links although he is not root";
 
 #[test]
 fn an_ordinary_user_measures_too() {
@@ -34,10 +34,10 @@ fn an_ordinary_user_measures_too() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
-    if !is_root() {
-        return not_tested(ONLY_ROOT_IS_SURE);
-    }
+fn an_ordinary_user_is_told_how_to_measure_at_a_distance_and_does() {
+    let Some(user) = user_with_namespaces() else {
+        return;
+    };
     let sandbox = Sandbox::new();
     let study = r#"
         name = "distance"
@@ -50,47 +50,22 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     "#;
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let run = ["run", "study.toml", "--out=run"];
-    let refused = finish_as_ordinary_user(&sandbox, &run);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    for words in [
-        "needs root",
-        "without these rights, add `--set link_by=relay`",
-        "does not delay TCP's own handshake",
-    ] {
-        assert!(refused.stderr.contains(words), "{}", refused.stderr);
-    }
-    assert!(!refused.stderr.contains("Starting"), "{}", refused.stderr);
-    let finished = finish_as_ordinary_user(&sandbox, &[&run[..], &["--set", "link_by=relay"]].concat());
-    finished.measured();
+    finish_as_ordinary_user(&sandbox, &run).refuses(&["CAP_NET_ADMIN", WITHOUT_ROOT]);
+    finish_in_namespaces(&sandbox, user, &run).measured();
     let link = record(&sandbox.run()).head.servers[0].link.clone().unwrap();
-    assert_eq!(link.by, LinkKind::Relay);
+    assert!(link.packets > 0, "{link:?}");
     sandbox.expect_nothing_left();
 }
 
-/// Takes the settings that a refusal names, and measures with them.
-fn expect_advice_that_works(study: &str, settings: &[&str]) {
-    if !is_root() {
-        return not_tested(ONLY_ROOT_IS_SURE);
-    }
+/// Measures a built-in study at its distances, as the refusal says how.
+fn expect_to_be_measured_at_its_distances(study: &str, settings: &[&str]) {
+    let Some(user) = user_with_namespaces() else {
+        return;
+    };
     let sandbox = Sandbox::new();
     copy_tunnels(&sandbox);
-    let run = [
-        &["run", study, "--out=run", "--time=8", "--set=slice_s=0.2"],
-        settings,
-    ]
-    .concat();
-    let refused = finish_as_ordinary_user(&sandbox, &run);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    let (_, advice) = refused
-        .stderr
-        .split_once("without these rights, add `")
-        .expect("advice");
-    let (advice, _) = advice.split_once('`').unwrap();
-    let finished = finish_as_ordinary_user(
-        &sandbox,
-        &run.into_iter().chain(advice.split(' ')).collect::<Vec<_>>(),
-    );
-    finished.measured();
+    let run = ["run", study, "--out=run", "--time=8", "--set=slice_s=0.2"];
+    finish_in_namespaces(&sandbox, user, &[&run, settings].concat()).measured();
     let run = record(&sandbox.run());
     no_slice_failed(&run);
     assert_eq!(run.head.status, RunStatus::Complete);
@@ -100,6 +75,40 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
     }
     assert!(!samples(&sandbox.run()).is_empty());
     sandbox.expect_nothing_left();
+}
+
+/// An ordinary user who may have namespaces of his own; `None` where nobody can become him, or he may not, or root has no links.
+fn user_with_namespaces() -> Option<OrdinaryUser> {
+    if !is_root() {
+        not_tested("whoever is not root cannot become another user, nor open /dev/net/tun for him");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-current-user", "--keep-caps", "--net", "true"]);
+    let user = OrdinaryUser::find();
+    let unshared = user.run(&mut command).output().unwrap();
+    let refused = match RunningLink::check() {
+        Err(error) => error.to_string(),
+        Ok(()) if unshared.status.success() => return Some(user),
+        Ok(()) => String::from_utf8_lossy(&unshared.stderr).into_owned(),
+    };
+    not_tested(refused);
+    None
+}
+
+/// As [`finish_as_ordinary_user`], in the namespaces that the refusal advises. /dev/net/tun is for everyone there, as it is on most
+/// systems.
+fn finish_in_namespaces(sandbox: &Sandbox, user: OrdinaryUser, arguments: &[&str]) -> Finished {
+    let program = program_of(user, sandbox, 0o700);
+    let OrdinaryUser { user, group } = user;
+    let advice = WITHOUT_ROOT.replace("ciphertax run …", r#"exec "$0" "$@""#);
+    let script = format!(
+        "mount -t tmpfs tmpfs /dev/net && mknod -m 666 /dev/net/tun c 10 200 && \
+         exec setpriv --reuid={user} --regid={group} --clear-groups {advice} \"$0\" \"$@\""
+    );
+    let unshare = ["--mount", "sh", "-c", &script, program.to_str().unwrap()];
+    let command = sandbox.command_of(Path::new("unshare"), &[&unshare, arguments].concat());
+    Running::start(command).finish_within(4 * PATIENCE)
 }
 
 /// Programs of tunnels that are in the cache of whoever runs the tests are put where the ordinary user finds them.
@@ -118,28 +127,34 @@ pub(crate) fn finish_as_ordinary_user(sandbox: &Sandbox, arguments: &[&str]) -> 
 
 /// As [`finish_as_ordinary_user`], in a working folder of this mode.
 pub(crate) fn finish_as_ordinary_user_in(sandbox: &Sandbox, mode: u32, arguments: &[&str]) -> Finished {
-    let (user, program) = (OrdinaryUser::find(), sandbox.root().join("ciphertax"));
+    let user = OrdinaryUser::find();
+    let mut command = sandbox.command_of(&program_of(user, sandbox, mode), arguments);
+    user.run(&mut command);
+    Running::start(command).finish_within(4 * PATIENCE)
+}
+
+/// A copy of the command in a sandbox that becomes this user's.
+fn program_of(user: OrdinaryUser, sandbox: &Sandbox, mode: u32) -> PathBuf {
+    let program = sandbox.root().join("ciphertax");
     copy_program(Path::new(env!("CARGO_BIN_EXE_ciphertax")), &program);
     user.give(sandbox.root());
     fs::set_permissions(sandbox.work(), fs::Permissions::from_mode(mode)).unwrap();
-    let mut command = sandbox.command_of(&program, arguments);
-    user.run(&mut command);
-    Running::start(command).finish_within(4 * PATIENCE)
+    program
 }
 
 mod test_all {
     use super::*;
 
     #[test]
-    fn connections_at_a_distance_are_measured_as_the_refusal_advises() {
-        expect_advice_that_works("mysql-connect-distance", &[]);
+    fn an_ordinary_user_measures_connections_at_a_distance() {
+        expect_to_be_measured_at_its_distances("mysql-connect-distance", &[]);
     }
 
     #[test]
-    fn tunnels_over_continents_are_measured_as_the_refusal_advises() {
+    fn an_ordinary_user_measures_tunnels_over_continents() {
         // Without servers that would have to be fetched.
         let cells = ["yassl-1024-continent", "yassl-4096-continent", "yassl-4096-ocean"];
         let here = cells.map(|cell| format!("--set=cell.{cell}.server=mariadb"));
-        expect_advice_that_works("mysql-tls-tunnel-wan", &here.each_ref().map(String::as_str));
+        expect_to_be_measured_at_its_distances("mysql-tls-tunnel-wan", &here.each_ref().map(String::as_str));
     }
 }

@@ -207,7 +207,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         ),
         (
             "time_s = 8",
-            "time_s = 8\nlink = { rtt_ms = 5 }\nlink_by = \"relay\"",
+            "time_s = 8\nlink = { rtt_ms = 5 }",
             "sqlite has no distance",
         ),
         (

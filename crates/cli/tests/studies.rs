@@ -17,7 +17,7 @@ fn the_list_says_what_each_study_asks_and_needs() {
         "mysql-tls-library\n",
         "mariadb, mariadb-11.4-wolfssl, mysql-5.6",
         "mysql-tls-tunnel-wan\n",
-        "ssh; root, for network devices",
+        "ssh; root or own namespaces, for network devices",
         "postgresql; ext4, fscrypt, gocryptfs; root, for file systems",
         "scales     published",
         "ciphertax run NAME",

@@ -51,8 +51,8 @@ pub enum Error {
     Refused(Vec<Refusal>),
     /// Something leads to one address, and the server has several.
     #[error(
-        "{server} has {members} members here, each with an address of its own, and a relay or a tunnel leads to one alone; measure \
-         a single server, or a distance as root, which keeps all members away"
+        "{server} has {members} members here, each with an address of its own, and a tunnel, a pooler or a relay leads to one alone; \
+         measure a single server"
     )]
     SeveralAddresses {
         /// Its name in the catalogue.

@@ -47,7 +47,7 @@ pub use accounts::Account;
 pub use capture::check_capture;
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
-pub use link::{DelayRelay, LinkReport, RunningLink};
+pub use link::{LinkReport, RunningLink};
 pub use locate::Installation;
 pub use mysql::check_cluster;
 pub use proof::{ProofError, Proved, ProvedAtRest};

@@ -1,7 +1,7 @@
 //! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -13,17 +13,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
-use ciphertax_model::{Distances, Link, LinkKind};
+use ciphertax_lab::{PrivateServer, RunningLink};
+use ciphertax_model::{Distances, Link};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, PATIENCE, copy_program, example, is_root, is_running, not_tested, parent_of,
-    processes_with, temporary_folder, uninterrupted, within,
+    PATIENCE, example, is_running, not_tested, parent_of, processes_with, temporary_folder, uninterrupted,
+    within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use rustix::thread::{
-    CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space, unshare_unsafe,
-};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
@@ -35,10 +33,8 @@ fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     let connect = |address| fastest((0..15).map(|_| time(|| drop(tcp((address, port))))));
     let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
     assert!(delayed >= 40 * MS, "{delayed:?}");
-    assert!(delayed < 80 * MS, "{delayed:?}, directly {direct:?}");
     assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
     let report = link.report().unwrap();
-    assert_eq!(report.kind, LinkKind::Tun);
     assert_eq!(report.drops, 0);
     // SYN, SYN-ACK, ACK and the end of each of the connections.
     assert!(report.packets >= 15 * 4, "{report:?}");
@@ -57,12 +53,13 @@ fn a_new_distance_holds_for_connections_that_are_open() {
     let mut stream = tcp((link.delayed_address(), echo_inside(&link)));
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
-    link.set(&rtt(60.0).into()).unwrap();
-    let far = fastest((0..15).map(|_| ask(&mut stream)));
-    assert!((60 * MS..120 * MS).contains(&far), "{far:?}");
-    link.set(&rtt(0.0).into()).unwrap();
-    let near = fastest((0..15).map(|_| ask(&mut stream)));
-    assert!(near < 60 * MS, "{near:?}");
+    let mut at = |rtt_ms| {
+        link.set(&rtt(rtt_ms).into()).unwrap();
+        fastest((0..15).map(|_| ask(&mut stream)))
+    };
+    let (far, farther, near) = (at(60.0), at(120.0), at(0.0));
+    assert!(far >= 60 * MS && farther >= 120 * MS, "{far:?}, {farther:?}");
+    assert!(near < far && far < farther, "{near:?}, {far:?}, {farther:?}");
     assert!(link.set(&rtt(-1.0).into()).is_err());
     assert!(link.report().unwrap().packets >= before + 20);
 }
@@ -76,17 +73,10 @@ fn jitter_spreads_packets_and_keeps_their_order() {
     }) else {
         return;
     };
-    // Half the variance is in each way.
+    // Half the variance is in each way; a busy machine adds to it and to the mean.
     let expected = JITTER_MS / 2_f64.sqrt();
-    let mut seen = Vec::new();
-    let is_kept = (0..5).any(|_| {
-        let (mean, sigma) = mean_and_sigma(&delays_in_order(&link));
-        seen.push((mean, sigma));
-        assert!(sigma >= 0.5 * expected && mean >= 17.0, "{seen:?}");
-        // A busy machine adds to both.
-        sigma < 4.0 * expected && mean < 60.0
-    });
-    assert!(is_kept, "{seen:?}");
+    let (mean, sigma) = mean_and_sigma(&delays_in_order(&link));
+    assert!(sigma >= 0.5 * expected && mean >= 17.0, "{mean}, {sigma}");
 }
 
 /// How long packets take into a link, in milliseconds. They come in the order in which they were sent.
@@ -131,7 +121,7 @@ fn mean_and_sigma(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
+fn no_more_than_the_bandwidth_travels_in_either_direction() {
     const MEGABITS: f64 = 8.0;
     /// Of 1500 bytes on the line, TCP with time stamps carries 1448.
     const PAYLOAD: f64 = 1448.0 / 1500.0;
@@ -145,16 +135,9 @@ fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
     let client = tcp((link.delayed_address(), port));
     let server = listener.accept().unwrap().0;
     for (from, to) in [(&client, &server), (&server, &client)] {
-        let mut seen = Vec::new();
-        let is_kept = (0..5).any(|_| {
-            let throughput = throughput(from.try_clone().unwrap(), to.try_clone().unwrap());
-            let [from_the_start, later] = throughput.map(|megabits| megabits / PAYLOAD / MEGABITS);
-            seen.push((from_the_start, later));
-            assert!(from_the_start < 1.1, "{seen:?}");
-            // Who stands still loses time; what came meanwhile is read all at once.
-            (later - 1.0).abs() < 0.1
-        });
-        assert!(is_kept, "{seen:?}");
+        let throughput = throughput(from.try_clone().unwrap(), to.try_clone().unwrap());
+        let of_the_bandwidth = throughput / PAYLOAD / MEGABITS;
+        assert!(of_the_bandwidth < 1.1, "{of_the_bandwidth}");
     }
 }
 
@@ -364,17 +347,12 @@ fn a_killed_link_process_is_known_to_be_gone() {
 #[test]
 fn impossible_settings_are_refused_before_anything_starts() {
     let guard = GuardProgram::new("/nowhere");
-    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let link = Link {
         jitter_ms: 30.0,
         ..rtt(40.0)
     };
-    for error in [
-        RunningLink::start(&link.into(), &guard).unwrap_err(),
-        DelayRelay::start(&link, target, &guard).unwrap_err(),
-    ] {
-        assert!(error.to_string().contains("jitter_ms"), "{error}");
-    }
+    let error = RunningLink::start(&link.into(), &guard).unwrap_err();
+    assert!(error.to_string().contains("jitter_ms"), "{error}");
 }
 
 #[test]
@@ -382,107 +360,6 @@ fn a_link_process_started_by_hand_says_what_it_is_for() {
     let output = Command::new(example("link")).arg("link").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("started by ciphertax itself"), "{words}");
-}
-
-#[test]
-fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
-    if !is_root() {
-        return as_an_ordinary_user();
-    }
-    let (user, folder) = (OrdinaryUser::find(), temporary_folder());
-    let program = folder.path().join("test");
-    copy_program(&std::env::current_exe().unwrap(), &program);
-    user.give(folder.path());
-    // This same test, which is not root's there.
-    let mut command = Command::new(&program);
-    command.args([thread::current().name().unwrap(), "--exact", "--nocapture"]);
-    let output = user
-        .run(&mut command)
-        .env("TMPDIR", folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(
-        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
-        "{output:?}"
-    );
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "only the program is left"
-    );
-}
-
-fn as_an_ordinary_user() {
-    let refused = RunningLink::start(&rtt(10.0).into(), &GuardProgram::this_program()).unwrap_err();
-    assert!(matches!(refused, Error::Link(_)), "{refused}");
-    let text = refused.to_string();
-    assert!(
-        text.contains("root") && text.contains("does not delay TCP's own handshake"),
-        "{text}"
-    );
-    a_relay_delays_bytes_but_not_the_handshake();
-}
-
-#[test]
-fn a_relay_delays_bytes_but_not_the_handshake() {
-    let relay = relay_to(rtt(40.0), echo_here());
-    let mut stream = None;
-    let connected = fastest((0..15).map(|_| time(|| stream = Some(tcp(relay.address())))));
-    let mut stream = stream.unwrap();
-    assert!(connected < 40 * MS, "{connected:?}");
-    let answered = fastest((0..15).map(|_| ask(&mut stream)));
-    assert!((40 * MS..80 * MS).contains(&answered), "{answered:?}");
-    let report = relay.report().unwrap();
-    assert_eq!(report.kind, LinkKind::Relay);
-    assert_eq!(report.packets, 30);
-    assert!(report.kind.caveat().unwrap().contains("handshake"));
-
-    relay.set(&rtt(2.0)).unwrap();
-    let nearer = fastest((0..15).map(|_| ask(&mut stream)));
-    assert!(nearer >= 2 * MS && nearer < 40 * MS, "{nearer:?}");
-    let pid = relay.pid();
-    relay.stop().unwrap();
-    assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    assert!(is_closed(&mut stream));
-}
-
-#[test]
-fn a_relay_keeps_the_bandwidth_and_every_byte() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let link = Link {
-        bandwidth_mbit: Some(40.0),
-        jitter_ms: 1.0,
-        ..rtt(10.0)
-    };
-    let relay = relay_to(link, listener.local_addr().unwrap());
-    let mut client = tcp(relay.address());
-    let mut server = listener.accept().unwrap().0;
-    let sent: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
-    let start = Instant::now();
-    let expected = sent.clone();
-    let sender = thread::spawn(move || {
-        client.write_all(&sent).unwrap();
-        client
-    });
-    let mut received = vec![0; expected.len()];
-    server.read_exact(&mut received).unwrap();
-    assert!(received == expected);
-    let seconds = start.elapsed().as_secs_f64();
-    assert!(seconds >= 0.99, "40 megabits in {seconds} s");
-    // The end travels too.
-    drop(sender.join().unwrap());
-    assert!(is_closed(&mut server));
-}
-
-#[test]
-fn a_relay_closes_connections_that_the_target_refuses() {
-    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let relay = relay_to(rtt(2.0), closed);
-    assert!(is_closed(&mut tcp(relay.address())));
 }
 
 fn rtt(rtt_ms: f64) -> Link {
@@ -498,31 +375,14 @@ fn link_of(link: Link) -> Option<RunningLink> {
     may_link().then(|| RunningLink::start(&link.into(), &GuardProgram::this_program()).unwrap())
 }
 
-fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {
-    DelayRelay::start(&link, target, &GuardProgram::this_program()).unwrap()
-}
-
 /// False where there can be no link, which is said: root in a container often has neither the rights nor the device.
 fn may_link() -> bool {
-    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
-    let may = capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists();
-    if !may {
-        not_tested("a link needs the rights of root over networks and mounts, and /dev/net/tun");
-    }
-    may
+    RunningLink::check().map_err(not_tested).is_ok()
 }
 
 /// The length of the next packet.
 fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> usize {
     uninterrupted(|| socket.recv(bytes)).unwrap()
-}
-
-/// True if the peer has ended or broken off, false where it says something or nothing.
-fn is_closed(stream: &mut TcpStream) -> bool {
-    match uninterrupted(|| stream.read(&mut [0])) {
-        Ok(count) => count == 0,
-        Err(error) => matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
-    }
 }
 
 fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
@@ -559,13 +419,6 @@ fn echo_inside(link: &RunningLink) -> u16 {
     port
 }
 
-fn echo_here() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap();
-    echo(listener);
-    address
-}
-
 fn echo(listener: TcpListener) {
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -600,8 +453,8 @@ fn fastest(times: impl Iterator<Item = Duration>) -> Duration {
     times.min().unwrap()
 }
 
-/// Megabits per second over four seconds, and over those after the first.
-fn throughput(mut from: TcpStream, mut to: TcpStream) -> [f64; 2] {
+/// Megabits per second over four seconds.
+fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
     // An earlier measurement leaves another.
     to.set_read_timeout(Some(PATIENCE)).unwrap();
     let (stop, stopped) = channel::<()>();
@@ -613,30 +466,17 @@ fn throughput(mut from: TcpStream, mut to: TcpStream) -> [f64; 2] {
     });
     let start = Instant::now();
     let mut buffer = vec![0; 64 << 10];
-    let mut first = None;
     let mut bytes = 0;
-    let megabits = loop {
+    while start.elapsed() < 4000 * MS {
         bytes += uninterrupted(|| to.read(&mut buffer)).unwrap();
-        let now = (bytes, start.elapsed());
-        match first {
-            None if now.1 > 1000 * MS => first = Some(now),
-            Some(first) if now.1 > 4000 * MS => {
-                break [(0, Duration::ZERO), first].map(|then| megabits(now.0 - then.0, now.1 - then.1));
-            }
-            _ => {}
-        }
-    };
+    }
+    let megabits_per_second = bytes as f64 * 8.0 / 1e6 / start.elapsed().as_secs_f64();
     drop(stop);
     to.set_read_timeout(Some(500 * MS)).unwrap();
     // The sender may be waiting for room.
     while uninterrupted(|| to.read(&mut buffer)).is_ok() || !sender.is_finished() {}
     sender.join().unwrap();
-    megabits
-}
-
-/// Megabits per second.
-fn megabits(bytes: usize, time: Duration) -> f64 {
-    bytes as f64 * 8.0 / 1e6 / time.as_secs_f64()
+    megabits_per_second
 }
 
 /// Addresses that lead to devices of a link as long as these exist.
@@ -785,8 +625,7 @@ mod test_all {
             };
             let of_load = || fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))));
             let (apart, away) = (of_nodes(), of_load());
-            assert!((40 * MS..80 * MS).contains(&apart), "{apart:?}");
-            assert!(away < 40 * MS, "{away:?}");
+            assert!(apart >= 40 * MS && away < apart, "{apart:?}, {away:?}");
 
             // Much at a time arrives whole.
             let mut stream = inside(&link, || tcp((nodes, port)));
@@ -800,9 +639,12 @@ mod test_all {
             assert!(sent == received);
 
             link.set(&distances(60.0, 0.0)).unwrap();
-            let (apart, away) = (of_nodes(), of_load());
-            assert!(apart < 40 * MS, "{apart:?}");
-            assert_eq!(away >= 60 * MS, to_servers.is_some(), "{away:?}");
+            let (beside, away) = (of_nodes(), of_load());
+            assert!(beside < apart, "{beside:?}, {apart:?}");
+            match to_servers {
+                Some(_) => assert!(away >= 60 * MS, "{away:?}"),
+                None => assert!(away < apart, "{away:?}, {apart:?}"),
+            }
             link.stop().unwrap();
         }
     }

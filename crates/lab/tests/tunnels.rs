@@ -373,28 +373,6 @@ fn start_over(kind: Tunnel, server: &PrivateServer, link: &RunningLink) -> Runni
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 
-#[test]
-fn a_relay_between_the_halves_keeps_them_apart() {
-    let server = server();
-    let options = ConnectOptions::new("", 0, server.user(), server.password().clone());
-    let link = Link {
-        rtt_ms: 40.0,
-        ..Link::NONE
-    };
-    let far = Duration::from_millis(40);
-    for kind in EVERY_TUNNEL {
-        let guard = GuardProgram::this_program();
-        let tunnel = tunnel::start_with_relay(kind, server.address(), &guard).unwrap();
-        connect_and_query(&options, tunnel.address());
-        tunnel.set_distance(&link).unwrap();
-        for took in connect_and_query(&options, tunnel.address()) {
-            assert!(took >= far, "{kind}: {took:?}");
-        }
-        assert!(tunnel.relay_report().unwrap().packets > 0);
-        tunnel.stop().unwrap();
-    }
-}
-
 /// How long it takes to log in, and then to be answered.
 fn connect_and_query(options: &ConnectOptions, address: SocketAddr) -> [Duration; 2] {
     let options = ConnectOptions {

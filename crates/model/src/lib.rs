@@ -56,7 +56,7 @@ pub use command::{Command, Counts};
 pub use counter_command::CounterCommand;
 pub use dataset::{Dataset, Distribution};
 pub use file::StudyText;
-pub use link::{Distances, Link, LinkKind};
+pub use link::{Distances, Link};
 pub use load::{Load, Pace};
 pub use metric::{Direction, Metric};
 pub use nearest::{nearest, unknown};

@@ -1,6 +1,5 @@
 //! The distances between the load, its servers, and the nodes of these.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -86,39 +85,5 @@ impl From<Link> for Distances {
             to_servers: Some(link),
             between_nodes: None,
         }
-    }
-}
-
-/// How a link delays.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkKind {
-    /// IP packets, between two TUN devices: TCP behaves as on a real line. Needs root.
-    #[default]
-    Tun,
-    /// The bytes of connections, in a TCP relay: not TCP's own handshake, and without slow start and windows.
-    Relay,
-}
-
-impl LinkKind {
-    /// What a reader of the figures must know of this kind; `None` if it behaves like a real line.
-    pub fn caveat(self) -> Option<&'static str> {
-        match self {
-            Self::Tun => None,
-            Self::Relay => {
-                Some("does not delay TCP's own handshake and knows neither slow start nor windows")
-            }
-        }
-    }
-}
-
-impl fmt::Display for LinkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tun => "TUN devices",
-            Self::Relay => "TCP relay",
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! What the release before had and this one has not. The list is emptied with the next release.
 
 /// Commands, options, keys of studies and their values by name, with what to use instead.
-const REMOVED: [(&str, &str); 7] = [
+const REMOVED: [(&str, &str); 8] = [
     ("gather_us", "it is poll_delay_us now"),
     (
         "history",
@@ -9,6 +9,10 @@ const REMOVED: [(&str, &str); 7] = [
          docs/methodology-statistics.md)",
     ),
     ("gocryptfs-plaintextnames", "take gocryptfs"),
+    (
+        "link_by",
+        "a link delays every packet now, also for an ordinary user in namespaces of their own (see docs/study-files.md)",
+    ),
     ("shardingsphere_aes", "take aead_cbc_hmac"),
     (
         "speedscope",

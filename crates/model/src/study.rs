@@ -16,7 +16,7 @@ use crate::certificate::{Certificate, CertificateKind};
 use crate::columns::ColumnFeature;
 use crate::command::Command;
 use crate::dataset::Dataset;
-use crate::link::{Distances, Link, LinkKind};
+use crate::link::{Distances, Link};
 use crate::load::{Load, Pace};
 use crate::metric::Metric;
 use crate::pgbench::Pgbench;
@@ -53,9 +53,6 @@ pub struct Study {
     /// The distance to the server, where a cell has no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// How links delay.
-    #[serde(default)]
-    pub link_by: LinkKind,
     /// How precise the answer must be.
     #[serde(default)]
     pub precision: Precision,

@@ -314,13 +314,6 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn tunnels_are_delayed_by_a_relay() {
-    let with_tunnel = STUDY.replace("arms = [\"plain\", \"tls\"]", "");
-    let by_relay = with_tunnel.replace("time_s = 10", "time_s = 10\nlink_by = \"relay\"");
-    assert!(StudyText::new("study.toml", &by_relay).study().is_ok());
-}
-
-#[test]
 fn a_cell_without_the_baseline_is_refused() {
     assert_snapshot!(changed("[\"plain\", \"tls\"]", "[\"tls\"]"), @r#"study.toml:28:8: cell "far": its arms must include "plain", the baseline they are compared with"#);
 }
@@ -523,20 +516,6 @@ fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
         assert!(refusal.contains(words), "{refusal}");
         assert!(refusal.contains("\"pooled\""), "{refusal}");
     }
-    // Where a relay keeps the distance nobody is beside the server.
-    let pooled = STUDY.replace(
-        "[[cell]]",
-        "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }\n\n[[cell]]",
-    );
-    let by_relay = pooled.replace(
-        "time_s = 10",
-        "time_s = 10\nlink_by = \"relay\"\nlink = { rtt_ms = 20 }",
-    );
-    let refusal = StudyText::new("study.toml", &by_relay)
-        .study()
-        .unwrap_err()
-        .to_string();
-    assert!(refusal.contains("a relay has no far side"), "{refusal}");
 }
 
 #[test]
@@ -739,11 +718,6 @@ fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
             "nodes = 3\nnode_link = { rtt_ms = 10, bandwidth_mbit = 10 }",
             "",
             "leave bandwidth_mbit out of node_link",
-        ),
-        (
-            "nodes = 3\nnode_link = { rtt_ms = 10 }\nlink_by = \"relay\"",
-            "",
-            "no relay stands between nodes",
         ),
     ] {
         let refusal = with(nodes, arm).unwrap_err().to_string();

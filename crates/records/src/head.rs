@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ciphertax_model::{Arm, Link, LinkKind, Study, TlsVersion};
+use ciphertax_model::{Arm, Link, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -294,14 +294,12 @@ pub struct CounterRecord {
 /// What kept a server, or its nodes, at a distance, and how exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkRecord {
-    /// How it delayed.
-    pub by: LinkKind,
     /// The distances it had, each once, in the order of the cells.
     pub distances: Vec<Link>,
     /// The distances that its nodes had between them, each once, in the order of the cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_distances: Vec<Link>,
-    /// Packets delivered, both directions together; for a relay, pieces of what it read.
+    /// Packets delivered, both directions together.
     pub packets: u64,
     /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds.
     pub lateness_median_us: f64,

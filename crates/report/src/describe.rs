@@ -169,8 +169,8 @@ pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
 }
 
 /// The cell in words: what is asked, how hard.
-pub(crate) fn load_in_words(run: &Run, cell: MeasuredCell<'_>) -> String {
-    let distance = format!("{}{}", distance_in_words(cell), by_relay(run, cell));
+pub(crate) fn load_in_words(cell: MeasuredCell<'_>) -> String {
+    let distance = distance_in_words(cell);
     if let Some(command) = &cell.asked.command {
         return format!("{}{distance}", command_in_words(command));
     }
@@ -232,13 +232,6 @@ pub(crate) fn distance_in_words(cell: MeasuredCell<'_>) -> String {
         .map(|link| format!(", nodes {} ms apart", link.rtt_ms));
     let server = cell.link.map(|link| format!(", {} ms away", link.rtt_ms));
     nodes.into_iter().chain(server).collect()
-}
-
-/// Names what keeps a cell's distance if it does not behave like a real line.
-fn by_relay(run: &Run, cell: MeasuredCell<'_>) -> String {
-    let kind = run.head.study.link_by;
-    let caveat = cell.link.and(kind.caveat());
-    caveat.map_or(String::new(), |_| format!(" by {kind}"))
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
@@ -412,14 +405,9 @@ pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
         0 => String::new(),
         n => format!(", {} dropped", format::count(n as f64)),
     };
-    let caveat = link
-        .by
-        .caveat()
-        .map_or(String::new(), |caveat| format!("; it {caveat}"));
     Some(format!(
-        "{} by {}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}{caveat}",
+        "{}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}",
         distances.join(" and "),
-        link.by,
         format::count(link.packets as f64),
         format::microseconds(link.lateness_median_us),
         format::microseconds(link.lateness_p99_us),

@@ -136,7 +136,7 @@ fn figures(page: &mut String, run: &Run) {
             .iter()
             .filter(|row| row.cell == *name)
             .collect();
-        let load = describe::load_in_words(run, cell);
+        let load = describe::load_in_words(cell);
         let summary = format!("{name}: {load}, {}", describe::blocks_in_words(cell));
         page.push_str(&format!("\n<details><summary>{}</summary>\n\n", html(&summary)));
         if rows.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ciphertax_model::{Link, LinkKind, TlsVersion};
+use ciphertax_model::{Link, TlsVersion};
 use ciphertax_records::{LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerId, VoidReason};
 use ciphertax_report::terminal::{self, Style};
 
@@ -177,34 +177,25 @@ fn an_open_loop_shows_response_times_in_place_of_throughput_and_latency() {
 }
 
 #[test]
-fn a_distance_is_reported_with_its_lateness_and_a_relay_with_what_it_does_not_delay() {
-    let told = |by| {
-        let mut run = fixture::run();
-        let far = Link {
-            rtt_ms: 45.0,
-            ..Link::NONE
-        };
-        run.head.study.link_by = by;
-        run.head.study.cells[0].link = Some(far);
-        run.head.servers[0].link = Some(LinkRecord {
-            by,
-            distances: vec![far],
-            node_distances: Vec::new(),
-            packets: 12_000,
-            lateness_median_us: 11.0,
-            lateness_p99_us: 87.0,
-            lateness_max_us: 3_100.0,
-            dropped: 0,
-        });
-        let text = terminal::render(&run, Style { width: 300, ..NARROW });
-        text.lines()
-            .filter(|line| line.contains("45 ms away"))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-            .join("\n")
+fn a_distance_is_reported_with_its_lateness() {
+    let mut run = fixture::run();
+    let far = Link {
+        rtt_ms: 45.0,
+        ..Link::NONE
     };
-    insta::assert_snapshot!(told(LinkKind::Tun));
-    insta::assert_snapshot!(told(LinkKind::Relay));
+    run.head.study.cells[0].link = Some(far);
+    run.head.servers[0].link = Some(LinkRecord {
+        distances: vec![far],
+        node_distances: Vec::new(),
+        packets: 12_000,
+        lateness_median_us: 11.0,
+        lateness_p99_us: 87.0,
+        lateness_max_us: 3_100.0,
+        dropped: 0,
+    });
+    let text = terminal::render(&run, Style { width: 300, ..NARROW });
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("45 ms away")).collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
@@ -213,7 +204,6 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
     let at = |rtt_ms| Link { rtt_ms, ..Link::NONE };
     run.head.study.cells[0].node_link = Some(at(10.0));
     run.head.servers[0].link = Some(LinkRecord {
-        by: LinkKind::Tun,
         distances: vec![at(1.0)],
         node_distances: vec![at(0.0), at(10.0)],
         packets: 12_000,
@@ -224,10 +214,7 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
     });
     let text = terminal::render(&run, Style { width: 300, ..NARROW });
     let told = |words: &str| text.lines().any(|line| line.contains(words));
-    assert!(
-        told("1 ms away and 0 ms, 10 ms between its nodes by TUN devices: "),
-        "{text}"
-    );
+    assert!(told("1 ms away and 0 ms, 10 ms between its nodes: "), "{text}");
     assert!(told(", nodes 10 ms apart"), "{text}");
 }
 

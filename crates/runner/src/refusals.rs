@@ -4,8 +4,7 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{Installation, RunningLink, check_capture, check_cluster, file_system};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, Cell, ColumnEncryption, Distances, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet,
-    Study,
+    Arm, Cell, ColumnEncryption, Distances, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study,
 };
 use ciphertax_wire::Target;
 
@@ -186,14 +185,8 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     };
     let mut cells = study.cells.iter();
     let has_link = cells.any(|cell| study.distances(cell) != Distances::default());
-    if has_link
-        && study.link_by == LinkKind::Tun
-        && let Err(error) = RunningLink::check()
-    {
+    if has_link && let Err(error) = RunningLink::check() {
         note(error.to_string());
-        if !study.cells.iter().any(|cell| study.node_link(cell).is_some()) {
-            note("without these rights, add `--set link_by=relay`".into());
-        }
     }
     let has_secondaries = |cell: &Cell| {
         study

@@ -1,4 +1,4 @@
-//! Network namespaces of other processes. Entering one needs root.
+//! Network namespaces of other processes. Entering one needs `CAP_SYS_ADMIN` over it.
 
 use std::fs::File;
 use std::io;

@@ -26,9 +26,8 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
                 rounded::microseconds(link.lateness_median_us)
             ),
             format!(
-                "{} packets by {}, late by {} at the 99th percentile and {} at most",
+                "{} packets, late by {} at the 99th percentile and {} at most",
                 link.packets,
-                link.by,
                 rounded::microseconds(link.lateness_p99_us),
                 rounded::microseconds(link.lateness_max_us)
             ),

@@ -1,7 +1,6 @@
 //! What a distance costs a connect: so many waits for a server that is so far away.
 
-use ciphertax_model::LinkKind;
-use ciphertax_records::{ArmRecord, ArmRole, Finding, MeasuredCell, Phase, PhaseRow, Run, Severity};
+use ciphertax_records::{ArmRecord, ArmRole, Finding, MeasuredCell, PhaseRow, Run, Severity};
 use ciphertax_stats::format::{plain, rounded};
 
 use super::finding::{finding, share};
@@ -59,21 +58,15 @@ fn is_told(run: &Run, arm: &ArmRecord) -> bool {
 }
 
 fn waits<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Waits<'a>> {
-    // A relay does not delay TCP's own handshake.
-    let is_delayed = |phase| phase != Phase::Tcp || run.head.study.link_by != LinkKind::Relay;
     let of_arm = run.results.connect_phases.iter();
     let rows: Vec<&PhaseRow> = of_arm
         .filter(|row| row.cell == cell.asked.name && row.arm == arm)
         .collect();
-    let delayed = rows.iter().filter(|row| is_delayed(row.phase));
-    let flights: f64 = delayed.map(|row| row.flights).sum();
+    let flights: f64 = rows.iter().map(|row| row.flights).sum();
     let total_us: f64 = rows.iter().map(|row| row.mean_us).sum();
     (flights > 0.0 && total_us > 0.0).then(|| Waits {
         arm,
-        rows: rows
-            .into_iter()
-            .filter(|row| row.flights > 0.0 && is_delayed(row.phase))
-            .collect(),
+        rows: rows.into_iter().filter(|row| row.flights > 0.0).collect(),
         flights,
         total_us,
     })

@@ -1,6 +1,6 @@
 //! What follows from figures: churn, capacity, findings and the headline.
 
-use ciphertax_model::{Link, LinkKind, Metric, Study};
+use ciphertax_model::{Link, Metric, Study};
 use ciphertax_records::{CpuTime, Finding, LinkRecord, Phase, PhaseSample, Rated, Sample, Severity, Side};
 use ciphertax_stats::{Location, Verdict};
 
@@ -250,7 +250,6 @@ fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
     let findings = |median_us| {
         let mut head = head(study());
         head.servers[0].link = Some(LinkRecord {
-            by: LinkKind::Tun,
             distances: vec![Link::NONE],
             node_distances: Vec::new(),
             packets: 1_000,

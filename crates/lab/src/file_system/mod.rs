@@ -33,7 +33,8 @@ use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::mounts::{mount_bind, mounts_below};
 use rustix::fs::syncfs;
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 
 use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
@@ -278,8 +279,10 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
     folder.with_file_name(name)
 }
 
+/// False also for an ordinary user in namespaces of their own, whose rights do not reach the mounts of the machine.
 fn may_mount() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+    let may = |sets: CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
+    geteuid().is_root() && capabilities(None).is_ok_and(may)
 }
 
 /// For `map_err` after what is named by a verb and its object.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::running::WITHOUT_ROOT;
 use crate::asked_process::Fault;
 
 /// Why a link cannot be made or has failed.
@@ -15,17 +16,21 @@ pub enum LinkError {
     },
     /// Not enough rights for network devices.
     #[error(
-        "a link with TCP's real behaviour needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN, for two TUN devices and a \
-         network namespace); run ciphertax with sudo, or take a plain TCP relay (link_by = \"relay\"), which {relay}",
-        relay = ciphertax_model::LinkKind::Relay.caveat().unwrap_or_default()
+        "a link needs CAP_NET_ADMIN and CAP_SYS_ADMIN, for TUN devices and a network namespace; run ciphertax with sudo, or \
+         without root in namespaces of your own: {WITHOUT_ROOT} (there is no other network in them, so install servers before; \
+         Ubuntu permits them after `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, Docker with `--security-opt \
+         seccomp=unconfined --security-opt apparmor=unconfined`)"
     )]
     NotPermitted,
-    /// The kernel has no TUN devices.
+    /// The TUN devices of the kernel cannot be used.
     #[error(
-        "there is no /dev/net/tun; load the kernel's module with `modprobe tun`, let the container use it, or take a \
-         plain TCP relay (link_by = \"relay\")"
+        "a link needs /dev/net/tun ({cause}); load the kernel's module with `modprobe tun`, let the container use it \
+         (`--device /dev/net/tun`), and let this user open it (`chmod 666 /dev/net/tun`, as it is on most systems)"
     )]
-    NoTun,
+    NoTun {
+        /// The system's word.
+        cause: std::io::Error,
+    },
     /// A program is missing.
     #[error(
         "the program {program} is missing; install the package {package}, or run `scripts/setup.sh demo`"

@@ -5,14 +5,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::LinkKind;
 use ciphertax_supervise::Conversation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::answer::answer;
 use super::delay_line::DelayLine;
 use super::devices::{Devices, MTU};
+use super::protocol::{Answer, Request};
 use super::report::Tally;
 use super::settings::{Settings, WaySettings};
 use super::timing::timespec;
@@ -46,15 +45,22 @@ pub(super) fn forward(devices: &Devices, settings: WaySettings, mut owner: Conve
             let Some(request) = owner.receive()? else {
                 return Ok(());
             };
-            let answer = answer(request, LinkKind::Tun, &tally, |settings| {
-                for way in &mut to_servers {
-                    way.line.set(settings.to_servers, Instant::now());
-                }
-                if let Some(way) = &mut between_nodes {
-                    way.line.set(settings.between_nodes, Instant::now());
-                }
-            });
-            owner.send(&answer)?;
+            owner.send(&match request {
+                Request::Report => Answer::Report(tally.report()),
+                Request::Start(_) => Answer::Refused("runs already".into()),
+                Request::Set(distances) => match WaySettings::try_from(&distances) {
+                    Err(error) => Answer::Refused(error.to_string()),
+                    Ok(settings) => {
+                        for way in &mut to_servers {
+                            way.line.set(settings.to_servers, Instant::now());
+                        }
+                        if let Some(way) = &mut between_nodes {
+                            way.line.set(settings.between_nodes, Instant::now());
+                        }
+                        Answer::Set
+                    }
+                },
+            })?;
         }
     }
 }

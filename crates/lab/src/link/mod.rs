@@ -25,11 +25,10 @@
 //! The kernel's own netem is not used: many kernels lack it, and this way the same code runs, and says how late it was,
 //! everywhere.
 //!
-//! All this needs root. A [`DelayRelay`] does not: a TCP relay that delays bytes, which TCP's own handshake, slow start
-//! and windows do not feel.
+//! All this needs rights over networks (`CAP_NET_ADMIN`, `CAP_SYS_ADMIN`) in the namespaces that ciphertax runs in: root's,
+//! or those that an ordinary user has made ([`WITHOUT_ROOT`]).
 
 mod addresses;
-mod answer;
 mod delay_line;
 mod devices;
 pub(crate) mod error;
@@ -37,7 +36,6 @@ mod forward;
 mod jitter;
 mod process;
 mod protocol;
-mod relay;
 mod report;
 mod running;
 mod settings;
@@ -48,4 +46,4 @@ pub use error::LinkError;
 pub use process::main;
 pub use report::LinkReport;
 pub(crate) use running::FarSide;
-pub use running::{DelayRelay, RunningLink, check_rights};
+pub use running::{RunningLink, WITHOUT_ROOT, check_rights};

@@ -1,7 +1,6 @@
 //! The process of a link.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -9,14 +8,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ciphertax_model as model;
-use ciphertax_supervise::child::raise_limit_of_files;
 use ciphertax_supervise::{Conversation, MARKER, say};
 
 use super::devices::Devices;
 use super::forward::forward;
 use super::protocol::{Answer, Endpoints, Request, SOCKET};
-use super::relay::relay;
-use super::settings::{Settings, WaySettings};
+use super::settings::WaySettings;
 use super::timing::{run_first, sleep_precisely};
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
@@ -54,13 +51,6 @@ fn serve() -> io::Result<()> {
                 forward(&devices, settings, owner)
             }
         },
-        Some(Request::StartRelay(link, target)) => match start_relay(&link) {
-            Err(error) => owner.send(&Answer::Refused(error.to_string())),
-            Ok((settings, listener)) => {
-                owner.send(&Answer::RelayStarted(listener.local_addr()?))?;
-                relay(listener, target, settings, owner)
-            }
-        },
         Some(_) => owner.send(&Answer::Refused("was not started".into())),
     }
 }
@@ -68,13 +58,6 @@ fn serve() -> io::Result<()> {
 fn start(distances: &model::Distances) -> io::Result<(WaySettings, Devices)> {
     let settings = WaySettings::try_from(distances).map_err(io::Error::other)?;
     Ok((settings, Devices::make(distances)?))
-}
-
-fn start_relay(link: &model::Link) -> io::Result<(Settings, TcpListener)> {
-    let settings = Settings::try_from(link).map_err(io::Error::other)?;
-    raise_limit_of_files()?;
-    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-    Ok((settings, listener))
 }
 
 /// Makes SIGTERM end the conversation, which ends the process with all that it has to remove.

@@ -1,7 +1,7 @@
 //! What the owner of a link and its process say to each other, over a Unix socket in the private folder (see
 //! [`ciphertax_supervise::Conversation`]).
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use ciphertax_model as model;
@@ -19,11 +19,10 @@ const _: () = assert!(
     "the path of the socket is checked"
 );
 
-/// What the owner asks. The first is [`Request::Start`] or [`Request::StartRelay`].
+/// What the owner asks. The first is [`Request::Start`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Request {
     Start(model::Distances),
-    StartRelay(model::Link, SocketAddr),
     Set(model::Distances),
     Report,
 }
@@ -32,7 +31,6 @@ pub(super) enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     Started(Endpoints),
-    RelayStarted(SocketAddr),
     Set,
     Report(LinkReport),
     /// What went wrong, as the end of a sentence about the link.
@@ -73,10 +71,7 @@ mod tests {
             jitter_ms: 1e-9,
             bandwidth_mbit: None,
         };
-        for request in [
-            Request::StartRelay(link, SocketAddr::from(([127, 0, 0, 1], 3306))),
-            Request::Report,
-        ] {
+        for request in [Request::Start(link.into()), Request::Report] {
             owner.send(&request).unwrap();
             assert_eq!(process.receive().unwrap(), Some(request));
         }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ciphertax_model::LinkKind;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +13,7 @@ const DIGITS: u8 = 3;
 /// What a link did since it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
-    /// How it delays.
-    pub kind: LinkKind,
-    /// Packets delivered, both directions together; for a relay, pieces of up to 64 KiB.
+    /// Packets delivered, both directions together.
     pub packets: u64,
     /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds. A
     /// packet is due its delay after the link process took it: waking up for that is not in it. 0 without packets.
@@ -54,10 +51,9 @@ impl Tally {
         self.drops += 1;
     }
 
-    pub(super) fn report(&self, kind: LinkKind) -> LinkReport {
+    pub(super) fn report(&self) -> LinkReport {
         let microseconds = |quantile| self.lateness.value_at_quantile(quantile) as f64 / 1e3;
         LinkReport {
-            kind,
             packets: self.lateness.len(),
             lateness_median_us: microseconds(0.5),
             lateness_p99_us: microseconds(0.99),
@@ -74,12 +70,12 @@ mod tests {
     #[test]
     fn a_report_counts_all_that_was_delivered_and_dropped() {
         let mut tally = Tally::new();
-        assert_eq!(tally.report(LinkKind::Tun).lateness_max_us, 0.0);
+        assert_eq!(tally.report().lateness_max_us, 0.0);
         for microseconds in 1..=100 {
             tally.delivered(Duration::from_micros(microseconds));
         }
         tally.dropped();
-        let report = tally.report(LinkKind::Tun);
+        let report = tally.report();
         assert_eq!((report.packets, report.drops), (100, 1));
         assert!((report.lateness_median_us - 50.0).abs() < 1.0, "{report:?}");
         assert!((report.lateness_p99_us - 99.0).abs() < 1.0, "{report:?}");

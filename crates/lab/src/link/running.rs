@@ -1,6 +1,7 @@
 //! The owner's side of a link.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use ciphertax_model as model;
@@ -11,10 +12,10 @@ use super::devices::TUN;
 use super::error::LinkError;
 use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::report::LinkReport;
-use super::settings::{Settings, WaySettings};
+use super::settings::WaySettings;
 use super::tools::find_ip;
 use crate::asked_process::{AskedProcess, Role};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const ROLE: Role = Role {
     name: "link",
@@ -27,7 +28,7 @@ const ROLE: Role = Role {
 #[derive(Debug)]
 pub struct RunningLink {
     endpoints: Endpoints,
-    process: LinkProcess,
+    process: AskedProcess,
 }
 
 impl RunningLink {
@@ -41,10 +42,13 @@ impl RunningLink {
     pub fn start(distances: &model::Distances, program: &GuardProgram) -> Result<Self> {
         WaySettings::try_from(distances)?;
         Self::check()?;
-        let process = LinkProcess::start(program)?;
-        match process.ask(&Request::Start(*distances))? {
+        let process = AskedProcess::start::<LinkError>(&ROLE, None, program)?;
+        match process
+            .ask(&Request::Start(*distances))
+            .map_err(LinkError::from)?
+        {
             Answer::Started(endpoints) => Ok(Self { endpoints, process }),
-            other => Err(process.nonsense(&other).into()),
+            other => Err(LinkError::from(process.nonsense(&other)).into()),
         }
     }
 
@@ -97,7 +101,11 @@ impl RunningLink {
     /// # Errors
     /// If the settings are impossible or the link process is gone.
     pub fn set(&self, distances: &model::Distances) -> Result<()> {
-        self.process.set(distances)
+        WaySettings::try_from(distances)?;
+        match self.ask(&Request::Set(*distances))? {
+            Answer::Set => Ok(()),
+            other => Err(self.nonsense(&other)),
+        }
     }
 
     /// What the link did since it was started.
@@ -105,17 +113,20 @@ impl RunningLink {
     /// # Errors
     /// If the link process is gone.
     pub fn report(&self) -> Result<LinkReport> {
-        self.process.report()
+        match self.ask(&Request::Report)? {
+            Answer::Report(report) => Ok(report),
+            other => Err(self.nonsense(&other)),
+        }
     }
 
     /// The link process, which also runs the kernel's receiving side of every packet.
     pub fn pid(&self) -> u32 {
-        self.process.0.pid()
+        self.process.pid()
     }
 
     /// False once the link process has ended: then nothing travels any more.
     pub fn is_alive(&self) -> bool {
-        !self.process.0.has_ended()
+        !self.process.has_ended()
     }
 
     /// Ends it and removes everything it had. Servers inside should be ended before. Dropping does the same without a
@@ -124,7 +135,15 @@ impl RunningLink {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.process.0.stop()
+        self.process.stop()
+    }
+
+    fn ask(&self, request: &Request) -> Result<Answer> {
+        Ok(self.process.ask(request).map_err(LinkError::from)?)
+    }
+
+    fn nonsense(&self, answer: &Answer) -> Error {
+        LinkError::from(self.process.nonsense(answer)).into()
     }
 }
 
@@ -137,103 +156,12 @@ pub(crate) struct FarSide {
     pub(crate) namespace: PathBuf,
 }
 
-/// A TCP relay to one server that delays bytes by half the round-trip time each way. It needs no rights, but
-/// [does not behave like a real line](model::LinkKind::caveat). It goes when this is dropped or when this process ends
-/// in whatever way.
-#[derive(Debug)]
-pub struct DelayRelay {
-    address: SocketAddr,
-    process: LinkProcess,
-}
+/// How an ordinary user gets the rights that a link needs. The namespaces have a network of their own, which leads nowhere, so
+/// what is to be downloaded must be there before.
+pub const WITHOUT_ROOT: &str =
+    "unshare --user --map-current-user --keep-caps --net sh -c 'ip link set lo up && ciphertax run …'";
 
-impl DelayRelay {
-    /// Starts a relay to `target`. For `program` see [`RunningLink::start`].
-    ///
-    /// # Errors
-    /// If the settings are impossible, or its process cannot be started or cannot listen.
-    pub fn start(link: &model::Link, target: SocketAddr, program: &GuardProgram) -> Result<Self> {
-        Settings::try_from(link)?;
-        let process = LinkProcess::start(program)?;
-        match process.ask(&Request::StartRelay(*link, target))? {
-            Answer::RelayStarted(address) => Ok(Self { address, process }),
-            other => Err(process.nonsense(&other).into()),
-        }
-    }
-
-    /// Where clients connect to: 127.0.0.1 and a port.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Changes the distance for bytes sent from now on; connections stay.
-    ///
-    /// # Errors
-    /// If the settings are impossible or the relay's process is gone.
-    pub fn set(&self, link: &model::Link) -> Result<()> {
-        self.process.set(&(*link).into())
-    }
-
-    /// What the relay did since it was started.
-    ///
-    /// # Errors
-    /// If the relay's process is gone.
-    pub fn report(&self) -> Result<LinkReport> {
-        self.process.report()
-    }
-
-    /// The relay's process.
-    pub fn pid(&self) -> u32 {
-        self.process.0.pid()
-    }
-
-    /// False once the relay's process has ended.
-    pub fn is_alive(&self) -> bool {
-        !self.process.0.has_ended()
-    }
-
-    /// Ends it and removes its folder. Dropping does the same without a word.
-    ///
-    /// # Errors
-    /// If something could not be removed.
-    pub fn stop(mut self) -> Result<()> {
-        self.process.0.stop()
-    }
-}
-
-/// A process that makes a line or relays bytes.
-#[derive(Debug)]
-struct LinkProcess(AskedProcess);
-
-impl LinkProcess {
-    fn start(program: &GuardProgram) -> Result<Self> {
-        Ok(Self(AskedProcess::start::<LinkError>(&ROLE, None, program)?))
-    }
-
-    fn set(&self, distances: &model::Distances) -> Result<()> {
-        WaySettings::try_from(distances)?;
-        match self.ask(&Request::Set(*distances))? {
-            Answer::Set => Ok(()),
-            other => Err(self.nonsense(&other).into()),
-        }
-    }
-
-    fn report(&self) -> Result<LinkReport> {
-        match self.ask(&Request::Report)? {
-            Answer::Report(report) => Ok(report),
-            other => Err(self.nonsense(&other).into()),
-        }
-    }
-
-    fn ask(&self, request: &Request) -> std::result::Result<Answer, LinkError> {
-        Ok(self.0.ask(request)?)
-    }
-
-    fn nonsense(&self, answer: &Answer) -> LinkError {
-        self.0.nonsense(answer).into()
-    }
-}
-
-/// Finds out whether this process may make devices and namespaces, and whether there are TUN devices.
+/// Finds out whether this process may make devices and namespaces, and whether there are TUN devices that it may open.
 ///
 /// # Errors
 /// [`LinkError::NotPermitted`] or [`LinkError::NoTun`], with the remedy.
@@ -242,8 +170,6 @@ pub fn check_rights() -> std::result::Result<(), LinkError> {
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Err(LinkError::NotPermitted);
     }
-    if !Path::new(TUN).exists() {
-        return Err(LinkError::NoTun);
-    }
-    Ok(())
+    let tun = File::options().read(true).write(true).open(TUN);
+    tun.map(drop).map_err(|cause| LinkError::NoTun { cause })
 }

@@ -28,19 +28,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::{Link, Tunnel};
+use ciphertax_model::Tunnel;
 use ciphertax_records::Proof;
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 use crate::error::Result;
 use crate::leftovers::sweep_stale;
-use crate::link::{LinkReport, RunningLink};
+use crate::link::RunningLink;
 
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
-use pair::{Between, Pair, RunningPair};
+use pair::{Pair, RunningPair};
 pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
 use stunnel::Stunnel;
@@ -63,24 +63,6 @@ pub fn start(
     link: Option<&RunningLink>,
     guard: &GuardProgram,
 ) -> Result<RunningTunnel> {
-    let between = link.map_or(Between::Nothing, |link| Between::Link(link.far_side()));
-    start_with(kind, target, between, guard)
-}
-
-/// The same without root, with a relay between the two halves, which [`RunningTunnel::set_distance`] keeps apart.
-///
-/// # Errors
-/// As [`start`].
-pub fn start_with_relay(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<RunningTunnel> {
-    start_with(kind, target, Between::Relay(guard.clone()), guard)
-}
-
-fn start_with(
-    kind: Tunnel,
-    target: SocketAddr,
-    between: Between,
-    guard: &GuardProgram,
-) -> Result<RunningTunnel> {
     let pair: Box<dyn Pair> = match kind {
         Tunnel::Ssh(cipher) => Box::new(Ssh::find(cipher)?),
         Tunnel::Stunnel => Box::new(Stunnel::find()?),
@@ -88,7 +70,8 @@ fn start_with(
     };
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
-    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, &between)?;
+    let far = link.map(RunningLink::far_side);
+    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, far.as_ref())?;
     let tunnel = RunningTunnel {
         kind,
         address,
@@ -152,20 +135,6 @@ impl RunningTunnel {
             .map_err(|problem| proof::disproved(self.kind, format!("without the relays, {problem}")))?;
         self.wait_for_steady_processes();
         Ok(evidence.into_proofs())
-    }
-
-    /// Changes the distance between its halves for what is sent from now on, if a relay keeps them apart.
-    ///
-    /// # Errors
-    /// If the distance is impossible or the relay is gone.
-    pub fn set_distance(&self, link: &Link) -> Result<()> {
-        let relay = self.pair.relay.as_ref();
-        relay.map_or(Ok(()), |relay| relay.set(link))
-    }
-
-    /// How the relay between its halves kept them apart; `None` without one, or if it is gone.
-    pub fn relay_report(&self) -> Option<LinkReport> {
-        self.pair.relay.as_ref()?.report().ok()
     }
 
     /// False once one of its programs has ended.

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::{Link, Tunnel};
+use ciphertax_model::Tunnel;
 use ciphertax_reactor::stop;
-use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
+use ciphertax_supervise::guard::{Guard, Helper};
 
 use crate::error::Result;
-use crate::link::{DelayRelay, FarSide};
+use crate::link::FarSide;
 use crate::relay::Relay;
 
 use super::half::Half;
@@ -49,7 +49,7 @@ pub(super) trait Pair: Debug {
 /// How a client half reaches its server half.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Route {
-    /// The server half, or the relay before it.
+    /// The server half, or what reads along before it.
     pub(super) peer: SocketAddr,
     /// The server behind the server half.
     pub(super) target: SocketAddr,
@@ -73,16 +73,6 @@ pub(super) struct RunningPair {
     /// Where the server half listens.
     server_half: SocketAddr,
     target: SocketAddr,
-    /// What keeps the halves apart; it goes after them.
-    pub(super) relay: Option<DelayRelay>,
-}
-
-/// What is between the two halves.
-pub(super) enum Between {
-    Nothing,
-    Link(FarSide),
-    /// A relay that this program starts.
-    Relay(GuardProgram),
 }
 
 impl RunningPair {
@@ -91,15 +81,11 @@ impl RunningPair {
         pair: Box<dyn Pair>,
         guard: &mut Guard,
         target: SocketAddr,
-        between: &Between,
+        far: Option<&FarSide>,
     ) -> Result<(Self, SocketAddr, Vec<Half>)> {
         let folder = guard.folder().to_owned();
         pair.prepare(&folder)?;
         let [_, name] = pair.names();
-        let far = match between {
-            Between::Link(far) => Some(far),
-            Between::Nothing | Between::Relay(_) => None,
-        };
         let ip = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
         let (server, server_half) = Half::start_listening(guard, name, Side::Server, ip, |listen| {
             Ok(Helper {
@@ -107,19 +93,13 @@ impl RunningPair {
                 ..pair.server_half(&folder, listen, target)?
             })
         })?;
-        let relay = match between {
-            Between::Relay(program) => Some(DelayRelay::start(&Link::NONE, server_half, program)?),
-            Between::Nothing | Between::Link(_) => None,
-        };
-        let peer = relay.as_ref().map_or(server_half, DelayRelay::address);
         let running = Self {
             pair,
             server_half,
             target,
-            relay,
         };
         let (client, address) = running
-            .start_client_half(guard, peer, false)
+            .start_client_half(guard, server_half, false)
             .map_err(|error| server.explain(error))?;
         Ok((running, address, vec![client, server]))
     }

@@ -10,7 +10,7 @@ use ciphertax_model::{SshCipher, Tunnel};
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
-use super::pair::{Between, Pair, Route, RunningPair, Word};
+use super::pair::{Pair, Route, RunningPair, Word};
 use crate::error::Result;
 
 ciphertax_testkit::plays_roles!();
@@ -20,15 +20,10 @@ pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) 
     let guard = GuardProgram::this_program();
     let mut guard = Guard::start(&guard, PrivateFolder::create(1).unwrap()).unwrap();
     let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-    RunningPair::start(
-        Box::new(Mismatched { server, client }),
-        &mut guard,
-        echo(),
-        &Between::Nothing,
-    )
-    .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
-    .unwrap_err()
-    .to_string()
+    RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo(), None)
+        .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
+        .unwrap_err()
+        .to_string()
 }
 
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::load::{check_command, check_engine_load};
 use super::storage::check_storage;
 use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
-use crate::link::{Link, LinkKind};
+use crate::link::Link;
 use crate::nearest::hint;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{Cell, Study};
@@ -137,12 +137,6 @@ fn check_node_link(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
              out of node_link"
         );
         found.add(path.key("node_link").key("bandwidth_mbit"), message);
-    }
-    if study.link_by == LinkKind::Relay {
-        let message = format!(
-            "cell {name:?}: no relay stands between nodes; take link_by = \"tun\", or leave node_link out"
-        );
-        found.add(Path::of("link_by"), message);
     }
 }
 

@@ -3,7 +3,6 @@
 use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
-use crate::link::LinkKind;
 use crate::pooler::PoolMode;
 use crate::study::{Cell, Study};
 use crate::tls::TlsNegotiation;
@@ -53,26 +52,17 @@ pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
 }
 
 /// What cannot be measured through a pooler: with transaction pooling, what a session remembers may be asked of another;
-/// a program's connections are not the server's; and a relay keeps clients from the server, beside which the pooler is.
+/// and a program's connections are not the server's.
 pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
-    if let Some(arm) = study.arms_of(cell).find(|arm| arm.pooler.is_some()) {
-        if cell.workload.is_program() {
-            let message = format!(
-                "cell {name:?}: behind the pooler of arm {:?} the server sees none of a program's own connections, so nobody \
-                 can tell what they were; leave the arm out with arms = […]",
-                arm.name
-            );
-            found.add(path.key("workload"), message);
-        }
-        if study.link_by == LinkKind::Relay && study.link(cell).is_some() {
-            let message = format!(
-                "cell {name:?}: the pooler of arm {:?} is beside its server, and a relay has no far side; take link_by = \
-                 \"tun\", or leave the arm out with arms = […]",
-                arm.name
-            );
-            found.add(Path::of("link_by"), message);
-        }
+    let before_pooler = study.arms_of(cell).find(|arm| arm.pooler.is_some());
+    if let (true, Some(arm)) = (cell.workload.is_program(), before_pooler) {
+        let message = format!(
+            "cell {name:?}: behind the pooler of arm {:?} the server sees none of a program's own connections, so nobody \
+             can tell what they were; leave the arm out with arms = […]",
+            arm.name
+        );
+        found.add(path.key("workload"), message);
     }
     let pools_transactions = |arm: &&Arm| {
         let pooler = arm.pooler;

@@ -51,7 +51,7 @@ impl CellView {
         notes.extend(describe::new_orders_in_words(run, cell));
         Self {
             name: cell.found.name.clone(),
-            load: describe::load_in_words(run, cell),
+            load: describe::load_in_words(cell),
             notes,
             blocks: describe::blocks_in_words(cell),
             client_bound: cell.found.client_bound,

@@ -99,7 +99,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             format!("cell {}", cell.found.name),
             format!(
                 "{}; {}; {} void",
-                describe::load_in_words(run, cell),
+                describe::load_in_words(cell),
                 describe::load_threads(run, cell),
                 cell.found.void_slices
             ),

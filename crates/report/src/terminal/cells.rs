@@ -48,7 +48,7 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     page.heading(&cell.found.name);
     let mut caption = format!(
         "{}; {}",
-        describe::load_in_words(run, cell),
+        describe::load_in_words(cell),
         describe::blocks_in_words(cell)
     );
     if cell.found.client_bound {

@@ -1,6 +1,6 @@
 //! Whether links can be made, which put a distance between client and server.
 
-use ciphertax_lab::link::{LinkError, check_rights};
+use ciphertax_lab::link::{LinkError, WITHOUT_ROOT, check_rights};
 use ciphertax_records::{Check, CheckStatus};
 
 pub(super) fn look() -> Vec<Check> {
@@ -13,17 +13,18 @@ fn links(rights: &Result<(), LinkError>) -> Check {
             "links",
             "links",
             found,
-            "studies at a distance (45 ms, 170 ms) need TUN devices and a network namespace; link_by = \"relay\" does without, but \
-             leaves TCP's own handshake undelayed",
+            "studies at a distance (45 ms, 170 ms) need TUN devices and a network namespace",
         )
     };
     match rights {
         Ok(()) => check("TUN devices and namespaces can be made"),
-        Err(LinkError::NotPermitted) => check("this user may make no TUN devices and namespaces")
-            .but(CheckStatus::Limited, "run such studies as root, or with --set link_by=relay"),
-        Err(LinkError::NoTun) => check("there is no /dev/net/tun").but(
+        Err(LinkError::NotPermitted) => check("this user may make no TUN devices and namespaces").but(
             CheckStatus::Limited,
-            "modprobe tun, or let the container use it (`--device /dev/net/tun`), or take --set link_by=relay",
+            format!("run such studies as root, or in namespaces of your own: {WITHOUT_ROOT}"),
+        ),
+        Err(LinkError::NoTun { cause }) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
+            CheckStatus::Limited,
+            "modprobe tun, let the container use it (`--device /dev/net/tun`), or `chmod 666 /dev/net/tun`",
         ),
         Err(other) => check("they cannot be made").but(CheckStatus::Limited, other.to_string()),
     }
@@ -31,6 +32,8 @@ fn links(rights: &Result<(), LinkError>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -43,10 +46,12 @@ mod tests {
                 .contains("root")
         );
         assert!(
-            links(&Err(LinkError::NoTun))
-                .remedy
-                .unwrap()
-                .contains("modprobe tun")
+            links(&Err(LinkError::NoTun {
+                cause: ErrorKind::NotFound.into()
+            }))
+            .remedy
+            .unwrap()
+            .contains("modprobe tun")
         );
     }
 }

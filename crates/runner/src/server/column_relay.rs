@@ -6,7 +6,7 @@ use ciphertax_columns::MasterKey;
 use ciphertax_lab::column_relay::{self, ColumnRelayPlan, EncryptedColumns, RunningColumnRelay};
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::tpcc::COLUMNS;
-use ciphertax_model::{Arm, ColumnEncryption, ColumnFeature, ColumnSelection, Decrypt, ServerSpec, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFeature, ColumnSelection, Decrypt, Study};
 use ciphertax_observe::{Meter, ProcessMeter};
 use ciphertax_supervise::GuardProgram;
 
@@ -33,10 +33,9 @@ impl ColumnRelays {
     /// Starts them before a server, on its side of a link.
     ///
     /// # Errors
-    /// When one cannot be started, the server is none of MySQL's family, or it is at a distance where no relay can be.
+    /// When one cannot be started, or the server is none of MySQL's family.
     pub(super) fn start<'a>(
         study: &Study,
-        spec: &ServerSpec,
         arms: impl Iterator<Item = &'a Arm>,
         server: &PrivateServer,
         link: Option<&RunningLink>,
@@ -46,13 +45,6 @@ impl ColumnRelays {
         let mut relays = Self::none();
         if !study.arms.iter().any(encrypts_results) {
             return Ok(relays);
-        }
-        if spec.distant && link.is_none() {
-            return Err(RunError::Impossible(vec![
-                "the relay that encrypts columns in results is beside its server, and a plain TCP relay has no far side; take \
-                 link_by = \"tun\", or leave link out"
-                    .into(),
-            ]));
         }
         for policy in arms.map(policy_of) {
             if relays.0.iter().any(|other| other.policy == policy) {

@@ -91,7 +91,7 @@ impl<D: Database> GroupServer<D> {
         column_key: Option<&MasterKey>,
     ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
-        let link = Distance::link(study, spec, &guard)?;
+        let link = Distance::link(spec, &guard)?;
         let server = private::start(study, spec, group, link.as_ref())?;
         let (route, server) = Route::to_private(
             link,
@@ -110,7 +110,7 @@ impl<D: Database> GroupServer<D> {
         let file_system = server.file_system().map(|mounted| mounted.workers().pids());
         let file_system = file_system.filter(|pids| !pids.is_empty());
         let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
-        let mut database = D::of_private(&server, &route.among_themselves);
+        let mut database = D::of_private(&server, &route.measured);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;

@@ -9,7 +9,7 @@ use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Arm, CertificateKind, Distances, Link, ServerSpec, Study, Tunnel};
+use ciphertax_model::{Arm, CertificateKind, Distances, ServerSpec, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessTree};
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
@@ -28,10 +28,8 @@ use crate::trust::{Trust, issued};
 pub(crate) struct Route {
     /// Where everything is asked that is not measured, each server once.
     pub(crate) control: Vec<Endpoint>,
-    /// Where the measured connections go to, in the same order.
+    /// Where the measured connections go to, and where private servers reach each other, in the same order.
     pub(crate) measured: Vec<Endpoint>,
-    /// Where the servers reach each other, in the same order.
-    pub(crate) among_themselves: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     poolers: Poolers,
@@ -60,21 +58,17 @@ impl Route {
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
-        let tunnels = tunnels(&server, link.as_ref(), spec, group, guard)?;
+        let tunnels = tunnels(&server, link.as_ref(), group, guard)?;
         let poolers = Poolers::start(group.arms.iter().copied(), &server, link.as_ref(), guard)?;
         let arms = group.arms.iter().copied();
-        let column_relays =
-            ColumnRelays::start(study, spec, arms, &server, link.as_ref(), column_key, guard)?;
-        let distance = Distance::to(&addresses, link, study, spec, guard)?;
+        let column_relays = ColumnRelays::start(study, arms, &server, link.as_ref(), column_key, guard)?;
+        let distance = link.map(|link| Distance::over(link, study, spec));
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
         let (tunnels, poolers, column_relays) = (tunnels, poolers, column_relays);
         let server = server;
-        let (measured, among_themselves) = match &distance {
-            Some(distance) => (
-                distance.addresses(&addresses),
-                distance.among_themselves(&addresses),
-            ),
-            None => (addresses.clone(), addresses.clone()),
+        let measured = match &distance {
+            Some(distance) => distance.addresses(&addresses),
+            None => addresses.clone(),
         };
         let endpoints = |addresses: Vec<SocketAddr>| addresses.into_iter().map(Endpoint::from).collect();
         let (control, measured): (Vec<Endpoint>, Vec<Endpoint>) = (endpoints(addresses), endpoints(measured));
@@ -98,7 +92,6 @@ impl Route {
         let route = Self {
             control,
             measured,
-            among_themselves: endpoints(among_themselves),
             tunnels,
             poolers,
             column_relays,
@@ -114,7 +107,6 @@ impl Route {
         Self {
             control: endpoints.to_vec(),
             measured: endpoints.to_vec(),
-            among_themselves: endpoints.to_vec(),
             tunnels: BTreeMap::new(),
             poolers: Poolers::none(),
             column_relays: ColumnRelays::none(),
@@ -188,25 +180,14 @@ impl Route {
 
     /// Puts the servers at the distance of a cell that is measured on them.
     pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
-        let Some(distance) = &mut self.distance else {
-            return Ok(());
-        };
-        if distance.set(wanted)? {
-            let to_servers = wanted.to_servers.unwrap_or(Link::NONE);
-            for tunnel in self.tunnels.values() {
-                tunnel.tunnel.set_distance(&to_servers)?;
-            }
-        }
-        Ok(())
+        self.distance
+            .as_mut()
+            .map_or(Ok(()), |distance| distance.set(wanted))
     }
 
     /// How they were kept at a distance so far; `None` without one.
     pub(crate) fn link_record(&self) -> Option<LinkRecord> {
-        let of_tunnels = self
-            .tunnels
-            .values()
-            .filter_map(|tunnel| tunnel.tunnel.relay_report());
-        self.distance.as_ref()?.record(of_tunnels)
+        self.distance.as_ref()?.record()
     }
 
     /// Removes all that leads to servers which are gone.
@@ -222,18 +203,13 @@ impl Route {
 fn tunnels(
     server: &PrivateServer,
     link: Option<&RunningLink>,
-    spec: &ServerSpec,
     group: &Group<'_>,
     guard: &GuardProgram,
 ) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
     let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
     let to = server.addresses()[0];
-    let start = |kind| match (link, spec.distant) {
-        (None, true) => tunnel::start_with_relay(kind, to, guard),
-        (link, _) => tunnel::start(kind, to, link, guard),
-    };
     let metered = |kind| {
-        let tunnel = start(kind)?;
+        let tunnel = tunnel::start(kind, to, link, guard)?;
         let pids: Vec<u32> = tunnel.processes().iter().map(|process| process.pid).collect();
         let meter = ProcessTree::open(&pids)?;
         Ok((kind, MeteredTunnel { tunnel, meter }))

@@ -1,15 +1,14 @@
 //! The workload `command`: programs of the user's own as the load, through the whole command on real servers.
 
 use std::fs;
-use std::time::Duration;
 
 use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, VoidReason};
 use rustix::process::Signal;
 
 use crate::common::{
-    Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, no_slice_failed, record, samples,
-    within,
+    Finished, OwnServer, PATIENCE, Running, Sandbox, command_lines_with, files_with, no_slice_failed, record,
+    samples, within,
 };
 
 const ARMS: &str = r#"
@@ -266,9 +265,9 @@ fn stopped(signal: Signal, code: Option<i32>) {
     let started = sandbox.work().join("started");
     let line = format!("touch {}; setsid sleep 4322 & sleep 4322", started.display());
     let running = Running::start(study(&sandbox, ARMS, &shell(&line)));
-    assert!(within(Duration::from_secs(60), || started.exists()));
+    assert!(within(PATIENCE, || started.exists()));
     running.signal(signal);
-    let finished = running.finish_within(Duration::from_secs(20));
+    let finished = running.finish();
     assert_eq!(finished.code, code, "{}", finished.stderr);
     sandbox.expect_nothing_left();
 }

@@ -34,7 +34,7 @@ fn stopped_in_order(signal: Signal, code: i32) {
     let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
     running.measures();
     running.signal(signal);
-    let finished = running.finish_within(Duration::from_secs(20));
+    let finished = running.finish();
     assert_eq!(finished.code, Some(code), "{}", finished.stderr);
     assert!(
         finished.stdout.contains("stopped by the user"),
@@ -74,7 +74,7 @@ fn ctrl_c_is_heard_while_a_server_says_nothing() {
         running.says("Connecting to ");
         let (_connection, _) = silent.accept().unwrap();
         running.signal(Signal::INT);
-        let finished = running.finish_within(Duration::from_secs(10));
+        let finished = running.finish();
         assert_eq!(finished.code, Some(130), "{finished:?}");
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();

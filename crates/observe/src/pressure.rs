@@ -69,11 +69,12 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_cpu_that_another_has_is_counted_while_it_waits() {
+        let began = Instant::now();
         let Some(before) = pressure() else {
             return ciphertax_testkit::not_tested("this kernel keeps no pressure");
         };
         let cpus = placement::allowed_cpus().unwrap();
-        let (began, ends) = (Instant::now(), AtomicBool::new(false));
+        let ends = AtomicBool::new(false);
         let spin = |cpu: usize| {
             placement::confine_thread(cpu).unwrap();
             while !ends.load(Ordering::Relaxed) {

@@ -108,11 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn a_real_interruption_takes_microseconds() {
+    fn a_real_interruption_takes_time() {
         let Some(interruption) = interruption() else {
             return not_tested("the kernel lets no thread sample itself");
         };
-        println!("{interruption:?}");
-        assert!(interruption < Duration::from_millis(1), "{interruption:?}");
+        assert!(interruption >= LEAST, "{interruption:?}");
     }
 }

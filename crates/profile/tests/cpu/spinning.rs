@@ -107,7 +107,8 @@ fn one_slice_has_nothing_of_another_and_one_that_was_given_up_leaves_nothing() {
     let (second, ()) = bed.profile(&watched, || thread::sleep(Duration::from_millis(20)));
     let samples = |profile| side(profile, ProfiledSide::Client).samples;
     assert!(samples(&first) > 150, "{first:?}");
-    assert!(samples(&second) < 20, "{second:?}");
+    // Hardly any of the milliseconds that were slept, and none of those that were spun before.
+    assert!(2 * samples(&second) < samples(&first), "{second:?}");
     let slice = second.slice;
     let unbegun = bed.profiler.profile(slice, &mut bed.stacks, &mut bed.symbols);
     assert!(unbegun.is_err(), "{unbegun:?}");

@@ -15,7 +15,7 @@ use super::way::{Reach, Way};
 /// What it says that is no answer.
 pub(super) const NOT_ASKED: &str = "it answers what it was not asked";
 /// One that could not be started is not tried again before so much time has passed.
-const AGAIN_AFTER: Duration = Duration::from_secs(3);
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3);
 /// For so long a server that nobody asks anything is looked at, to know what it uses then.
 const LOOK_AT_QUIET: Duration = Duration::from_millis(500);
 /// It is quiet when its clocks have stood still for this long; it is not waited for longer than for the second.

@@ -89,9 +89,11 @@ mod tests {
     #[test]
     fn an_instant_goes_to_the_clock_and_back() {
         for instant in [Instant::now(), Instant::now() + Duration::from_secs(3)] {
+            let began = Instant::now();
             let back = instant_of(ns_of(instant));
+            // Two clocks are read one after the other, twice.
             let apart = back.max(instant) - back.min(instant);
-            assert!(apart < Duration::from_millis(1), "{apart:?}");
+            assert!(apart <= began.elapsed(), "{apart:?}");
         }
     }
 }

@@ -103,11 +103,11 @@ apart() {
     echo '| load | ms there and back | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs'"\
  | skew of the beginning, µs: median | highest | slices that count | of them within 1 ms and that error | slices |"
     echo '|---|--:|---|---|--:|--:|--:|--:|--:|'
-    [[ -x $bin/examples/link ]] || {
-        echo "cargo build --release -p ciphertax-lab --example link builds what keeps hosts apart" >&2
+    [[ -x $bin/examples/owner ]] || {
+        echo "cargo build --release -p ciphertax-lab --example owner builds what keeps hosts apart" >&2
         exit 1
     }
-    coproc LINK { exec "$bin/examples/link" nodes; }
+    coproc LINK { exec "$bin/examples/owner" link nodes; }
     link="$LINK_PID"
     local namespace
     read -r _ namespace _ <&"${LINK[0]}"

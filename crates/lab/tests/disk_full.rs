@@ -1,7 +1,7 @@
 //! A real private MongoDB whose disk is full, from the start or later: the error names it, nothing hangs or stays.
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_testkit::{example, fetched, not_tested, temporary_folder};
@@ -80,10 +80,11 @@ fn on_a_disk(options: &str, task: &str) -> Option<String> {
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, "sh", options])
         .arg(folder.path())
-        .arg(example("mongodb_on_a_disk"))
-        .arg(task)
+        .arg(example("owner"))
+        .args(["small-disk", task])
         .env("TMPDIR", folder.path())
         .process_group(0)
+        .stderr(Stdio::inherit())
         .output()
         .unwrap();
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -168,7 +168,7 @@ impl Owner {
         BufReader::new(process.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let folder = PathBuf::from(line.trim());
+        let folder = PathBuf::from(line.split_whitespace().last().unwrap_or_default());
         if !folder.starts_with(parent.path()) {
             let mut said = String::new();
             process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -207,8 +207,8 @@ impl Owner {
 }
 
 fn command(kind: FileSystem, temporary: &Path) -> Command {
-    let mut command = owner_command(&example("file_system"), temporary);
-    command.arg(kind.name());
+    let mut command = owner_command(&example("owner"), temporary);
+    command.args(["file-system", kind.name()]);
     command
 }
 
@@ -216,10 +216,10 @@ fn command(kind: FileSystem, temporary: &Path) -> Command {
 fn as_ordinary_user(kind: FileSystem) -> (Command, TempDir) {
     let (user, parent) = (OrdinaryUser::find(), temporary_folder());
     let program = parent.path().join("owner");
-    copy_program(&example("file_system"), &program);
+    copy_program(&example("owner"), &program);
     user.give(parent.path());
     let mut command = owner_command(&program, parent.path());
-    command.arg(kind.name());
+    command.args(["file-system", kind.name()]);
     user.run(&mut command);
     (command, parent)
 }

@@ -262,7 +262,8 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
     let folder = temporary_folder();
     for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200] {
-        let mut owner = Command::new(example("link"))
+        let mut owner = Command::new(example("owner"))
+            .arg("link")
             .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stdin(Stdio::piped())
@@ -357,7 +358,7 @@ fn impossible_settings_are_refused_before_anything_starts() {
 
 #[test]
 fn a_link_process_started_by_hand_says_what_it_is_for() {
-    let output = Command::new(example("link")).arg("link").output().unwrap();
+    let output = Command::new("/proc/self/exe").arg("link").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("started by ciphertax itself"), "{words}");
 }
@@ -518,8 +519,9 @@ impl Owner {
     }
 
     fn start_in(folder: &Rc<TempDir>, with_server: bool) -> Self {
-        let mut command = Command::new(example("link"));
+        let mut command = Command::new(example("owner"));
         command
+            .arg("link")
             .env("TMPDIR", folder.path())
             // As a shell would start it.
             .process_group(0)

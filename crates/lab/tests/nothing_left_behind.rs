@@ -17,6 +17,11 @@ use ciphertax_testkit::{
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+/// What owners own.
+const MARIADB_SERVER: &[&str] = &["server", "mariadb"];
+const POSTGRESQL_SERVER: &[&str] = &["server", "postgresql"];
+const COLUMN_RELAY: &[&str] = &["column-relay"];
+
 #[test]
 fn an_owner_that_ends_by_itself() {
     let mut owner = Owner::start();
@@ -33,16 +38,12 @@ fn an_owner_killed_by_sigkill() {
 
 #[test]
 fn an_owner_of_a_relay_that_encrypts_columns_killed_by_sigkill() {
-    let (program, parent) = (example("column_relay"), temporary_folder());
-    let command = owner_command(&program, parent.path());
-    Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
+    Owner::of(COLUMN_RELAY).process_ends_and_nothing_is_left();
 }
 
 #[test]
 fn a_relay_that_encrypts_columns_goes_with_its_guard() {
-    let (program, parent) = (example("column_relay"), temporary_folder());
-    let command = owner_command(&program, parent.path());
-    let mut owner = Owner::start_in(program, command, parent);
+    let mut owner = Owner::of(COLUMN_RELAY);
     kill_process(owner.guard(), Signal::KILL).unwrap();
     assert!(within(PATIENCE, || !owner.server_runs()));
     // Who lives removes what is left.
@@ -55,10 +56,7 @@ fn an_owner_of_a_mongodb_killed_by_sigkill() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let program = example("private_mongodb");
-    let parent = temporary_folder();
-    let command = owner_command(&program, parent.path());
-    Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
+    Owner::of(&["server", "mongodb"]).process_ends_and_nothing_is_left();
 }
 
 #[test]
@@ -66,7 +64,7 @@ fn an_owner_of_a_postgresql_killed_by_sigkill() {
     if fetched(&POSTGRESQL).is_none() {
         return;
     }
-    let owner = Owner::of_postgresql();
+    let owner = Owner::of(POSTGRESQL_SERVER);
     let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
     let name = name_of(&owner.folder);
     owner.process_ends_and_nothing_is_left();
@@ -79,7 +77,7 @@ fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start
     if fetched(&POSTGRESQL).is_none() {
         return;
     }
-    let owner = Owner::of_postgresql();
+    let owner = Owner::of(POSTGRESQL_SERVER);
     let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
     let name = name_of(&owner.folder);
     kill_process(owner.pid(), Signal::STOP).unwrap();
@@ -94,8 +92,10 @@ fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start
     } = owner;
     process.wait().unwrap();
     assert!(folder.exists());
-    let program = example("private_postgresql");
-    let next = Owner::start_in(program.clone(), owner_command(&program, parent.path()), parent);
+    let next = Owner::start_in(
+        command(&example("owner"), POSTGRESQL_SERVER, parent.path()),
+        parent,
+    );
     assert!(!folder.exists());
     assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
     assert!(within(PATIENCE, || !has_shared_memory(pid)));
@@ -112,13 +112,13 @@ fn a_postgresql_works_for_an_ordinary_user() {
     };
     let (user, parent, home) = (OrdinaryUser::find(), temporary_folder(), temporary_folder());
     let program = parent.path().join("owner");
-    copy_program(&example("private_postgresql"), &program);
+    copy_program(&example("owner"), &program);
     for folder in [parent.path(), home.path()] {
         user.give(folder);
     }
     let mut command = match installation.program().starts_with(cache()) {
         false => {
-            let mut command = owner_command(&program, parent.path());
+            let mut command = command(&program, POSTGRESQL_SERVER, parent.path());
             // Its own templates, not root's.
             command.env("XDG_CACHE_HOME", home.path());
             user.run(&mut command);
@@ -127,7 +127,7 @@ fn a_postgresql_works_for_an_ordinary_user() {
         true => with_a_cache_of_its_own(user, &program, parent.path()),
     };
     command.current_dir("/");
-    let owner = Owner::start_in(program, command, parent);
+    let owner = Owner::start_in(command, parent);
     assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
     owner.process_ends_and_nothing_is_left();
 }
@@ -141,7 +141,7 @@ fn with_a_cache_of_its_own(user: OrdinaryUser, program: &Path, temporary: &Path)
     let line = "mkdir \"$1/kept\" && mount --bind \"$2/postgresql\" \"$1/kept\" && mount -t tmpfs none \"$3\" && \
         mkdir -p \"$2/postgresql\" && chown -R \"$4:$5\" \"$2/..\" && \
         mount --bind \"$1/kept\" \"$2/postgresql\" && umount \"$1/kept\" && rmdir \"$1/kept\" && shift 3 && \
-        exec setpriv --clear-groups --reuid=\"$1\" --regid=\"$2\" \"$3\"";
+        exec setpriv --clear-groups --reuid=\"$1\" --regid=\"$2\" \"$3\" server postgresql";
     let mut command = owner_command(Path::new("unshare"), temporary);
     command
         .args(["--mount", "sh", "-c", line, "sh"])
@@ -162,7 +162,7 @@ fn an_owner_ended_by_sigterm() {
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
     let parent = temporary_folder();
-    let mut command = owner_command(&owner_program(), parent.path());
+    let mut command = command(&example("owner"), MARIADB_SERVER, parent.path());
     // An owner that decides for itself when to end; what ignores a signal does so in the next program too.
     // SAFETY: a system call that touches no memory.
     unsafe {
@@ -171,7 +171,7 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
             Ok(())
         });
     }
-    let owner = Owner::start_in(owner_program(), command, parent);
+    let owner = Owner::start_in(command, parent);
     // The terminal signals the whole foreground group.
     kill_process_group(owner.pid(), Signal::INT).unwrap();
     thread::sleep(Duration::from_millis(300));
@@ -184,7 +184,9 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
 fn an_owner_killed_at_any_moment_of_the_start() {
     let parent = temporary_folder();
     for delay in [0, 2, 5, 10, 20, 50, 100, 150, 200, 250, 300, 400] {
-        let mut process = owner_command(&owner_program(), parent.path()).spawn().unwrap();
+        let mut process = command(&example("owner"), MARIADB_SERVER, parent.path())
+            .spawn()
+            .unwrap();
         thread::sleep(Duration::from_millis(delay));
         process.kill().unwrap();
         process.wait().unwrap();
@@ -195,11 +197,7 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         processes_with(parent.path())
     );
     // A folder made just before there was a guard is left to the next start.
-    let owner = Owner::start_in(
-        owner_program(),
-        owner_command(&owner_program(), parent.path()),
-        parent,
-    );
+    let owner = Owner::start_in(command(&example("owner"), MARIADB_SERVER, parent.path()), parent);
     assert!(within(PATIENCE, || folders_in(owner.parent.path(), "")
         == [owner.folder.clone()]));
     owner.process_ends_and_nothing_is_left();
@@ -233,18 +231,14 @@ fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
     } = owner;
     process.wait().unwrap();
     assert!(folder.exists());
-    let next = Owner::start_in(
-        owner_program(),
-        owner_command(&owner_program(), parent.path()),
-        parent,
-    );
+    let next = Owner::start_in(command(&example("owner"), MARIADB_SERVER, parent.path()), parent);
     assert!(!folder.exists());
     next.process_ends_and_nothing_is_left();
 }
 
 #[test]
 fn a_guard_started_by_hand_says_what_it_is_for() {
-    let output = Command::new(owner_program())
+    let output = Command::new("/proc/self/exe")
         .arg("guard")
         .stdin(Stdio::null())
         .output()
@@ -261,10 +255,10 @@ fn it_works_for_an_ordinary_user() {
     let (user, parent) = (OrdinaryUser::find(), temporary_folder());
     user.give(parent.path());
     let program = parent.path().join("owner");
-    copy_program(&owner_program(), &program);
-    let mut command = owner_command(&program, parent.path());
+    copy_program(&example("owner"), &program);
+    let mut command = command(&program, MARIADB_SERVER, parent.path());
     user.run(&mut command);
-    let owner = Owner::start_in(program, command, parent);
+    let owner = Owner::start_in(command, parent);
     assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.expect_nothing_left();
@@ -282,20 +276,15 @@ struct Owner {
 
 impl Owner {
     fn start() -> Self {
+        Self::of(MARIADB_SERVER)
+    }
+
+    fn of(owned: &[&str]) -> Self {
         let parent = temporary_folder();
-        Self::start_in(
-            owner_program(),
-            owner_command(&owner_program(), parent.path()),
-            parent,
-        )
+        Self::start_in(command(&example("owner"), owned, parent.path()), parent)
     }
 
-    fn of_postgresql() -> Self {
-        let (program, parent) = (example("private_postgresql"), temporary_folder());
-        Self::start_in(program.clone(), owner_command(&program, parent.path()), parent)
-    }
-
-    fn start_in(program: PathBuf, mut command: Command, parent: tempfile::TempDir) -> Self {
+    fn start_in(mut command: Command, parent: tempfile::TempDir) -> Self {
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap())
@@ -303,7 +292,7 @@ impl Owner {
             .unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let [pid, address, folder] = words[..] else {
-            panic!("{} said {line:?}", program.display())
+            panic!("{command:?} said {line:?}")
         };
         let owner = Self {
             stdin: process.stdin.take(),
@@ -354,8 +343,10 @@ impl Owner {
     }
 }
 
-fn owner_program() -> PathBuf {
-    example("private_server")
+fn command(program: &Path, owned: &[&str], temporary: &Path) -> Command {
+    let mut command = owner_command(program, temporary);
+    command.args(owned);
+    command
 }
 
 /// By which the processes of a PostgreSQL name themselves.

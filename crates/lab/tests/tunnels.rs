@@ -275,7 +275,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
     for kind in EVERY_TUNNEL {
         let parent = temporary_folder();
         for delay in [5, 20, 50, 80, 120, 180, 250, 350] {
-            let mut process = tunnel_command(&example("tunnel"), parent.path(), kind, target)
+            let mut process = tunnel_command(&example("owner"), parent.path(), kind, target)
                 .spawn()
                 .unwrap();
             thread::sleep(Duration::from_millis(delay));
@@ -288,7 +288,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
             processes_with(parent.path())
         );
         // A folder made just before there was a guard is left to the next start.
-        let owner = Owner::start_in(&example("tunnel"), parent, kind, target);
+        let owner = Owner::start_in(&example("owner"), parent, kind, target);
         assert!(within(PATIENCE, || folders_in(
             owner.parent.path(),
             "ciphertax-server-"
@@ -316,7 +316,7 @@ fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
         } = owner;
         process.wait().unwrap();
         assert!(folder.exists());
-        let next = Owner::start_in(&example("tunnel"), parent, kind, echo());
+        let next = Owner::start_in(&example("owner"), parent, kind, echo());
         assert!(!folder.exists());
         next.kill();
         next.expect_nothing_left();
@@ -330,7 +330,7 @@ fn it_works_for_an_ordinary_user() {
     }
     let (user, parent) = (OrdinaryUser::find(), temporary_folder());
     let program = parent.path().join("owner");
-    copy_program(&example("tunnel"), &program);
+    copy_program(&example("owner"), &program);
     // As if the user had unpacked the programs himself.
     if let Some(unpacked) = unpacked_tunnels() {
         let cache = parent.path().join("cache/ciphertax");
@@ -458,7 +458,7 @@ struct Owner {
 
 impl Owner {
     fn start(kind: Tunnel, target: SocketAddr) -> Self {
-        Self::start_in(&example("tunnel"), temporary_folder(), kind, target)
+        Self::start_in(&example("owner"), temporary_folder(), kind, target)
     }
 
     fn start_in(program: &Path, parent: tempfile::TempDir, kind: Tunnel, target: SocketAddr) -> Self {
@@ -540,13 +540,9 @@ impl Described {
 }
 
 fn tunnel_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
-    let name = match kind {
-        Tunnel::Ssh(cipher) => format!("ssh:{}", cipher.name()),
-        Tunnel::Stunnel => "stunnel".into(),
-        Tunnel::Haproxy => "haproxy".into(),
-    };
+    let kind = serde_json::to_string(&kind).unwrap();
     let mut command = owner_command(program, temporary);
-    command.args([name, target.to_string()]);
+    command.args(["tunnel".to_owned(), kind, target.to_string()]);
     command
 }
 

@@ -92,8 +92,8 @@ fn wait_for(process: &mut Child, step: &str) {
 /// Cargo builds examples with the tests, beside the folder of the test programs.
 fn installer(cache: &Path) -> Command {
     let deps = std::env::current_exe().unwrap();
-    let mut command = Command::new(deps.ancestors().nth(2).unwrap().join("examples/install"));
-    command.arg(SERVER).env("XDG_CACHE_HOME", cache);
+    let mut command = Command::new(deps.ancestors().nth(2).unwrap().join("examples/owner"));
+    command.args(["install", SERVER]).env("XDG_CACHE_HOME", cache);
     command
 }
 

@@ -4,12 +4,13 @@
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -51,47 +52,42 @@ pub(crate) fn look_anew_if_it_breaks(look: impl Fn() -> Result<(), Broken>) -> R
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) name: &'static str,
-    /// Width of the screen in CSS pixels.
-    pub(crate) width: u32,
-    height: u32,
-    /// Device pixels to a CSS pixel.
-    sharpness: f64,
+    /// Width and height of the screen in CSS pixels.
+    pub(crate) size: [u32; 2],
     colours: &'static str,
     media: &'static str,
     scripts: bool,
 }
 
+/// Every look; paper is A4 without its margins.
+pub(crate) const LOOKS: [Look; 5] = [
+    Look::new("desktop", [1280, 900], "light", "screen", true),
+    Look::new("phone", [390, 844], "light", "screen", true),
+    Look::new("dark", [1280, 900], "dark", "screen", true),
+    Look::new("paper", [703, 1020], "light", "print", true),
+    Look::new("without scripts", [1280, 900], "light", "screen", false),
+];
+
 impl Look {
-    pub(crate) const DESKTOP: Self = Self {
-        name: "desktop",
-        width: 1280,
-        height: 900,
-        sharpness: 1.0,
-        colours: "light",
-        media: "screen",
-        scripts: true,
-    };
-    pub(crate) const DARK: Self = Self {
-        name: "dark",
-        colours: "dark",
-        ..Self::DESKTOP
-    };
-    pub(crate) const PHONE: Self = Self {
-        name: "phone",
-        width: 390,
-        height: 844,
-        sharpness: 2.0,
-        ..Self::DESKTOP
-    };
-    /// Without any script.
-    pub(crate) const STILL: Self = Self {
-        name: "without scripts",
-        scripts: false,
-        ..Self::DESKTOP
-    };
+    const fn new(
+        name: &'static str,
+        size: [u32; 2],
+        colours: &'static str,
+        media: &'static str,
+        scripts: bool,
+    ) -> Self {
+        Self {
+            name,
+            size,
+            colours,
+            media,
+            scripts,
+        }
+    }
+
     /// True for wide screens.
     pub(crate) fn is_desktop(self) -> bool {
-        self.width == Self::DESKTOP.width && self.media == "screen"
+        self.size[0] > 1000
     }
 
     /// True for what is printed.
@@ -99,27 +95,23 @@ impl Look {
         self.media == "print"
     }
 
-    /// True where sliders are there to be moved.
-    pub(crate) fn moves_sliders(self) -> bool {
-        self.scripts && self.media == "screen"
+    /// True where sliders and buttons work.
+    pub(crate) fn runs_scripts(self) -> bool {
+        self.scripts && !self.is_paper()
     }
-
-    /// The width of A4 without its margins.
-    pub(crate) const PAPER: Self = Self {
-        name: "paper",
-        width: 703,
-        height: 1020,
-        media: "print",
-        ..Self::DESKTOP
-    };
 }
 
-/// A browser of our own with a fresh profile; ended when dropped.
+/// A browser of our own with a fresh profile, the page that it shows, and everything the page has reported; ended when
+/// dropped.
 pub(crate) struct Browser {
     process: Child,
     requests: ChildStdin,
     messages: Receiver<Value>,
     last_id: u64,
+    /// The tab with the page, and the session with it; empty for the browser itself.
+    tab: Value,
+    session: String,
+    events: Vec<Value>,
     _profile: TempDir,
 }
 
@@ -133,12 +125,9 @@ impl Browser {
         }
         let profile = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         // Chromium reads requests from descriptor 3 and writes answers to descriptor 4.
+        let redirected = r#"exec chromium "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
         let mut process = Command::new("sh")
-            .args([
-                "-c",
-                r#"exec chromium "$@" 3<&0 4>&1 </dev/null >/dev/null"#,
-                "sh",
-            ])
+            .args(["-c", redirected, "sh"])
             .args(FLAGS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::piped())
@@ -163,63 +152,106 @@ impl Browser {
             requests,
             messages,
             last_id: 0,
+            tab: Value::Null,
+            session: String::new(),
+            events: Vec::new(),
             _profile: profile,
         })
     }
 
-    /// Opens a file in a new tab and waits until it is loaded and its fonts are ready.
-    pub(crate) fn open(&mut self, html: &Path, look: Look) -> Result<Tab<'_>, Broken> {
+    /// Opens a file in a new tab in place of the one before, and waits until it is loaded and its fonts are ready.
+    pub(crate) fn open(&mut self, html: &Path, look: Look) -> Result<(), Broken> {
         let path = html
             .canonicalize()
             .map_err(|error| format!("{}: {error}", html.display()))?;
-        let mut events = Vec::new();
-        let target = self.call(
-            "",
-            "Target.createTarget",
-            json!({"url": "about:blank"}),
-            &mut events,
-        )?;
-        let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let session = self.call("", "Target.attachToTarget", attach, &mut events)?;
-        let mut tab = Tab {
-            url: file_url(&path),
-            session: session["sessionId"].as_str().unwrap_or_default().into(),
-            target: target["targetId"].clone(),
-            events: Vec::new(),
-            browser: self,
-        };
+        self.session.clear();
+        if !self.tab.is_null() {
+            let close = json!({"targetId": self.tab});
+            self.call("Target.closeTarget", close)?;
+        }
+        let mut opened = self.call("Target.createTarget", json!({"url": "about:blank"}))?;
+        self.tab = opened["targetId"].take();
+        let attach = json!({"targetId": self.tab, "flatten": true});
+        let attached = self.call("Target.attachToTarget", attach)?;
+        self.session = attached["sessionId"].as_str().unwrap_or_default().into();
+        self.events.clear();
         for domain in ["Runtime", "Log", "Network", "Page"] {
-            tab.call(&format!("{domain}.enable"), json!({}))?;
+            self.call(&format!("{domain}.enable"), json!({}))?;
         }
-        tab.call(
+        let ([width, height], mobile) = (look.size, look.size[0] < 600);
+        let sharpness = if mobile { 2 } else { 1 };
+        self.call(
             "Emulation.setDeviceMetricsOverride",
-            json!({"width": look.width, "height": look.height, "deviceScaleFactor": look.sharpness, "mobile": look.width < 600}),
+            json!({"width": width, "height": height, "deviceScaleFactor": sharpness, "mobile": mobile}),
         )?;
-        tab.call(
-            "Emulation.setEmulatedMedia",
-            json!({"media": look.media, "features": [{"name": "prefers-color-scheme", "value": look.colours}]}),
-        )?;
+        let colours = json!([{"name": "prefers-color-scheme", "value": look.colours}]);
+        let media = json!({"media": look.media, "features": colours});
+        self.call("Emulation.setEmulatedMedia", media)?;
         if !look.scripts {
-            tab.call("Emulation.setScriptExecutionDisabled", json!({"value": true}))?;
+            self.call("Emulation.setScriptExecutionDisabled", json!({"value": true}))?;
         }
-        tab.call("Page.navigate", json!({"url": tab.url}))?;
-        tab.wait_for("Page.loadEventFired")?;
-        tab.evaluate("document.fonts.ready.then(() => 'ready')")?;
-        Ok(tab)
+        let url = format!("file://{}", path.display());
+        self.call("Page.navigate", json!({"url": url}))?;
+        let loaded = "Page.loadEventFired";
+        let deadline = Instant::now() + PATIENCE;
+        while !self.events.iter().any(|seen| seen["method"] == loaded) {
+            let message = self.receive(deadline, loaded)?;
+            self.events.push(message);
+        }
+        self.read("document.fonts.ready.then(() => 'null')")
     }
 
-    /// Sends a request and waits for its answer; events that arrive before it are kept.
-    fn call(
-        &mut self,
-        session: &str,
-        method: &str,
-        params: Value,
-        events: &mut Vec<Value>,
-    ) -> Result<Value, Broken> {
+    /// What an expression in the page says as JSON, or promises to say.
+    pub(crate) fn read<T: DeserializeOwned>(&mut self, expression: &str) -> Result<T, Broken> {
+        let expression = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let result = self.call("Runtime.evaluate", expression)?;
+        let text = result["result"]["value"].as_str();
+        let text = text.ok_or_else(|| format!("the page cannot be read: {result}"))?;
+        Ok(
+            serde_json::from_str(text)
+                .map_err(|error| format!("the page cannot be read: {error}: {text}"))?,
+        )
+    }
+
+    /// Everything that went to the page's console, every exception, and everything that it asked for but itself, which is
+    /// first, and what is inside it.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
+        let reported = self.events.iter().filter_map(|event| {
+            let params = &event["params"];
+            match event["method"].as_str()? {
+                "Runtime.consoleAPICalled" => Some(format!("the console says {}", params["args"])),
+                "Runtime.exceptionThrown" => Some(format!("an exception: {}", params["exceptionDetails"])),
+                "Log.entryAdded" => Some(format!("the log says {}", params["entry"]["text"])),
+                _ => None,
+            }
+        });
+        let asked = |event: &&Value| event["method"] == "Network.requestWillBeSent";
+        let fetched = self
+            .events
+            .iter()
+            .filter(asked)
+            .skip(1)
+            .filter_map(|event| event["params"]["request"]["url"].as_str())
+            .filter(|url| !url.starts_with("data:"))
+            .map(|url| format!("the page fetches {url}"));
+        reported.chain(fetched)
+    }
+
+    /// The page on A4 paper, as PDF.
+    pub(crate) fn pdf(&mut self) -> Result<Vec<u8>, Broken> {
+        let paper = json!({"preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69});
+        let pdf = self.call("Page.printToPDF", paper)?;
+        let decoded = BASE64_STANDARD.decode(pdf["data"].as_str().unwrap_or_default());
+        Ok(decoded.map_err(|error| format!("chromium's file cannot be decoded: {error}"))?)
+    }
+
+    /// Sends a request to the page, or to the browser where there is none, and waits for its answer; events that arrive
+    /// before it are kept.
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
         self.last_id += 1;
         let mut request = json!({"id": self.last_id, "method": method, "params": params});
-        if !session.is_empty() {
-            request["sessionId"] = session.into();
+        if !self.session.is_empty() {
+            request["sessionId"] = self.session.as_str().into();
         }
         self.requests
             .write_all(format!("{request}\0").as_bytes())
@@ -228,7 +260,7 @@ impl Browser {
         loop {
             let message = self.receive(deadline, method)?;
             if message["id"] != self.last_id {
-                events.push(message);
+                self.events.push(message);
             } else if message.get("error").is_some() {
                 return Err(format!("chromium refuses {method}: {}", message["error"]).into());
             } else {
@@ -238,38 +270,23 @@ impl Browser {
     }
 
     fn receive(&self, deadline: Instant, what: &str) -> Result<Value, Broken> {
-        let message = self
-            .messages
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()));
-        message.map_err(|error| {
-            Broken::Browser(match error {
-                RecvTimeoutError::Timeout => {
-                    format!("chromium has not answered {what} in {} s", PATIENCE.as_secs())
-                }
-                RecvTimeoutError::Disconnected => format!("chromium ended before it answered {what}"),
-            })
-        })
-    }
-
-    /// True as soon as its process has ended; false if it does not in time.
-    fn ends(&mut self) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        while matches!(self.process.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                return false;
-            }
-            thread::sleep(LOOK_EVERY);
-        }
-        true
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.messages
+            .recv_timeout(left)
+            .map_err(|error| Broken::Browser(format!("chromium does not answer {what}: {error}")))
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let closed = self.call("", "Browser.close", json!({}), &mut Vec::new());
-        if closed.is_err() || !self.ends() {
-            let _ = self.process.kill();
+        self.session.clear();
+        let closes = self.call("Browser.close", json!({})).is_ok();
+        let deadline = Instant::now() + PATIENCE;
+        while closes && matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(LOOK_EVERY);
         }
+        // One that has ended takes no harm.
+        let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
@@ -287,113 +304,3 @@ const FLAGS: [&str; 10] = [
     "--disable-sync",
     "--hide-scrollbars",
 ];
-
-/// A page that is open, and everything it has reported.
-pub(crate) struct Tab<'a> {
-    url: String,
-    browser: &'a mut Browser,
-    session: String,
-    target: Value,
-    events: Vec<Value>,
-}
-
-impl Tab<'_> {
-    /// The value of an expression, which must be a string or a promise of one.
-    pub(crate) fn evaluate(&mut self, expression: &str) -> Result<String, Broken> {
-        let result = self.call(
-            "Runtime.evaluate",
-            json!({"expression": expression, "returnByValue": true, "awaitPromise": true}),
-        )?;
-        match result["result"]["value"].as_str() {
-            Some(text) => Ok(text.to_owned()),
-            None => Err(format!("the page cannot be read: {result}").into()),
-        }
-    }
-
-    /// Everything that went to the console, and every exception.
-    pub(crate) fn console(&self) -> Vec<String> {
-        self.events
-            .iter()
-            .filter_map(|event| {
-                let params = &event["params"];
-                match event["method"].as_str()? {
-                    "Runtime.consoleAPICalled" => Some(format!("the console says {}", params["args"])),
-                    "Runtime.exceptionThrown" => {
-                        Some(format!("an exception: {}", params["exceptionDetails"]))
-                    }
-                    "Log.entryAdded" => Some(format!("the log says {}", params["entry"]["text"])),
-                    _ => None,
-                }
-            })
-            .collect()
-    }
-
-    /// Everything that was asked for but the page itself and what is inside it.
-    pub(crate) fn fetched(&self) -> Vec<String> {
-        self.events
-            .iter()
-            .filter(|event| event["method"] == "Network.requestWillBeSent")
-            .filter_map(|event| event["params"]["request"]["url"].as_str())
-            .filter(|url| *url != self.url && !url.starts_with("data:"))
-            .map(|url| format!("the page fetches {url}"))
-            .collect()
-    }
-
-    /// The whole page, as PNG.
-    pub(crate) fn screenshot(&mut self) -> Result<Vec<u8>, Broken> {
-        let metrics = self.call("Page.getLayoutMetrics", json!({}))?;
-        let size = &metrics["cssContentSize"];
-        let clip = json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
-        let picture = self.call(
-            "Page.captureScreenshot",
-            json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
-        )?;
-        Ok(decoded(&picture)?)
-    }
-
-    /// The page on A4 paper, as PDF.
-    pub(crate) fn pdf(&mut self) -> Result<Vec<u8>, Broken> {
-        let pdf = self.call(
-            "Page.printToPDF",
-            json!({"printBackground": false, "preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69}),
-        )?;
-        Ok(decoded(&pdf)?)
-    }
-
-    pub(crate) fn close(mut self) -> Result<(), Broken> {
-        let target = self.target.clone();
-        self.call("Target.closeTarget", json!({"targetId": target}))
-            .map(|_| ())
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
-        self.browser.call(&self.session, method, params, &mut self.events)
-    }
-
-    fn wait_for(&mut self, event: &str) -> Result<(), Broken> {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.events.iter().any(|seen| seen["method"] == event) {
-            let message = self.browser.receive(deadline, event)?;
-            self.events.push(message);
-        }
-        Ok(())
-    }
-}
-
-/// The URL of a file, with the characters escaped that mean something in one.
-fn file_url(path: &Path) -> String {
-    let escaped = path
-        .display()
-        .to_string()
-        .replace('%', "%25")
-        .replace(' ', "%20")
-        .replace('#', "%23")
-        .replace('?', "%3F");
-    format!("file://{escaped}")
-}
-
-fn decoded(result: &Value) -> Result<Vec<u8>, String> {
-    BASE64_STANDARD
-        .decode(result["data"].as_str().unwrap_or_default())
-        .map_err(|error| format!("chromium's file cannot be decoded: {error}"))
-}

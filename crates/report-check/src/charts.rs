@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
-use ciphertax_records::why::{CategoryRow, ProfiledSide};
-use ciphertax_records::{ArmRole, PhaseRow, Run, Side};
+use ciphertax_records::why::CategoryRow;
+use ciphertax_records::{ArmRole, EstimateRow, PhaseRow, Run, Side};
 use serde::Deserialize;
+
+use crate::{as_json, is_again};
 
 /// A chart, as it was drawn.
 #[derive(Deserialize)]
@@ -50,30 +52,22 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
 
 impl Chart {
     /// Whatever it shows.
-    fn faults_of_drawing(&self) -> Vec<String> {
-        let name = self.name();
-        let mut faults = Vec::new();
-        if !self.drawn {
-            faults.push(format!("the chart {name} is not drawn"));
-        }
-        if !self.labelled || self.caption.trim().is_empty() {
-            faults.push(format!(
-                "the chart {name} says nothing to those who cannot see it"
-            ));
-        }
-        if !self.outside.is_empty() {
-            faults.push(format!(
-                "the chart {name} is cut off: {}",
-                self.outside.join(", ")
-            ));
-        }
-        if !self.collisions.is_empty() {
-            faults.push(format!(
-                "labels of the chart {name} collide: {}",
-                self.collisions.join(", ")
-            ));
-        }
-        faults
+    fn faults_of_drawing(&self) -> impl Iterator<Item = String> {
+        let (name, [outside, collisions]) = (self.name(), [&self.outside, &self.collisions]);
+        let faults = [
+            (!self.drawn, "is not drawn".to_owned()),
+            (
+                !self.labelled || self.caption.trim().is_empty(),
+                "says nothing to those who cannot see it".to_owned(),
+            ),
+            (!outside.is_empty(), format!("is cut off: {}", outside.join(", "))),
+            (
+                !collisions.is_empty(),
+                format!("has labels that collide: {}", collisions.join(", ")),
+            ),
+        ];
+        let found = faults.into_iter().filter(|(is_so, _)| *is_so);
+        found.map(move |(_, fault)| format!("the chart {name} {fault}"))
     }
 
     /// Layers with more or fewer marks than these.
@@ -103,65 +97,36 @@ impl Chart {
 /// Layers of a chart and the number of marks in each.
 type Layers = Vec<(&'static str, usize)>;
 
-/// The metrics of the main result.
-const MAIN: [Metric; 4] = [
-    Metric::ServerCpuPerOp,
-    Metric::ClientCpuPerOp,
-    Metric::Throughput,
-    Metric::ResponseMean,
-];
+/// The metrics of the main result besides the server's CPU.
+const OF_BOTH: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::Throughput, Metric::ResponseMean];
 
 /// The charts that the record gives rise to.
 fn expected(run: &Run) -> BTreeMap<String, Layers> {
     let mut charts = BTreeMap::new();
-    let main = run
-        .results
-        .estimates
-        .iter()
-        .filter(|row| {
-            let is_servers = row.metric == run.results.server_cpu(&row.cell);
-            let is_in_slices = row.metric == Metric::ServerCpuPerOp;
-            is_servers || (!is_in_slices && MAIN.contains(&row.metric))
-        })
-        .count();
+    let is_main =
+        |row: &&EstimateRow| row.metric == run.results.server_cpu(&row.cell) || OF_BOTH.contains(&row.metric);
+    let main = run.results.estimates.iter().filter(is_main).count();
     if main > 0 {
         charts.insert("forest".to_owned(), vec![("intervals", main), ("points", main)]);
     }
-    let again = run
-        .head
-        .arms
-        .iter()
-        .find(|arm| arm.role == ArmRole::BaselineAgain);
-    let is_again = |row: &PhaseRow| again.is_some_and(|arm| arm.name == row.arm);
     for cell in run.cells() {
+        let cell = &cell.found.name;
         let phases = |wanted: fn(&PhaseRow) -> bool| {
-            run.results
-                .connect_phases
-                .iter()
-                .filter(|row| row.cell == cell.found.name && !is_again(row) && wanted(row))
-                .count()
+            let of_cell = |row: &&PhaseRow| row.cell == *cell && !is_again(run, &row.arm) && wanted(row);
+            run.results.connect_phases.iter().filter(of_cell).count()
         };
         let walls = phases(|row| row.mean_us > 0.0);
         if walls > 0 {
-            charts.insert(format!("phases {}", cell.found.name), vec![("phases", walls)]);
+            charts.insert(format!("phases {cell}"), vec![("phases", walls)]);
         }
         let cpus = phases(|row| row.client_cpu_us.is_some_and(|cpu| cpu > 0.0));
         if cpus > 0 && walls > 0 {
-            charts.insert(format!("phase-cpu {}", cell.found.name), vec![("phases", cpus)]);
+            charts.insert(format!("phase-cpu {cell}"), vec![("phases", cpus)]);
         }
-        for (metric, name) in [
-            (Metric::ClientCpuPerOp, "client_cpu_per_op"),
-            match run.results.server_cpu(&cell.found.name) {
-                round @ Metric::ServerCpuRoundPerOp => (round, "server_cpu_round_per_op"),
-                round @ Metric::ServerAndFileSystemCpuPerOp => (round, "server_and_file_system_cpu_per_op"),
-                slices => (slices, "server_cpu_per_op"),
-            },
-            (Metric::Throughput, "throughput"),
-            (Metric::ResponseMean, "response_mean"),
-        ] {
-            let layers = ratio_layers(run, &cell.found.name, metric);
+        for metric in OF_BOTH.into_iter().chain([run.results.server_cpu(cell)]) {
+            let layers = ratio_layers(run, cell, metric);
             if layers[0].1 > 0 {
-                charts.insert(format!("ratios {} {name}", cell.found.name), layers);
+                charts.insert(format!("ratios {cell} {}", as_json(metric)), layers);
             }
         }
     }
@@ -177,32 +142,20 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
 fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
     /// Categories that have a bar.
     const BARS: usize = 10;
-    let role = |name: &str| {
-        let arm = run.head.arms.iter().find(|arm| arm.name == name);
-        arm.map_or(ArmRole::Variant, |arm| arm.role)
-    };
     let why = &run.results.why;
-    for row in why
-        .categories
-        .iter()
-        .filter(|row| role(&row.arm) == ArmRole::Variant)
-    {
-        let side = match row.side {
-            ProfiledSide::Server => "server",
-            ProfiledSide::Client => "client",
-        };
-        let is_alike =
-            |other: &&CategoryRow| (&other.cell, &other.arm, other.side) == (&row.cell, &row.arm, row.side);
-        let alike = why.categories.iter().filter(is_alike).take(BARS);
-        let intervals = alike.clone().filter(|row| row.difference.is_some()).count();
-        let name = format!("categories {} {} {side}", row.cell, row.arm);
-        charts.insert(name, vec![("bars", alike.count()), ("intervals", intervals)]);
+    let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
+    for row in &why.categories {
+        if is_again(run, &row.arm) || baseline.is_some_and(|arm| arm.name == row.arm) {
+            continue;
+        }
+        let key = |row: &CategoryRow| (row.cell.clone(), row.arm.clone(), row.side);
+        let alike = why.categories.iter().filter(|other| key(other) == key(row));
+        let alike: Vec<_> = alike.take(BARS).collect();
+        let intervals = alike.iter().filter(|row| row.difference.is_some()).count();
+        let name = format!("categories {} {} {}", row.cell, row.arm, as_json(row.side));
+        charts.insert(name, vec![("bars", alike.len()), ("intervals", intervals)]);
     }
-    for row in why
-        .states
-        .iter()
-        .filter(|row| role(&row.arm) != ArmRole::BaselineAgain)
-    {
+    for row in why.states.iter().filter(|row| !is_again(run, &row.arm)) {
         charts.insert(format!("states {}", row.cell), vec![]);
     }
     for row in &why.wait_events {

@@ -3,6 +3,8 @@
 use ciphertax_records::{ArmRole, EstimateRow, PhaseRow, Run};
 use serde::Deserialize;
 
+use crate::{as_json, is_again};
+
 /// A `data` element: an exact value and its text.
 #[derive(Deserialize)]
 pub(crate) struct Number {
@@ -102,42 +104,31 @@ impl Change {
     }
 }
 
-/// The name that the record gives a metric or a verdict.
-fn as_json(value: impl serde::Serialize) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
-
 /// Numbers of the record, other than changes, that a reader must find.
 fn expected(run: &Run) -> Vec<(String, f64)> {
     let mut expected = Vec::new();
+    let mut add = |name: String, values: &mut dyn Iterator<Item = f64>| {
+        expected.extend(values.map(|value| (name.clone(), value)));
+    };
     let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
     for row in &run.results.measurements {
         if baseline.is_some_and(|arm| arm.name == row.arm) {
-            expected.push((
-                format!("{} of {} in {}", row.metric, row.arm, row.cell),
-                row.value,
-            ));
+            let name = format!("{} of {} in {}", row.metric, row.arm, row.cell);
+            add(name, &mut [row.value].into_iter());
         }
     }
-    // The repeated baseline's connects are the baseline's.
-    let again = run
-        .head
-        .arms
-        .iter()
-        .find(|arm| arm.role == ArmRole::BaselineAgain);
-    let is_shown = |row: &&PhaseRow| row.mean_us > 0.0 && again.is_none_or(|arm| arm.name != row.arm);
+    // The repeated baseline's connects and disks are the baseline's.
+    let is_shown = |row: &&PhaseRow| row.mean_us > 0.0 && !is_again(run, &row.arm);
     for row in run.results.connect_phases.iter().filter(is_shown) {
-        let name = format!("{} of {} in {}", row.phase, row.arm, row.cell);
         let times = [row.mean_us, row.p50_us, row.p95_us, row.p99_us];
         let traffic = [row.bytes_sent, row.bytes_received, row.flights];
-        let values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
-        expected.extend(values.map(|value| (name.clone(), value)));
+        let mut values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
+        add(
+            format!("{} of {} in {}", row.phase, row.arm, row.cell),
+            &mut values,
+        );
     }
-    let is_again = |name: &str| again.is_some_and(|arm| arm.name == name);
-    for row in run.results.storage.iter().filter(|row| !is_again(&row.arm)) {
+    for row in &run.results.storage {
         let bytes = [row.data_bytes, row.disk_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
         let shares = [row.hit_rate, row.device_busy, row.data_to_memory];
         let moved = [
@@ -146,26 +137,28 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
             row.log_bytes,
             row.device_bytes_per_s,
         ];
-        let name = format!("memory and disk of {} in {}", row.arm, row.cell);
-        let values = bytes.into_iter().chain(shares).chain(moved).flatten();
-        expected.extend(values.map(|value| (name.clone(), value)));
+        let mut values = bytes.into_iter().chain(shares).chain(moved).flatten();
+        if !is_again(run, &row.arm) {
+            add(
+                format!("memory and disk of {} in {}", row.arm, row.cell),
+                &mut values,
+            );
+        }
     }
     for row in &run.results.churn {
         for point in &row.break_even {
-            let values = [
-                point.queries,
-                point.queries.and(point.queries_low),
-                point.queries.and(point.queries_high),
-            ];
-            let name = format!("the break-even of {}, {}", row.arm, row.side);
-            expected.extend(values.into_iter().flatten().map(|value| (name.clone(), value)));
+            let [low, high] = [point.queries_low, point.queries_high].map(|end| point.queries.and(end));
+            let mut values = [point.queries, low, high].into_iter().flatten();
+            add(
+                format!("the break-even of {}, {}", row.arm, row.side),
+                &mut values,
+            );
         }
     }
     for row in &run.results.capacity {
         let cores = row.extra_cores;
-        for value in [cores.value, cores.low, cores.high] {
-            expected.push((format!("the cores of {}, {}", row.arm, row.side), value));
-        }
+        let mut values = [cores.value, cores.low, cores.high].into_iter();
+        add(format!("the cores of {}, {}", row.arm, row.side), &mut values);
     }
     expected
 }

@@ -7,14 +7,13 @@ mod browser;
 mod charts;
 mod figures;
 mod sliders;
-mod svg;
 
 use std::path::Path;
 
-use ciphertax_records::Run;
+use ciphertax_records::{ArmRecord, ArmRole, Run};
 use serde::Deserialize;
 
-use browser::{Broken, Browser, Look, Tab, look_anew_if_it_breaks};
+use browser::{Broken, Browser, LOOKS, Look, look_anew_if_it_breaks};
 
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
 /// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
@@ -31,61 +30,25 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
 fn look_at_report(html: &Path, run: &Run) -> Result<(), Broken> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
-    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER, Look::STILL] {
-        let mut tab = browser.open(html, look)?;
-        let shown = Shown::on(&mut tab)?;
-        let sliders = match look.moves_sliders() {
-            true => sliders::faults(&mut tab, run)?,
-            false => Vec::new(),
-        };
-        let saved = match look.moves_sliders() {
-            true => svg::faults(&mut tab)?,
-            false => Vec::new(),
-        };
-        let half_empty = match look.is_paper() {
-            true => half_empty_pages(&tab.pdf()?, shown.height),
-            false => None,
-        };
-        let found = shown
-            .faults(run, look)
-            .chain(half_empty)
-            .chain(tab.console())
-            .chain(tab.fetched())
-            .chain(sliders)
-            .chain(saved)
-            .map(|fault| format!("{}: {fault}", look.name));
-        faults.extend(found);
-        tab.close()?;
-    }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(Broken::Faults(faults.join("\n")))
-    }
-}
-
-/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png`, `paper.png` and `paper.pdf`, and
-/// saves its charts as SVG files.
-///
-/// # Errors
-/// Chromium cannot be started or a file cannot be written.
-pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
-    look_anew_if_it_breaks(|| look_and_draw(html, folder))
-}
-
-fn look_and_draw(html: &Path, folder: &Path) -> Result<(), Broken> {
-    let mut browser = Browser::start()?;
-    for look in [Look::DESKTOP, Look::PHONE, Look::DARK] {
-        let mut tab = browser.open(html, look)?;
-        write(&folder.join(format!("{}.png", look.name)), &tab.screenshot()?)?;
-        if look.is_desktop() && look.name == Look::DESKTOP.name {
-            svg::write(&mut tab, folder)?;
+    for look in LOOKS {
+        browser.open(html, look)?;
+        let shown: Shown = browser.read(include_str!("collect.js"))?;
+        let mut found = shown.faults(run, look);
+        if look.is_paper() {
+            found.extend(half_empty_pages(&browser.pdf()?, shown.height));
         }
+        if look.runs_scripts() {
+            found.extend(sliders::faults(&mut browser, run)?);
+            let saved: Vec<String> = browser.read(include_str!("svg.js"))?;
+            found.extend(saved);
+        }
+        found.extend(browser.faults());
+        faults.extend(found.iter().map(|fault| format!("{}: {fault}", look.name)));
     }
-    let mut paper = browser.open(html, Look::PAPER)?;
-    write(&folder.join("paper.png"), &paper.screenshot()?)?;
-    let pdf = paper.pdf()?;
-    Ok(write(&folder.join("paper.pdf"), &pdf)?)
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Broken::Faults(faults.join("\n"))),
+    }
 }
 
 /// Where a page cannot break, the rest of it stays empty: all of that together may be little more than a page.
@@ -102,10 +65,6 @@ fn half_empty_pages(pdf: &[u8], height: f64) -> Option<String> {
 /// How long the page may be on a desktop before anything is unfolded.
 const TALLEST: f64 = 6_000.0;
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 /// What the page shows, as `collect.js` reads it from the document.
 #[derive(Deserialize)]
 struct Shown {
@@ -120,13 +79,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn on(tab: &mut Tab<'_>) -> Result<Self, Broken> {
-        let text = tab.evaluate(include_str!("collect.js"))?;
-        serde_json::from_str(&text)
-            .map_err(|error| Broken::Faults(format!("what the page shows cannot be read: {error}")))
-    }
-
-    fn faults(&self, run: &Run, look: Look) -> impl Iterator<Item = String> {
+    fn faults(&self, run: &Run, look: Look) -> Vec<String> {
         let mut faults = Vec::new();
         if self.verdict != run.results.verdict {
             faults.push(format!(
@@ -139,10 +92,11 @@ impl Shown {
             Ok(_) => faults.push("the embedded record is not the run".into()),
             Err(error) => faults.push(format!("the embedded record cannot be read: {error}")),
         }
-        if self.width > f64::from(look.width) {
+        let width = look.size[0];
+        if self.width > f64::from(width) {
             faults.push(format!(
-                "the page is {} px wide on a screen of {}",
-                self.width, look.width
+                "the page is {} px wide on a screen of {width}",
+                self.width
             ));
         }
         if look.is_desktop() && self.height > TALLEST {
@@ -153,6 +107,20 @@ impl Shown {
         }
         faults.extend(figures::faults(&self.numbers, &self.changes, run));
         faults.extend(charts::faults(&self.charts, run));
-        faults.into_iter()
+        faults
     }
+}
+
+/// True for the baseline's repetition, whose connects and disks are not shown.
+fn is_again(run: &Run, arm: &str) -> bool {
+    let is_it = |found: &ArmRecord| found.name == arm && found.role == ArmRole::BaselineAgain;
+    run.head.arms.iter().any(is_it)
+}
+
+/// The name that the record gives a metric, a side or a verdict.
+fn as_json(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

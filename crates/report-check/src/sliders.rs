@@ -3,7 +3,7 @@
 use ciphertax_records::{Rated, Run, Side};
 use serde::Deserialize;
 
-use crate::browser::{Broken, Tab};
+use crate::browser::{Broken, Browser};
 
 /// Moves every slider to three quarters of its way and reads the table.
 const MOVE: &str = r#"
@@ -45,9 +45,8 @@ struct Cores {
 }
 
 /// What is wrong with the sliders of a page.
-pub(crate) fn faults(tab: &mut Tab<'_>, run: &Run) -> Result<Vec<String>, Broken> {
-    let tables: Vec<Table> = serde_json::from_str(&tab.evaluate(MOVE)?)
-        .map_err(|error| format!("the sliders cannot be read: {error}"))?;
+pub(crate) fn faults(browser: &mut Browser, run: &Run) -> Result<Vec<String>, Broken> {
+    let tables: Vec<Table> = browser.read(MOVE)?;
     Ok(tables.iter().flat_map(|table| table.faults(run)).collect())
 }
 

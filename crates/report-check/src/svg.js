@@ -1,4 +1,5 @@
-// Presses the button of every chart that is seen, with everything unfolded, and reads the files that would be saved.
+// Presses the button of every chart that is seen, with everything unfolded, and says what is wrong with the files that
+// would be saved: each is one SVG that needs nothing else.
 (async () => {
   document.querySelectorAll("details").forEach((details) => (details.open = true));
   const blobs = [];
@@ -8,52 +9,52 @@
   HTMLAnchorElement.prototype.click = function () {
     names.push(this.download);
   };
-  const read = [];
+  const faults = [];
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const { chart, cell, metric, side } = figure.dataset;
-    const file = { of: [chart, cell, metric, side].filter(Boolean).join(" "), faults: [], text: "" };
-    read.push(file);
+    const of = [chart, cell, metric, side].filter(Boolean).join(" ");
+    const fault = (what) => faults.push(`the saved chart ${of} ${what}`);
     const button = figure.querySelector("button.save");
     if (!button || !button.getAttribute("aria-label")) {
-      file.faults.push("has no button with a name");
+      fault("has no button with a name");
       continue;
     }
     button.click();
     const blob = blobs.pop();
     if (!blob || blob.type !== "image/svg+xml" || !/^ciphertax-.*\.svg$/.test(names.pop() ?? "")) {
-      file.faults.push("saves no SVG file");
+      fault("saves no SVG file");
       continue;
     }
-    file.text = await blob.text();
-    const drawing = new DOMParser().parseFromString(file.text, "image/svg+xml");
+    const saved = await blob.text();
+    const drawing = new DOMParser().parseFromString(saved, "image/svg+xml");
     if (drawing.querySelector("parsererror")) {
-      file.faults.push("is not well formed");
+      fault("is not well formed");
       continue;
     }
     const root = drawing.documentElement;
     const foreign = root.querySelector("foreignObject, script, image, style, use");
-    if (foreign) file.faults.push(`holds ${foreign.localName}`);
-    if (/url\(|https?:(?!\/\/www\.w3\.org\/2000\/svg")/.test(file.text.replace(/>[^<]*</g, "><"))) file.faults.push("refers to something outside");
-    if (!root.querySelector("title")?.textContent || root.getAttribute("role") !== "img") file.faults.push("has no title");
+    if (foreign) fault(`holds ${foreign.localName}`);
+    if (/url\(|https?:(?!\/\/www\.w3\.org\/2000\/svg")/.test(saved.replace(/>[^<]*</g, "><"))) fault("refers to something outside");
+    if (!root.querySelector("title")?.textContent || root.getAttribute("role") !== "img") fault("has no title");
     const inPage = [...figure.querySelectorAll("svg [data-layer]")].filter((mark) => mark.closest("figure details, figure .scroll") === null).length;
     const inFile = root.querySelectorAll("[data-layer]").length;
-    if (inPage !== inFile) file.faults.push(`has ${inFile} marks, not ${inPage}`);
+    if (inPage !== inFile) fault(`has ${inFile} marks, not ${inPage}`);
     const text = [...root.querySelectorAll("text")].map((line) => line.textContent).join(" ");
     for (const label of figure.querySelectorAll(".tick, .total, .bar-name, .amount b, .legend li")) {
       if (label.closest("figure details, figure .scroll") || label.getClientRects().length === 0) continue;
       const words = label.textContent.replace(/\s+/g, " ").trim();
-      if (words !== "" && !text.replace(/\s+/g, "").includes(words.replace(/\s+/g, ""))) file.faults.push(`lacks ${JSON.stringify(words)}`);
+      if (words !== "" && !text.replace(/\s+/g, "").includes(words.replace(/\s+/g, ""))) fault(`lacks ${JSON.stringify(words)}`);
     }
     const [, , width, height] = root.getAttribute("viewBox").split(" ").map(Number);
     for (const shape of root.querySelectorAll("line, rect, circle, text")) {
       const number = (name) => Number(shape.getAttribute(name) ?? 0);
       const x = number("x") + number("cx") + number("x1");
       const y = number("y") + number("cy") + number("y1");
-      if (!(x >= -1 && x <= width + 1 && y >= -1 && y <= height + 1)) file.faults.push(`has a ${shape.localName} at ${x}, ${y} of ${width}, ${height}`);
+      if (!(x >= -1 && x <= width + 1 && y >= -1 && y <= height + 1)) fault(`has a ${shape.localName} at ${x}, ${y} of ${width}, ${height}`);
     }
-    if (/NaN|undefined|Infinity/.test(file.text)) file.faults.push("has a number that is none");
+    if (/NaN|undefined|Infinity/.test(saved)) fault("has a number that is none");
   }
   URL.createObjectURL = makeUrl;
   HTMLAnchorElement.prototype.click = click;
-  return JSON.stringify(read);
+  return JSON.stringify(faults);
 })();

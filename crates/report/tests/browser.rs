@@ -8,7 +8,7 @@ use ciphertax_report::html;
 use ciphertax_report_check::check_report;
 use ciphertax_stats::Verdict;
 
-/// With `KEEP_REPORT=report.html` the page stays there, to be looked at or to take pictures of.
+/// With `KEEP_REPORT=report.html` the page stays there, to be looked at.
 #[test]
 fn a_complete_run_is_shown_as_it_is() {
     let mut run = fixture::with_disks();

@@ -2,8 +2,6 @@
 //! table of docs/methodology-statistics.md comes from the same code with more repetitions
 //! (`examples/coverage.rs`).
 
-use std::sync::LazyLock;
-
 use crate::simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
     half_width_after, owed_coverage, percentile_coverage,
@@ -30,28 +28,23 @@ fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_97_percent_
     }
 }
 
+/// What `test_all` holds the rule to with every noise and many repetitions.
 #[test]
-fn stopping_early_raises_no_more_than_5_percent_false_alarms() {
-    for stop in STOPS.iter() {
-        let bare = 1.0 - stop.outcome.coverage();
-        assert!(
-            bare <= SIGNIFICANCE + simulation_error(REPETITIONS),
-            "{stop:?}: intervals without zero: {bare}"
-        );
-        let verdicts = stop.outcome.false_verdicts();
-        assert!(verdicts <= SIGNIFICANCE, "{stop:?}: false verdicts: {verdicts}");
-    }
-}
-
-#[test]
-fn the_rule_stops_early_where_the_target_is_wide_and_late_where_it_is_narrow() {
-    for stop in stops_of(&Noise::CALIBRATED) {
-        let expected = stop.expected_blocks as f64;
-        let blocks = stop.outcome.mean_blocks();
-        assert!(
-            (0.9 * expected..1.3 * expected).contains(&blocks),
-            "{stop:?}: {blocks}"
-        );
+fn a_rule_that_is_asked_after_every_block_raises_few_false_alarms_and_stops_where_it_should() {
+    for noise in [Noise::Independent, Noise::Autocorrelated { rho: 0.7 }] {
+        for blocks in [14, 20] {
+            let outcome = at_the_stop(noise, half_width_after(noise, blocks), 200);
+            assert!(
+                outcome.coverage() >= 0.9,
+                "{noise:?}, {blocks} blocks: {outcome:?}"
+            );
+            assert!(
+                outcome.false_verdicts() <= 2.0 * SIGNIFICANCE,
+                "{noise:?}: {outcome:?}"
+            );
+            let later = outcome.mean_blocks() / blocks as f64;
+            assert!((0.8..1.4).contains(&later), "{noise:?}, {blocks} blocks: {later}");
+        }
     }
 }
 
@@ -109,31 +102,6 @@ fn what_is_paid_later_is_no_cost_and_the_mean_of_the_log_ratios_would_take_it_fo
     }
 }
 
-/// Runs that the rule stopped, all with one kind of noise and one target.
-#[derive(Debug)]
-struct Stop {
-    noise: Noise,
-    /// The target is the half-width that the noise reaches after about so many blocks.
-    expected_blocks: usize,
-    outcome: Outcome,
-}
-
-static STOPS: LazyLock<Vec<Stop>> = LazyLock::new(|| {
-    let noises = Noise::CALIBRATED.into_iter().chain(Noise::HEAVY);
-    let stop = |noise, expected_blocks| Stop {
-        noise,
-        expected_blocks,
-        outcome: at_the_stop(noise, half_width_after(noise, expected_blocks), REPETITIONS),
-    };
-    noises
-        .flat_map(|noise| [14, 20, 40].map(|blocks| stop(noise, blocks)))
-        .collect()
-});
-
-fn stops_of(noises: &[Noise]) -> impl Iterator<Item = &'static Stop> {
-    STOPS.iter().filter(|stop| noises.contains(&stop.noise))
-}
-
 #[test]
 fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
     for factor in [0.9, 1.02, 1.2, 3.0, 12.0] {
@@ -154,7 +122,59 @@ fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
 }
 
 mod test_all {
+    use std::sync::LazyLock;
+
     use super::*;
+
+    /// Runs that the rule stopped, all with one kind of noise and one target.
+    #[derive(Debug)]
+    struct Stop {
+        noise: Noise,
+        /// The target is the half-width that the noise reaches after about so many blocks.
+        expected_blocks: usize,
+        outcome: Outcome,
+    }
+
+    static STOPS: LazyLock<Vec<Stop>> = LazyLock::new(|| {
+        let noises = Noise::CALIBRATED.into_iter().chain(Noise::HEAVY);
+        let stop = |noise, expected_blocks| Stop {
+            noise,
+            expected_blocks,
+            outcome: at_the_stop(noise, half_width_after(noise, expected_blocks), REPETITIONS),
+        };
+        noises
+            .flat_map(|noise| [14, 20, 40].map(|blocks| stop(noise, blocks)))
+            .collect()
+    });
+
+    fn stops_of(noises: &[Noise]) -> impl Iterator<Item = &'static Stop> {
+        STOPS.iter().filter(|stop| noises.contains(&stop.noise))
+    }
+
+    #[test]
+    fn stopping_early_raises_no_more_than_5_percent_false_alarms() {
+        for stop in STOPS.iter() {
+            let bare = 1.0 - stop.outcome.coverage();
+            assert!(
+                bare <= SIGNIFICANCE + simulation_error(REPETITIONS),
+                "{stop:?}: intervals without zero: {bare}"
+            );
+            let verdicts = stop.outcome.false_verdicts();
+            assert!(verdicts <= SIGNIFICANCE, "{stop:?}: false verdicts: {verdicts}");
+        }
+    }
+
+    #[test]
+    fn the_rule_stops_early_where_the_target_is_wide_and_late_where_it_is_narrow() {
+        for stop in stops_of(&Noise::CALIBRATED) {
+            let expected = stop.expected_blocks as f64;
+            let blocks = stop.outcome.mean_blocks();
+            assert!(
+                (0.9 * expected..1.3 * expected).contains(&blocks),
+                "{stop:?}: {blocks}"
+            );
+        }
+    }
 
     #[test]
     fn large_disturbances_never_make_the_interval_too_narrow_and_hardly_too_wide() {

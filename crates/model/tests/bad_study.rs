@@ -3,6 +3,8 @@
 use ciphertax_model::{Position, StudyText};
 use insta::assert_snapshot;
 
+use crate::refused;
+
 fn refusal(text: &str) -> String {
     StudyText::new("study.toml", text)
         .study()
@@ -484,38 +486,25 @@ load = { connections = 1 }
 
 #[test]
 fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
-    let refusal = |of_arm: &str, rest: &str| {
-        let arm = format!(
-            "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {{ pgbouncer = \"session\" }}\n{of_arm}\n{rest}\n[[cell]]"
-        );
-        changed("[[cell]]", &arm)
+    let refusal = |more: &str| {
+        let pooled = "name = \"pooled\"\ntransport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }";
+        changed("[[cell]]", &format!("[[arm]]\n{pooled}\n{more}\n\n[[cell]]"))
     };
-    for (of_arm, rest, words) in [
-        (
-            "authentication = { method = \"password\" }",
-            "",
-            "it cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust",
-        ),
-        (
-            "authentication = { method = \"cert\" }\ntls = { client_certificate = \"ecdsa-p256\" }",
-            "",
-            "it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust",
-        ),
-        (
-            "tls = { client_certificate = \"ecdsa-p256\" }",
-            "",
-            "pgbouncer asks no client for a certificate; leave client_certificate out",
-        ),
-        (
-            "",
-            "[[cell]]\nname = \"program\"\nworkload = \"command\"\ncommand = { run = [\"true\"] }\n",
-            "the server sees none of a program's own connections",
-        ),
-    ] {
-        let refusal = refusal(of_arm, rest);
-        assert!(refusal.contains(words), "{refusal}");
-        assert!(refusal.contains("\"pooled\""), "{refusal}");
-    }
+    let cases = r#"
+        authentication = { method = "password" }
+            → it cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust
+            → "pooled"
+        authentication = { method = "cert" } ¶ tls = { client_certificate = "ecdsa-p256" }
+            → it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
+            → "pooled"
+        tls = { client_certificate = "ecdsa-p256" }
+            → pgbouncer asks no client for a certificate; leave client_certificate out
+            → "pooled"
+        [[cell]] ¶ name = "program" ¶ workload = "command" ¶ command = { run = ["true"] }
+            → the server sees none of a program's own connections
+            → "pooled"
+    "#;
+    refused(cases, refusal);
 }
 
 #[test]
@@ -547,64 +536,25 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
         let arm = format!("[[arm]]\nname = \"at rest\"\ntransport = \"plain\"\n{at_rest}\n\n[[cell]]");
         changed("[[cell]]", &arm)
     };
-    for (arm, words) in [
-        (
-            "at_rest = { algorithm = \"AES-CTR\" }",
-            "AES-CTR encrypts nothing yet; add tables = true",
-        ),
-        (
-            "at_rest = { aria = true, encryption_threads = 2 }",
-            "encryption threads encrypt tables; add tables",
-        ),
-        (
-            "at_rest = { tables = true, encryption_threads = 17 }",
-            "must lie between 0 and 16",
-        ),
-        (
-            "at_rest = { temporary = true, undo_log = true }",
-            "temporary is MariaDB's alone and undo_log MySQL's",
-        ),
-        (
-            "at_rest = { system_tables = true, algorithm = \"AES-CBC\" }",
-            "algorithm is MariaDB's alone",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf_iter = 0 } }",
-            "sqlcipher.kdf_iter must lie between 1 and 10000000",
-        ),
-        (
-            "at_rest = { sqlcipher = { page_size = 512 } }",
-            "sqlcipher.page_size must be a power of two between 1024 and 65536",
-        ),
-        (
-            "at_rest = { tables = true, sqlcipher = {} }",
-            "sqlcipher is SQLite's alone, and tables is a server's",
-        ),
-        (
-            "at_rest = { sqlcipher = { memory_security = true } }",
-            "set it in all arms or in none, and compare two runs",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf = 1 } }",
-            "did you mean \"kdf_iter\"?",
-        ),
-        ("at_rest = { tabels = true }", "did you mean \"tables\"?"),
-        (
-            "at_rest = { file_system = \"fscypt\" }",
-            "did you mean \"fscrypt\"?",
-        ),
-        (
-            "authentication = { method = \"md5\" }\nat_rest = { redo_log = true }",
-            "PostgreSQL encrypts nothing at rest by itself; take at_rest = { file_system = \"fscrypt\" } in place of redo_log",
-        ),
-        (
-            "authentication = { method = \"SCRAM-SHA-1\" }\nat_rest = { tables = true }",
-            "MongoDB's community server encrypts nothing at rest by itself",
-        ),
-    ] {
-        let refusal = refusal(arm);
-        assert!(refusal.contains(words), "{arm}: {refusal}");
-    }
+    let cases = r#"
+        at_rest = { algorithm = "AES-CTR" } → AES-CTR encrypts nothing yet; add tables = true
+        at_rest = { aria = true, encryption_threads = 2 } → encryption threads encrypt tables; add tables
+        at_rest = { tables = true, encryption_threads = 17 } → must lie between 0 and 16
+        at_rest = { temporary = true, undo_log = true } → temporary is MariaDB's alone and undo_log MySQL's
+        at_rest = { system_tables = true, algorithm = "AES-CBC" } → algorithm is MariaDB's alone
+        at_rest = { sqlcipher = { kdf_iter = 0 } } → sqlcipher.kdf_iter must lie between 1 and 10000000
+        at_rest = { sqlcipher = { page_size = 512 } } → sqlcipher.page_size must be a power of two between 1024 and 65536
+        at_rest = { tables = true, sqlcipher = {} } → sqlcipher is SQLite's alone, and tables is a server's
+        at_rest = { sqlcipher = { memory_security = true } } → set it in all arms or in none, and compare two runs
+        at_rest = { sqlcipher = { kdf = 1 } } → did you mean "kdf_iter"?
+        at_rest = { tabels = true } → did you mean "tables"?
+        at_rest = { file_system = "fscypt" } → did you mean "fscrypt"?
+        authentication = { method = "md5" } ¶ at_rest = { redo_log = true }
+            → PostgreSQL encrypts nothing at rest by itself; take at_rest = { file_system = "fscrypt" } in place of redo_log
+        authentication = { method = "SCRAM-SHA-1" } ¶ at_rest = { tables = true }
+            → MongoDB's community server encrypts nothing at rest by itself
+    "#;
+    refused(cases, refusal);
 }
 
 #[test]
@@ -655,25 +605,14 @@ fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
     );
     StudyText::new("study.toml", &written).study().unwrap();
     let storage = |storage: &str| changed("time_s", &format!("storage = {storage}\ntime_s"));
-    for (settings, words) in [
-        (
-            "{ sync_binlog = 1 }",
-            "says nothing without a binary log; add binary_log = true",
-        ),
-        (
-            "{ binary_log = true, sync_binlog = 1000001 }",
-            "it must lie between 0 and 1000000",
-        ),
-        (
-            "{ memory_mb = 4 }",
-            "storage.memory_mb is 4; it must lie between 8 and 1048576",
-        ),
-        ("{ flush_log_at_trx_commit = 3 }", "it must be 0, 1 or 2"),
-        ("{ flush = \"O_DIRECT\" }", "\"flush\" cannot be \"O_DIRECT\""),
-    ] {
-        let refusal = storage(settings);
-        assert!(refusal.contains(words), "{settings}: {refusal}");
-    }
+    let cases = r#"
+        { sync_binlog = 1 } → says nothing without a binary log; add binary_log = true
+        { binary_log = true, sync_binlog = 1000001 } → it must lie between 0 and 1000000
+        { memory_mb = 4 } → storage.memory_mb is 4; it must lie between 8 and 1048576
+        { flush_log_at_trx_commit = 3 } → it must be 0, 1 or 2
+        { flush = "O_DIRECT" } → "flush" cannot be "O_DIRECT"
+    "#;
+    refused(cases, storage);
 }
 
 #[test]
@@ -691,38 +630,19 @@ fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
         )
         .unwrap();
     }
-    for (nodes, arm, words) in [
-        (
-            "nodes = 3\nreplica_set = { members = 3 }",
-            "",
-            "nodes are those of MariaDB and MySQL, replica_set is MongoDB's",
-        ),
-        ("nodes = 2", "", "a cluster has 3 or 5 nodes"),
-        (
-            "nodes = 3",
-            "at_rest = { tables = true }",
-            "encrypts at rest, which is measured on single servers",
-        ),
-        (
-            "nodes = 3",
-            "probe = { cpus = 1 }",
-            "changes one server, and a cluster has several",
-        ),
-        (
-            "node_link = { rtt_ms = 10 }",
-            "",
-            "node_link is the distance between servers, and there is one",
-        ),
-        ("nodes = 3\nnode_link = { rtt_ms = -1 }", "", "rtt_ms is -1"),
-        (
-            "nodes = 3\nnode_link = { rtt_ms = 10, bandwidth_mbit = 10 }",
-            "",
-            "leave bandwidth_mbit out of node_link",
-        ),
-    ] {
-        let refusal = with(nodes, arm).unwrap_err().to_string();
-        assert!(refusal.contains(words), "{nodes}, {arm}: {refusal}");
-    }
+    let cases = r#"
+        nodes = 3 ¶ replica_set = { members = 3 } / → nodes are those of MariaDB and MySQL, replica_set is MongoDB's
+        nodes = 2 / → a cluster has 3 or 5 nodes
+        nodes = 3 / at_rest = { tables = true } → encrypts at rest, which is measured on single servers
+        nodes = 3 / probe = { cpus = 1 } → changes one server, and a cluster has several
+        node_link = { rtt_ms = 10 } / → node_link is the distance between servers, and there is one
+        nodes = 3 ¶ node_link = { rtt_ms = -1 } / → rtt_ms is -1
+        nodes = 3 ¶ node_link = { rtt_ms = 10, bandwidth_mbit = 10 } / → leave bandwidth_mbit out of node_link
+    "#;
+    refused(cases, |case| {
+        let (nodes, arm) = case.split_once(" /").unwrap();
+        with(nodes, arm).unwrap_err().to_string()
+    });
 }
 
 #[test]
@@ -738,37 +658,20 @@ fn a_probe_says_one_thing_by_harmless_words_and_is_a_deviation_from_the_baseline
     ] {
         StudyText::new("study.toml", &probed(good)).study().unwrap();
     }
-    for (probe, words) in [
-        ("{}", "a probe says one thing, either variable and value"),
-        ("{ variable = \"sync_binlog\" }", "a probe says one thing"),
-        ("{ value = 0 }", "a probe says one thing"),
-        (
-            "{ variable = \"sync_binlog\", value = 0, cpus = 1 }",
-            "a probe says one thing",
-        ),
-        ("{ cpus = 0 }", "a server needs a CPU"),
-        ("{ cpus = 70000 }", "it must lie between 0 and 65535"),
-        (
-            "{ variable = \"a = 1; DROP TABLE x\", value = 0 }",
-            "is no name of a variable",
-        ),
-        (
-            "{ variable = \"sync_binlog\", value = \"0'; --\" }",
-            "is no value for a probe",
-        ),
-        (
-            "{ variable = \"sync_binlog\", value = 0.5 }",
-            "\"value\" must be a whole number or a string",
-        ),
-        (
-            "{ varible = \"sync_binlog\", value = 0 }",
-            "did you mean \"variable\"?",
-        ),
-        ("\"sync_binlog\"", "\"probe\" must be a table"),
-    ] {
-        let refusal = refusal(&probed(probe));
-        assert!(refusal.contains(words), "{probe}: {refusal}");
-    }
+    let cases = r#"
+        {} → a probe says one thing, either variable and value
+        { variable = "sync_binlog" } → a probe says one thing
+        { value = 0 } → a probe says one thing
+        { variable = "sync_binlog", value = 0, cpus = 1 } → a probe says one thing
+        { cpus = 0 } → a server needs a CPU
+        { cpus = 70000 } → it must lie between 0 and 65535
+        { variable = "a = 1; DROP TABLE x", value = 0 } → is no name of a variable
+        { variable = "sync_binlog", value = "0'; --" } → is no value for a probe
+        { variable = "sync_binlog", value = 0.5 } → "value" must be a whole number or a string
+        { varible = "sync_binlog", value = 0 } → did you mean "variable"?
+        "sync_binlog" → "probe" must be a table
+    "#;
+    refused(cases, |probe| refusal(&probed(probe)));
     let of_baseline = changed(
         "transport = \"plain\"",
         "transport = \"plain\"\nprobe = { cpus = 1 }",

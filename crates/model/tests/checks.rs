@@ -9,3 +9,17 @@ mod budgets;
 mod reference;
 mod settings;
 mod study;
+
+/// Holds what `refusal` says of what is left of an arrow to the words right of it, which may also follow in lines of their
+/// own; ` ¶ ` is a new line.
+#[track_caller]
+fn refused(cases: &str, refusal: impl Fn(&str) -> String) {
+    let mut said = String::new();
+    for line in cases.trim().lines() {
+        let (given, words) = line.split_once('→').unwrap_or((line, ""));
+        if !given.trim().is_empty() {
+            said = refusal(&given.trim().replace(" ¶ ", "\n"));
+        }
+        assert!(said.contains(words.trim()), "{line}: {said}");
+    }
+}

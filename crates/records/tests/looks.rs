@@ -18,11 +18,7 @@ fn what_is_written_is_what_is_read_as_often_as_it_is_asked_for() {
     let looks = written.looks();
     assert_eq!(looks.symbols(), &written.table);
     for _ in 0..2 {
-        let profiles: Vec<_> = looks
-            .profiles()
-            .map(|profile| profile.unwrap().into_owned())
-            .collect();
-        assert_eq!(profiles, written.profiles);
+        assert_eq!(profiles_of(&looks), written.profiles);
         let waits: Vec<_> = looks.waits().map(|waits| waits.unwrap().into_owned()).collect();
         assert_eq!(waits, written.waits);
     }
@@ -77,11 +73,7 @@ fn a_run_that_goes_on_numbers_on_and_its_cut_off_lines_are_gone() {
     written.profiles.push(profile);
     let looks = written.looks();
     assert_eq!(looks.symbols(), &table);
-    let profiles: Vec<_> = looks
-        .profiles()
-        .map(|profile| profile.unwrap().into_owned())
-        .collect();
-    assert_eq!(profiles, written.profiles);
+    assert_eq!(profiles_of(&looks), written.profiles);
     assert_eq!(looks.waits().map(Result::unwrap).count(), 2);
     let versions = fs::read_to_string(written.path.join("profiles.jsonl")).unwrap();
     assert_eq!(versions.matches("schema").count(), 1);
@@ -117,94 +109,47 @@ fn a_run_goes_on_whatever_of_its_first_look_a_crash_left() {
 
 #[test]
 fn damaged_lines_are_errors_that_name_the_file_and_the_line() {
-    let slice = r#""cell":"c","block":0,"position":0,"arm":"tls""#;
-    let side = |side: &str| format!("{{{slice},\"sides\":{{\"server\":{{{side}}}}}}}");
-    let waits = |counts: &str| format!("{{{slice},{counts}}}");
-    let blocked = r#"{"call":"futex","stack":0,"seen":5,"complete":6}"#;
-    for (file, line, words) in [
-        (
-            "symbols.jsonl",
-            r#"{"stacks":[[0,99]]}"#.into(),
-            "names symbol 99, and only 3 are known",
-        ),
-        (
-            "symbols.jsonl",
-            r#"{"symbols":[{"module":7,"name":"f"}]}"#.into(),
-            "names module 7",
-        ),
-        (
-            "symbols.jsonl",
-            r#"{"modules":[{"name":"mariadbd","build_id":"0123456789abcdef"}]}"#.into(),
-            "gives number 0 a second time",
-        ),
-        ("symbols.jsonl", r#"{"stacks":[[0,-1]]}"#.into(), "cannot be read"),
-        (
-            "symbols.jsonl",
-            format!("{{\"stacks\":[[0{}]]}}", ",0".repeat(5000)),
-            "has a stack of 5001 functions",
-        ),
-        ("symbols.jsonl", "[".repeat(5000), "cannot be read"),
-        (
-            "profiles.jsonl",
-            side(r#""hz":997,"samples":1,"complete":1,"stacks":{"77":1}"#),
-            "names stack 77",
-        ),
-        (
-            "profiles.jsonl",
-            side(r#""hz":0,"samples":1,"complete":1,"stacks":{"0":1}"#),
-            "at no rate",
-        ),
-        (
-            "profiles.jsonl",
-            side(r#""hz":1,"samples":1,"complete":2,"stacks":{"0":1}"#),
-            "complete stacks",
-        ),
-        (
-            "profiles.jsonl",
-            side(r#""hz":1,"samples":1,"complete":1,"stacks":{"0":2}"#),
-            "in its stacks",
-        ),
-        (
-            "profiles.jsonl",
-            side(r#""hz":1,"samples":18446744073709551615,"complete":1,"stacks":{}"#),
-            "18446744073709551615 samples",
-        ),
-        (
-            "profiles.jsonl",
-            side(
-                r#""hz":1,"samples":9,"complete":1,"stacks":{"0":18446744073709551615,"1":18446744073709551615}"#,
-            ),
-            "in its stacks",
-        ),
-        ("profiles.jsonl", "{}".into(), "cannot be read"),
-        ("profiles.jsonl", "\u{0}\u{0}".into(), "cannot be read"),
-        (
-            "waits.jsonl",
-            waits(r#""rounds":1,"running":1,"idle":-1,"blocked":[]"#),
-            "cannot be read",
-        ),
-        (
-            "waits.jsonl",
-            waits(r#""rounds":99999999999999,"running":1,"idle":1,"blocked":[]"#),
-            "rounds",
-        ),
-        (
-            "waits.jsonl",
-            waits(&format!(
-                r#""rounds":1,"running":1,"idle":1,"blocked":[{blocked}]"#
-            )),
-            "complete",
-        ),
-    ] {
+    let cases = r#"
+        symbols {"stacks":[[0,99]]} → names symbol 99, and only 3 are known
+        symbols {"symbols":[{"module":7,"name":"f"}]} → names module 7
+        symbols {"modules":[{"name":"mariadbd","build_id":"0123456789abcdef"}]} → gives number 0 a second time
+        symbols {"stacks":[[0,-1]]} → cannot be read
+        symbols {"stacks":[[0MANY]]} → has a stack of 5001 functions
+        symbols DEEP → cannot be read
+        profiles {SLICE,"sides":{"server":{"hz":997,"samples":1,"complete":1,"stacks":{"77":1}}}} → names stack 77
+        profiles {SLICE,"sides":{"server":{"hz":0,"samples":1,"complete":1,"stacks":{"0":1}}}} → at no rate
+        profiles {SLICE,"sides":{"server":{"hz":1,"samples":1,"complete":2,"stacks":{"0":1}}}} → complete stacks
+        profiles {SLICE,"sides":{"server":{"hz":1,"samples":1,"complete":1,"stacks":{"0":2}}}} → in its stacks
+        profiles {SLICE,"sides":{"server":{"hz":1,"samples":MAX,"complete":1,"stacks":{}}}} → MAX samples
+        profiles {SLICE,"sides":{"server":{"hz":1,"samples":9,"complete":1,"stacks":{"0":MAX,"1":MAX}}}} → in its stacks
+        profiles {} → cannot be read
+        profiles NUL → cannot be read
+        waits {SLICE,"rounds":1,"running":1,"idle":-1,"blocked":[]} → cannot be read
+        waits {SLICE,"rounds":99999999999999,"running":1,"idle":1,"blocked":[]} → rounds
+        waits {SLICE,"rounds":1,"running":1,"idle":1,"blocked":[{"call":"futex","stack":0,"seen":5,"complete":6}]} → complete
+    "#;
+    for case in cases.trim().lines().map(str::trim) {
         let written = Folder::new();
-        let line: String = line;
-        append(&written.path.join(file), &format!("{line}\n"));
+        let long = [
+            (
+                "SLICE",
+                r#""cell":"c","block":0,"position":0,"arm":"tls""#.to_owned(),
+            ),
+            ("MAX", u64::MAX.to_string()),
+            ("MANY", ",0".repeat(5000)),
+            ("DEEP", "[".repeat(5000)),
+            ("NUL", "\u{0}\u{0}".to_owned()),
+        ];
+        let case = long
+            .iter()
+            .fold(case.to_owned(), |case, (word, text)| case.replace(word, text));
+        let (line, words) = case.split_once(" → ").unwrap();
+        let (file, line) = line.split_once(' ').unwrap();
+        let path = written.path.join(format!("{file}.jsonl"));
+        append(&path, &format!("{line}\n"));
         let message = read_all(&written.path).unwrap_err();
-        let lines = fs::read_to_string(written.path.join(file))
-            .unwrap()
-            .lines()
-            .count();
-        for part in [&format!("{file}: line {lines} "), words] {
+        let lines = fs::read_to_string(path).unwrap().lines().count();
+        for part in [&format!("{file}.jsonl: line {lines} "), words] {
             assert!(message.contains(part), "{line}: {message}");
         }
     }
@@ -310,6 +255,11 @@ impl Folder {
         write_run(&self.path, &Run::new(head(), Results::default())).unwrap();
         Recorded::open(&self.path).unwrap().looks().unwrap()
     }
+}
+
+fn profiles_of(looks: &LookFiles) -> Vec<Profile> {
+    let profiles = looks.profiles();
+    profiles.map(|profile| profile.unwrap().into_owned()).collect()
 }
 
 fn read_all(folder: &Path) -> Result<(), String> {

@@ -1,12 +1,10 @@
 //! Findings that compare what servers pay, and what a login costs beside TLS.
 
 use ciphertax_model::Study;
-use ciphertax_records::{
-    AuthenticationFacts, CertificateFacts, Finding, Head, LoginPath, Results, Run, Sample, ServerId,
-    ServerRecord, SessionFacts, SessionRecord, TlsFacts, Verified,
-};
+use ciphertax_records::{Finding, Head, Results, Run, Sample, ServerId, ServerRecord, SessionRecord};
 
-use crate::made_up::{explain, head, sample};
+use crate::made_up::{explain, head, sample, says};
+use crate::targets::session;
 
 /// Samples of a study whose CPU per operation, client then server, is known by cell and arm; with a noise of about one percent.
 pub(crate) fn measured(study: &Study, cpu_us: impl Fn(&str, &str) -> [f64; 2]) -> Vec<Sample> {
@@ -72,41 +70,14 @@ workload = "ycsb_c"
 load = { connections = 2 }
 "#;
 
-fn tls_facts() -> TlsFacts {
-    TlsFacts {
-        version: "TLSv1.3".into(),
-        cipher: "TLS_AES_256_GCM_SHA384".into(),
-        group: "P-256".into(),
-        certificate: CertificateFacts {
-            key: "EC P-256".into(),
-            signature: "ecdsa-with-SHA256".into(),
-            chain_bytes: 800,
-            chain_length: 2,
-        },
-        resumed: false,
-        hello_retry_request: false,
-        client_hello_bytes: 241,
-        verification: Verified::HostName,
-        client_library: "OpenSSL 3.5".into(),
-    }
-}
-
-fn session(server: &ServerRecord, tls: TlsFacts) -> SessionRecord {
+/// The same handshake with every server.
+fn session_with(server: &ServerRecord) -> SessionRecord {
+    let mut session = session("host name");
+    session.facts.tls.as_mut().unwrap().group = "P-256".into();
     SessionRecord {
         server_id: server.id.clone(),
         server: server.name.clone(),
-        beside_id: None,
-        beside: None,
-        proofs: Vec::new(),
-        disk: None,
-        facts: SessionFacts {
-            server_version: server.version.clone(),
-            authentication: AuthenticationFacts {
-                method: "SCRAM-SHA-256".into(),
-                path: LoginPath::Cached,
-            },
-            tls: Some(tls),
-        },
+        ..session
     }
 }
 
@@ -125,28 +96,18 @@ pub(crate) fn two_servers() -> Head {
         named(1, "mariadb", "MariaDB", "OpenSSL 3.0.22 25 Aug 2026"),
         named(2, "postgresql", "PostgreSQL", "OpenSSL 3.0"),
     ];
-    head.arms[2].sessions = head
-        .servers
-        .iter()
-        .map(|server| session(server, tls_facts()))
-        .collect();
+    head.arms[2].sessions = head.servers.iter().map(session_with).collect();
     head
 }
 
 pub(crate) fn cost_of_servers(cell: &str, arm: &str) -> [f64; 2] {
-    let is_tls = arm == "tls";
+    let of_tls = f64::from(u8::from(arm == "tls"));
     match cell {
-        "mariadb-connect" => [
-            60.0 + if is_tls { 800.0 } else { 0.0 },
-            100.0 + if is_tls { 900.0 } else { 0.0 },
-        ],
-        "postgresql-connect" => [
-            200.0 + if is_tls { 820.0 } else { 0.0 },
-            4_000.0 + if is_tls { 1_600.0 } else { 0.0 },
-        ],
+        "mariadb-connect" => [60.0 + of_tls * 800.0, 100.0 + of_tls * 900.0],
+        "postgresql-connect" => [200.0 + of_tls * 820.0, 4_000.0 + of_tls * 1_600.0],
         // The same on both, but for a hundredth of a microsecond.
-        "mariadb-read" => [8.0, 30.0 + if is_tls { 12.0 } else { 0.0 }],
-        _ => [8.0, 30.0 + if is_tls { 12.01 } else { 0.0 }],
+        "mariadb-read" => [8.0, 30.0 + of_tls * 12.0],
+        _ => [8.0, 30.0 + of_tls * 12.01],
     }
 }
 
@@ -189,33 +150,17 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
     );
     let connect = of("connect, server CPU of a new connection: PostgreSQL pays most for tls");
     // 1,600 − 900 µs.
-    assert!(
-        connect.summary.contains("705 µs [687, 723] more than MariaDB"),
-        "{connect:#?}"
-    );
-    assert!(
-        connect
-            .summary
-            .contains("In percent it is most on MariaDB: +899 %"),
-        "{connect:#?}"
-    );
-    assert!(
-        connect.summary.contains("the same everywhere (TLSv1.3, P-256"),
-        "{connect:#?}"
-    );
-    assert!(
-        connect.summary.contains("same library (OpenSSL 3.0)"),
-        "{connect:#?}"
-    );
-    assert!(
-        connect
-            .summary
-            .contains("starts a process for every connection, which takes it 4.00 ms"),
-        "{connect:#?}"
+    says(&connect.summary, "705 µs [687, 723] more than MariaDB");
+    says(&connect.summary, "In percent it is most on MariaDB: +899 %");
+    says(&connect.summary, "the same everywhere (TLSv1.3, P-256");
+    says(&connect.summary, "same library (OpenSSL 3.0)");
+    says(
+        &connect.summary,
+        "starts a process for every connection, which takes it 4.00 ms",
     );
     let read = of("ycsb_c, server CPU of a query: which pays most for tls cannot be told");
     // 40 bytes more, of 22 a record.
-    assert!(read.summary.contains("1.8 records everywhere"), "{read:#?}");
+    says(&read.summary, "1.8 records everywhere");
 }
 
 #[test]
@@ -291,31 +236,12 @@ fn a_login_is_set_against_tls_on_either_side_whichever_costs_more() {
     assert!(
         client.summary.contains("TLS costs the client 1,000 µs") || client.summary.contains("client 1.00 ms")
     );
-    assert!(
-        client.summary.contains("more than that by SCRAM (2 times ["),
-        "{client:#?}"
-    );
-    assert!(
-        client
-            .summary
-            .contains("less than that by password-tls (0.1 times ["),
-        "{client:#?}"
-    );
-    assert!(client.summary.contains("md5 (0.05 times ["), "{client:#?}");
-    assert!(
-        server
-            .summary
-            .contains("more than that by password-tls (3 times ["),
-        "{server:#?}"
-    );
-    assert!(
-        server.summary.contains("less than that by SCRAM (0.25 times ["),
-        "{server:#?}"
-    );
-    assert!(
-        server.summary.contains("the server derives SCRAM's keys"),
-        "{server:#?}"
-    );
+    says(&client.summary, "more than that by SCRAM (2 times [");
+    says(&client.summary, "md5 (0.05 times [");
+    says(&client.summary, "less than that by password-tls (0.1 times [");
+    says(&server.summary, "more than that by password-tls (3 times [");
+    says(&server.summary, "less than that by SCRAM (0.25 times [");
+    says(&server.summary, "the server derives SCRAM's keys");
 }
 
 #[test]

@@ -5,18 +5,12 @@ use ciphertax_model::{Metric, Study};
 use ciphertax_records::{HardwareCounts, Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
-use crate::made_up::{OPERATIONS, STUDY, explain, explained, head, samples, study};
+use crate::made_up::{OPERATIONS, STUDY, explain, explained, head, of_arm, samples, study};
 
 #[test]
 fn costs_are_found_where_they_are_and_nowhere_else() {
     let run = explained(&samples(30));
-    let verdict = |cell: &str, metric| {
-        run.estimates
-            .iter()
-            .find(|row| row.cell == cell && row.metric == metric)
-            .unwrap()
-            .verdict
-    };
+    let verdict = |cell, metric| run.estimate(cell, "tls", metric).unwrap().verdict;
     assert_eq!(verdict("select", Metric::ClientCpuPerOp), Verdict::Costs);
     assert_eq!(verdict("select", Metric::ServerCpuPerOp), Verdict::NoCost);
     assert_eq!(verdict("connect", Metric::ServerCpuPerOp), Verdict::Costs);
@@ -30,11 +24,7 @@ fn costs_are_found_where_they_are_and_nowhere_else() {
 #[test]
 fn changes_are_the_ratios_that_were_put_in() {
     let run = explained(&samples(30));
-    let row = run
-        .estimates
-        .iter()
-        .find(|row| row.cell == "select" && row.metric == Metric::ClientCpuPerOp)
-        .unwrap();
+    let row = run.estimate("select", "tls", Metric::ClientCpuPerOp).unwrap();
     assert!(
         (row.change - 0.2).abs() < 0.005 && row.low <= row.change && row.change <= row.high,
         "{row:?}"
@@ -55,7 +45,7 @@ fn what_the_cpu_counted_is_compared_where_it_counted() {
         })
     };
     let mut samples = samples(30);
-    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
+    for sample in of_arm(&mut samples, "select", "") {
         let [client, server] = match sample.slice.arm.as_str() {
             "tls" => [44_000.0, 100_000.0],
             _ => [40_000.0, 100_000.0],
@@ -147,10 +137,7 @@ fn a_void_slice_takes_its_pairs_out_and_is_listed() {
 #[test]
 fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
     let mut samples = samples(20);
-    for sample in samples
-        .iter_mut()
-        .filter(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls")
-    {
+    for sample in of_arm(&mut samples, "select", "tls") {
         sample.load.client_bound = true;
     }
     let run = explained(&samples);

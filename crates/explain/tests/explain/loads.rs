@@ -5,14 +5,14 @@ use ciphertax_model::{Metric, Study};
 use ciphertax_records::{OpenLoopSample, OperationSample, Phase};
 use ciphertax_stats::{Verdict, histogram};
 
-use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, samples, study_with};
+use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, of_arm, samples, says, study_with};
 
 #[test]
 fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency() {
     let study = study_with("load = { connections = 2, rate = 200 }");
     // Waiting doubles what the baseline takes, and makes five times of what TLS takes.
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "connect") {
+    for sample in of_arm(&mut samples, "connect", "") {
         let mean_ns = sample.load.operations[0].latency_sum_ns / OPERATIONS;
         let response_ns = mean_ns * if sample.slice.arm == "tls" { 5 } else { 2 };
         let mut response = histogram::empty();
@@ -44,13 +44,7 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
             .filter(|row| row.cell == "connect")
             .all(|row| compared.contains(&row.metric) || Metric::COMPARED_OF_CONNECTS.contains(&row.metric))
     );
-    let change = |metric| {
-        let row = run
-            .estimates
-            .iter()
-            .find(|row| row.cell == "connect" && row.metric == metric);
-        row.unwrap().change
-    };
+    let change = |metric| run.estimate("connect", "tls", metric).unwrap().change;
     // (700 + 640) × 5 µs against (60 + 80) × 2 µs
     for metric in [Metric::ResponseMean, Metric::ResponseP50, Metric::ResponseP99] {
         let expected = 1_340.0 * 5.0 / (140.0 * 2.0) - 1.0;
@@ -77,10 +71,7 @@ fn batches_have_a_mean_and_a_standard_deviation_over_the_batches() {
     let study = study_with("load = { connections = 2, batch = 1000 }");
     let mut samples = samples(6);
     let mut rates = [90.0, 100.0, 110.0].into_iter().cycle();
-    for sample in samples
-        .iter_mut()
-        .filter(|sample| sample.slice.cell == "connect" && sample.slice.arm == "tls")
-    {
+    for sample in of_arm(&mut samples, "connect", "tls") {
         sample.load.duration_ns = (OPERATIONS as f64 / rates.next().unwrap() * 1e9) as u64;
     }
     let run = explain(&head(study), samples.as_slice()).unwrap();
@@ -103,7 +94,7 @@ fn batches_have_a_mean_and_a_standard_deviation_over_the_batches() {
 fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
     // Reads cost what they cost, inserts a quarter more over TLS.
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
+    for sample in of_arm(&mut samples, "select", "") {
         let noise_ns = u64::from(sample.slice.block % 3);
         let of_kind = |kind: &str, mean_ns: u64| {
             let mut latency = histogram::empty();
@@ -143,7 +134,7 @@ fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
 #[test]
 fn a_rare_kind_that_a_slice_lacks_is_no_damage() {
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
+    for sample in of_arm(&mut samples, "select", "") {
         let mut latency = histogram::empty();
         latency.saturating_record_n(1000, 10);
         let of_kind = |kind: &str, count| OperationSample {
@@ -221,23 +212,15 @@ fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
         .filter(|finding| finding.id == "whose-cpu")
         .collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(
-        told[0]
-            .summary
-            .contains("select: almost all the server's CPU time is that of one")
+    says(
+        &told[0].summary,
+        "select: almost all the server's CPU time is that of one",
     );
-    assert!(
-        told[1].summary.contains(
-            "connect: the server's CPU time is that of its servers together: 50 %, 25 %, 25 % of it"
-        )
+    says(
+        &told[1].summary,
+        "connect: the server's CPU time is that of its servers together: 50 %, 25 %, 25 % of it",
     );
-    assert!(
-        told[1]
-            .evidence
-            .contains("40.0 µs, 20.0 µs, 20.0 µs an operation"),
-        "{}",
-        told[1].evidence
-    );
+    says(&told[1].evidence, "40.0 µs, 20.0 µs, 20.0 µs an operation");
     assert!(
         told[1].evidence.ends_with("over 5 slices of plain"),
         "{}",
@@ -254,9 +237,6 @@ fn what_servers_tell_each_other_is_told_of_the_cells_where_it_costs_and_not_of_a
         )
         .replace("time_s", "nodes = 3\ntime_s");
     let run = explain(&head(Study::from_toml(&text).unwrap()), samples(20).as_slice()).unwrap();
-    assert!(
-        run.verdict.contains("tls costs something in 2 of 2 cells") && run.verdict.contains(" in connect"),
-        "{}",
-        run.verdict
-    );
+    says(&run.verdict, "tls costs something in 2 of 2 cells");
+    says(&run.verdict, " in connect");
 }

@@ -6,8 +6,8 @@ use ciphertax_explain::ExplainError;
 use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;
 use ciphertax_records::{
-    ArmRecord, ArmRole, CpuTime, Head, Host, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample,
-    Samples, ServerId, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
+    CpuTime, Head, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample, Samples, ServerId,
+    ServerPlacement, ServerRecord, ServerSide, SliceId, Yield,
 };
 use ciphertax_stats::histogram;
 
@@ -34,6 +34,14 @@ name = "connect"
 workload = "connect"
 load = { connections = 2 }
 "#;
+
+/// Fails unless the text has all of these words, which are parted by new lines or by ` … `.
+#[track_caller]
+pub(crate) fn says(text: &str, words: &str) {
+    for words in words.split(['\n', '…']).map(str::trim) {
+        assert!(text.contains(words), "{words:?} is not in {text:?}");
+    }
+}
 
 pub(crate) const ARMS: [&str; 3] = ["plain", "baseline again", "tls"];
 
@@ -71,6 +79,16 @@ pub(crate) fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<
 
 pub(crate) fn explained(samples: &[Sample]) -> Results {
     explain(&head(study()), samples).unwrap()
+}
+
+/// The samples of a cell and of the arms whose name begins so.
+pub(crate) fn of_arm<'a>(
+    samples: &'a mut [Sample],
+    cell: &str,
+    arm: &str,
+) -> impl Iterator<Item = &'a mut Sample> {
+    let is_it = move |id: &SliceId| id.cell == cell && id.arm.starts_with(arm);
+    samples.iter_mut().filter(move |sample| is_it(&sample.slice))
 }
 
 /// Samples with a deterministic noise of about one percent.
@@ -168,52 +186,28 @@ pub(crate) fn handshake(mean_ns: u64) -> PhaseSample {
     }
 }
 
+/// A run that is complete, of a MariaDB for all cells.
 pub(crate) fn head(study: Study) -> Head {
-    let first = [ArmRole::Baseline, ArmRole::BaselineAgain];
-    let role = first.into_iter().chain(std::iter::repeat(ArmRole::Variant));
-    let arms = study
-        .measured_arms()
-        .into_iter()
-        .zip(role)
-        .map(|(arm, role)| ArmRecord {
-            name: arm.name,
-            role,
-            sessions: Vec::new(),
-        })
-        .collect();
-    let tool = Tool {
-        name: "ciphertax".into(),
-        version: "0".into(),
-        commit: "unknown".into(),
-    };
-    let host = Host {
-        os: String::new(),
-        kernel: String::new(),
-        cpu: String::new(),
-        cpus: 2,
-        memory_bytes: 0,
-        virtualization: "none".into(),
+    let server = ServerRecord {
+        id: ServerId::numbered(1),
+        cells: study.cells.iter().map(|cell| cell.name.clone()).collect(),
+        name: "mariadb".into(),
+        product: "MariaDB".into(),
+        version: String::new(),
+        tls_library: String::new(),
+        placement: ServerPlacement::Private,
+        address: String::new(),
+        same_host: true,
+        settings: BTreeMap::new(),
+        cpu_unread: None,
+        cpu_from: None,
+        link: None,
+        lies_on: None,
+        members: Vec::new(),
     };
     Head {
         status: RunStatus::Complete,
-        arms,
-        servers: vec![ServerRecord {
-            id: ServerId::numbered(1),
-            cells: study.cells.iter().map(|cell| cell.name.clone()).collect(),
-            name: "mariadb".into(),
-            product: "MariaDB".into(),
-            version: String::new(),
-            tls_library: String::new(),
-            placement: ServerPlacement::Private,
-            address: String::new(),
-            same_host: true,
-            settings: BTreeMap::new(),
-            cpu_unread: None,
-            cpu_from: None,
-            link: None,
-            lies_on: None,
-            members: Vec::new(),
-        }],
-        ..Head::begin(tool, host, study, String::new(), 1)
+        servers: vec![server],
+        ..crate::head::head(study)
     }
 }

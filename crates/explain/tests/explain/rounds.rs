@@ -107,11 +107,7 @@ fn an_arm_that_flushes_later_is_cheaper_in_its_slices_and_costs_the_same() {
     ] {
         assert_eq!(verdict(&results, metric), None, "{metric}");
     }
-    assert!(
-        results.verdict.contains("costs the server less than"),
-        "{}",
-        results.verdict
-    );
+    says(&results.verdict, "costs the server less than");
     let quiet = cell(&results).rounds.unwrap();
     assert_eq!((quiet.slices, quiet.disturbed), (120, 2));
     assert!((quiet.quiet_s - 1.5).abs() < 1e-9);
@@ -134,11 +130,7 @@ fn what_a_daemon_does_for_an_arm_is_part_of_what_the_arm_costs() {
         .unwrap();
     assert_eq!(both.verdict, Verdict::Costs);
     assert!((both.change - 0.6).abs() < 0.01, "{}", both.change);
-    assert!(
-        results.verdict.contains("costs the server 15"),
-        "{}",
-        results.verdict
-    );
+    says(&results.verdict, "costs the server 15");
     let by_itself = |arm: &str| {
         let mut rows = results.measurements.iter();
         let row = rows.find(|row| row.arm == arm && row.metric == Metric::FileSystemCpuPerOp);

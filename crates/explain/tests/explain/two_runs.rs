@@ -4,13 +4,12 @@ use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::gate::gate;
 use ciphertax_model::{Budget, Metric, ReadPreference, Study, TlsVersion};
 use ciphertax_records::{
-    AuthenticationFacts, CertificateFacts, Comparison, CostChange, Gate, HeldTo, LeftOut, LeftOutReason,
-    LoginPath, Run, RunStatus, Sample, ServerId, SessionFacts, SessionRecord, TlsFacts, Verified,
+    Comparison, CostChange, Gate, HeldTo, LeftOut, LeftOutReason, Run, RunStatus, Sample, SessionRecord,
 };
 use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
-use crate::made_up::{ARMS, STUDY, explain, head, sample};
-use crate::targets::{agent_on, counter};
+use crate::made_up::{ARMS, STUDY, explain, head, sample, says};
+use crate::targets::{agent_on, counter, session};
 
 /// CPU per operation of the arm `tls` in the cell `select`, client and server; the baseline takes 10 and 20 µs.
 const TLS: [f64; 2] = [12.0, 26.0];
@@ -54,17 +53,18 @@ fn compared(one: &Run, other: &Run) -> Comparison {
 }
 
 fn both(one: &Run, other: &Run, margin: Option<f64>) -> Result<Comparison, String> {
-    let runs = [
-        Named {
-            name: "one",
-            run: one,
-        },
-        Named {
-            name: "other",
-            run: other,
-        },
-    ];
+    let runs = [named("one", one), named("other", other)];
     compare(&runs, margin)
+}
+
+fn named<'a>(name: &'a str, run: &'a Run) -> Named<'a> {
+    Named { name, run }
+}
+
+/// What differs, by its names.
+fn differing(comparison: &Comparison) -> Vec<&str> {
+    let rows = comparison.differences.iter();
+    rows.map(|row| row.what.as_str()).collect()
 }
 
 fn change(comparison: &Comparison, cell: &str, metric: Metric) -> CostChange {
@@ -90,11 +90,7 @@ fn a_cost_that_rose_is_dearer_by_the_ratio_of_the_ratios_and_what_stayed_is_the_
     assert!((server.before.value - 0.3).abs() < 0.01 && (server.after.value - 0.43).abs() < 0.01);
     let client = change(&comparison, "select", Metric::ClientCpuPerOp);
     assert_eq!(client.verdict, CostVerdict::Same, "{client:?}");
-    assert!(
-        comparison.verdict.contains("tls in select is dearer"),
-        "{}",
-        comparison.verdict
-    );
+    says(&comparison.verdict, "tls in select is dearer");
     assert!(comparison.differences.is_empty() && comparison.not_comparable.is_empty());
 }
 
@@ -126,47 +122,20 @@ fn a_machine_that_is_twice_as_slow_changes_no_cost_and_is_named() {
         "{}",
         comparison.verdict
     );
-    let what: Vec<&str> = comparison
-        .differences
-        .iter()
-        .map(|row| row.what.as_str())
-        .collect();
+    let what = differing(&comparison);
     assert_eq!(what, ["server", "processor"]);
     assert_eq!(comparison.differences[1].values, [None, Some("Slow CPU".into())]);
 }
 
 #[test]
 fn what_was_negotiated_is_among_the_differences() {
-    let session = |cipher: &str| SessionRecord {
-        server_id: ServerId::numbered(1),
-        server: "mariadb".into(),
-        beside_id: None,
-        beside: None,
-        proofs: Vec::new(),
-        disk: None,
-        facts: SessionFacts {
-            server_version: String::new(),
-            authentication: AuthenticationFacts {
-                method: "ed25519".into(),
-                path: LoginPath::Single,
-            },
-            tls: Some(TlsFacts {
-                version: "TLSv1.3".into(),
-                cipher: cipher.into(),
-                group: "X25519".into(),
-                certificate: CertificateFacts {
-                    key: "EC P-256".into(),
-                    signature: "ecdsa-with-SHA256".into(),
-                    chain_bytes: 500,
-                    chain_length: 1,
-                },
-                resumed: false,
-                hello_retry_request: false,
-                client_hello_bytes: 500,
-                verification: Verified::Ca,
-                client_library: "OpenSSL 3.5".into(),
-            }),
-        },
+    let session = |cipher: &str| {
+        let mut session = session("ca");
+        session.facts.tls.as_mut().unwrap().cipher = cipher.into();
+        SessionRecord {
+            server: "mariadb".into(),
+            ..session
+        }
     };
     let (mut one, mut other) = (run(STUDY, TLS, 20, 1), run(STUDY, TLS, 20, 2));
     one.head.arms[2].sessions.push(session("TLS_AES_256_GCM_SHA384"));
@@ -191,30 +160,22 @@ fn what_was_asked_otherwise_is_refused_by_name_and_the_rest_compared() {
     assert_eq!(comparison.not_comparable.len(), 1);
     let refused = &comparison.not_comparable[0];
     assert_eq!(refused.what, "cell select");
-    assert!(
-        refused
-            .why
-            .contains("load.connections is 4 in other and 8 in one"),
-        "{refused:?}"
-    );
+    says(&refused.why, "load.connections is 4 in other and 8 in one");
     assert!(comparison.changes.iter().all(|change| change.cell == "connect"));
 
     let dataset = format!("{STUDY}\n[dataset]\ntable_size = 5\n");
     let error = both(&one, &run(&dataset, TLS, 20, 2), None).unwrap_err();
-    assert!(error.contains("dataset.table_size is 5 in other"), "{error}");
+    says(&error, "dataset.table_size is 5 in other");
 
     let arm = STUDY.replace("transport = \"tls1.3\"", "transport = \"tls1.2\"");
     let error = both(&one, &run(&arm, TLS, 20, 2), None).unwrap_err();
-    assert!(
-        error.contains("arm tls: transport is tls1.2 in other and tls1.3 in one"),
-        "{error}"
-    );
+    says(&error, "arm tls: transport is tls1.2 in other and tls1.3 in one");
 
     let baseline = STUDY.replace("transport = \"plain\"", "transport = \"tls1.2\"");
     let error = both(&one, &run(&baseline, TLS, 20, 2), None).unwrap_err();
-    assert!(
-        error.contains("every arm: the baselines differ: transport is tls1.2 in other and plain in one"),
-        "{error}"
+    says(
+        &error,
+        "every arm: the baselines differ: transport is tls1.2 in other and plain in one",
     );
 
     let renamed = run(
@@ -226,11 +187,7 @@ fn what_was_asked_otherwise_is_refused_by_name_and_the_rest_compared() {
     let comparison = compared(&one, &renamed);
     assert_eq!(comparison.not_comparable[0].what, "cell connect");
     // Of a cell that one run alone has nothing can differ.
-    let what: Vec<&str> = comparison
-        .differences
-        .iter()
-        .map(|row| row.what.as_str())
-        .collect();
+    let what = differing(&comparison);
     assert_eq!(what, ["cells"]);
 }
 
@@ -241,7 +198,7 @@ fn tables_that_no_workload_of_a_cell_reads_are_not_part_of_its_question() {
     assert!(compared(&one, &other).not_comparable.is_empty());
     other.head.study.read_preference = ReadPreference::Secondary;
     let error = both(&one, &other, None).unwrap_err();
-    assert!(error.contains("read_preference is secondary in other"), "{error}");
+    says(&error, "read_preference is secondary in other");
 }
 
 #[test]
@@ -249,13 +206,12 @@ fn another_database_is_refused_and_another_of_mysqls_family_is_the_first_that_di
     let (one, mut other) = (run(STUDY, TLS, 20, 1), run(STUDY, TLS, 20, 2));
     other.head.servers[0].product = "PostgreSQL".into();
     let error = both(&one, &other, None).unwrap_err();
-    assert!(
-        error.contains("every cell: the database is PostgreSQL in other and MariaDB in one"),
-        "{error}"
+    says(
+        &error,
+        "every cell: the database is PostgreSQL in other and MariaDB in one",
     );
-    let named = |name, run| Named { name, run };
     let held = gate(named("other", &other), &[], Some(named("one", &one)), None);
-    assert!(held.unwrap_err().contains("the database is PostgreSQL in other"));
+    says(&held.unwrap_err(), "the database is PostgreSQL in other");
     other.head.servers[0].product = "MySQL".into();
     other.head.host.cpu = "Slow CPU".into();
     assert_eq!(compared(&one, &other).differences[0].what, "server");
@@ -288,7 +244,7 @@ fn the_absolute_cost_stands_beside_the_relative_one_which_may_fall_while_it_rise
 #[test]
 fn runs_too_short_for_an_interval_cannot_be_compared() {
     let error = both(&run(STUDY, TLS, 3, 1), &run(STUDY, TLS, 3, 2), None).unwrap_err();
-    assert!(error.contains("measure longer"), "{error}");
+    says(&error, "measure longer");
 }
 
 #[test]
@@ -308,7 +264,7 @@ fn held(run: &Run, budgets: &[&str]) -> Gate {
         .iter()
         .map(|text| Budget::parse(text, &run.head.study).unwrap())
         .collect();
-    gate(Named { name: "run", run }, &budgets, None, None).unwrap()
+    gate(named("run", run), &budgets, None, None).unwrap()
 }
 
 #[test]
@@ -351,16 +307,7 @@ fn what_cannot_be_told_says_which_precision_would_tell() {
         at_most: (measured.value + measured.high) / 2.0,
     };
     let distance = ((1.0 + budget.at_most) / (1.0 + measured.value)).ln();
-    let gate = gate(
-        Named {
-            name: "run",
-            run: &run,
-        },
-        &[budget],
-        None,
-        None,
-    )
-    .unwrap();
+    let gate = gate(named("run", &run), &[budget], None, None).unwrap();
     let row = &gate.rows[0];
     assert_eq!(
         (row.verdict, row.rule),
@@ -385,7 +332,6 @@ fn what_the_load_generator_bounds_is_not_held_to_an_earlier_run_and_is_named() {
     let earlier = run(STUDY, TLS, 30, 1);
     let speed = [Metric::Throughput];
     let later = bound_by_client(run(STUDY, TLS, 30, 2), &speed);
-    let named = |name, run| Named { name, run };
     let found = gate(
         named("later", &later),
         &[],
@@ -409,10 +355,8 @@ fn what_the_load_generator_bounds_is_not_held_to_an_earlier_run_and_is_named() {
         None,
     )
     .unwrap_err();
-    assert!(
-        error.contains("nothing can be held to earlier") && error.contains("throughput of tls in select"),
-        "{error}"
-    );
+    says(&error, "nothing can be held to earlier");
+    says(&error, "throughput of tls in select");
 }
 
 #[test]
@@ -422,7 +366,6 @@ fn of_runs_that_were_cut_off_both_are_named() {
         reason: "stopped by SIGINT".into(),
     };
     later.head.status = RunStatus::Running;
-    let named = |name, run| Named { name, run };
     let found = gate(
         named("later", &later),
         &[],
@@ -430,7 +373,7 @@ fn of_runs_that_were_cut_off_both_are_named() {
         None,
     )
     .unwrap();
-    assert!(found.cut_off.unwrap().contains("was ended"));
+    says(&found.cut_off.unwrap(), "was ended");
     assert_eq!(found.baseline_cut_off.as_deref(), Some("stopped by SIGINT"));
 }
 
@@ -439,11 +382,7 @@ fn who_reads_the_servers_cpu_differs_and_what_somebody_else_counts_is_refused() 
     let (one, mut other) = (run(STUDY, TLS, 20, 1), run(STUDY, TLS, 20, 2));
     other.head.servers[0].cpu_from = Some(agent_on("Fast CPU"));
     let comparison = compared(&one, &other);
-    let what: Vec<&str> = comparison
-        .differences
-        .iter()
-        .map(|row| row.what.as_str())
-        .collect();
+    let what = differing(&comparison);
     assert!(
         what.contains(&"server's CPU read by") && what.contains(&"server's processor"),
         "{what:?}"
@@ -467,20 +406,14 @@ fn who_reads_the_servers_cpu_differs_and_what_somebody_else_counts_is_refused() 
             .iter()
             .all(|change| change.metric != Metric::ServerCpuPerOp)
     );
-    assert!(
-        comparison
-            .verdict
-            .contains("cells, arms or costs were not compared"),
-        "{}",
-        comparison.verdict
-    );
+    says(&comparison.verdict, "cells, arms or costs were not compared");
 }
 
 #[test]
 fn another_certificate_of_the_study_is_another_question_of_encrypted_arms() {
     let other = STUDY.replace("time_s = 60", "time_s = 60\ncertificate = \"rsa-4096\"");
     let error = both(&run(STUDY, TLS, 20, 1), &run(&other, TLS, 20, 2), None).unwrap_err();
-    assert!(error.contains("certificate.kind is rsa-4096 in other"), "{error}");
+    says(&error, "certificate.kind is rsa-4096 in other");
 }
 
 #[test]
@@ -496,10 +429,8 @@ fn of_several_runs_the_sentence_says_in_which_an_arm_is_dearer_and_names_it_once
         .map(|(run, name)| Named { name, run })
         .collect();
     let verdict = compare(&named, None).unwrap().verdict;
-    assert!(
-        verdict.contains("tls in select is dearer in C") && verdict.contains("; and 2 more costs"),
-        "{verdict}"
-    );
+    says(&verdict, "tls in select is dearer in C");
+    says(&verdict, "; and 2 more costs");
     assert_eq!(verdict.matches("tls in select").count(), 1, "{verdict}");
 }
 
@@ -508,22 +439,10 @@ fn what_was_not_measured_is_not_within() {
     let mut short = run(STUDY, TLS, 3, 1);
     let found = held(&short, &["select/tls: server_cpu_per_op <= 99%"]);
     assert_eq!(found.verdict, BoundVerdict::CannotTell);
-    assert!(
-        found.rows[0]
-            .unmeasured
-            .as_ref()
-            .unwrap()
-            .contains("too few blocks")
-    );
+    says(found.rows[0].unmeasured.as_ref().unwrap(), "too few blocks");
     short.head.servers[0].cpu_unread = Some("it runs elsewhere".into());
     let found = held(&short, &["select/tls: server_cpu_per_op <= 99%"]);
-    assert!(
-        found.rows[0]
-            .unmeasured
-            .as_ref()
-            .unwrap()
-            .contains("it runs elsewhere")
-    );
+    says(found.rows[0].unmeasured.as_ref().unwrap(), "it runs elsewhere");
 
     let mut left_out = run(STUDY, TLS, 20, 1);
     let budget = Budget {
@@ -539,18 +458,12 @@ fn what_was_not_measured_is_not_within() {
             has: None,
         },
     });
-    let named = Named {
-        name: "run",
-        run: &left_out,
-    };
+    let named = named("run", &left_out);
     let found = gate(named, &[budget], None, None).unwrap();
     assert_eq!(found.verdict, BoundVerdict::CannotTell);
-    assert!(
-        found.rows[0]
-            .unmeasured
-            .as_ref()
-            .unwrap()
-            .contains("the server does not offer TLSv1.1")
+    says(
+        found.rows[0].unmeasured.as_ref().unwrap(),
+        "the server does not offer TLSv1.1",
     );
 }
 
@@ -558,19 +471,8 @@ fn what_was_not_measured_is_not_within() {
 fn against_an_earlier_run_costs_may_not_rise_by_more_than_the_margin() {
     let earlier = run(STUDY, TLS, 30, 1);
     let against = |later: &Run, margin| {
-        let earlier = Named {
-            name: "earlier",
-            run: &earlier,
-        };
-        gate(
-            Named {
-                name: "later",
-                run: later,
-            },
-            &[],
-            Some(earlier),
-            margin,
-        )
+        let earlier = named("earlier", &earlier);
+        gate(named("later", later), &[], Some(earlier), margin)
     };
     let same = against(&run(STUDY, TLS, 30, 2), None).unwrap();
     assert_eq!(same.verdict, BoundVerdict::Within, "{same:?}");
@@ -598,9 +500,8 @@ fn against_an_earlier_run_costs_may_not_rise_by_more_than_the_margin() {
         "a cell of the earlier run is missing"
     );
     let other = run(&STUDY.replace("\"tls1.3\"", "\"tls1.2\""), TLS, 30, 2);
-    assert!(
-        against(&other, None)
-            .unwrap_err()
-            .contains("nothing can be compared with earlier")
+    says(
+        &against(&other, None).unwrap_err(),
+        "nothing can be compared with earlier",
     );
 }

@@ -4,7 +4,7 @@ use ciphertax_model::Study;
 use ciphertax_records::{Phase, PhaseSample, Severity};
 
 use crate::comparisons::{SERVERS, cost_of_servers, found, measured, only, two_servers};
-use crate::made_up::{OPERATIONS, explain, handshake, head};
+use crate::made_up::{OPERATIONS, explain, handshake, head, of_arm, says};
 
 fn phase(phase: Phase, wall_us: u64, flights: u64, bytes_received: u64) -> PhaseSample {
     PhaseSample {
@@ -24,10 +24,7 @@ fn at_a_distance_the_waits_for_the_server_are_counted_and_held_against_the_time(
     );
     let study = Study::from_toml(&text).unwrap();
     let mut samples = measured(&study, |_, _| [100.0, 100.0]);
-    for sample in samples
-        .iter_mut()
-        .filter(|sample| sample.slice.cell == "mariadb-connect")
-    {
+    for sample in of_arm(&mut samples, "mariadb-connect", "") {
         sample.load.phases = vec![
             phase(Phase::Tcp, 50_000, 1, 0),
             phase(Phase::Auth, 155_000, 3, 300),
@@ -44,12 +41,9 @@ fn at_a_distance_the_waits_for_the_server_are_counted_and_held_against_the_time(
     }
     let head = head(study);
     let verdict = explain(&head, samples.as_slice()).unwrap().verdict;
-    assert!(verdict.contains("ms more time per new connection"), "{verdict}");
+    says(&verdict, "ms more time per new connection");
     let finding = only(found(&head, &samples, "round-trips"));
-    assert!(
-        finding.summary.contains("4 times over plain, 6 over tls"),
-        "{finding:#?}"
-    );
+    says(&finding.summary, "4 times over plain, 6 over tls");
     // 200 of 205 ms, 300 of 310 ms.
     assert!(
         finding.summary.contains("97 % to 98 %") || finding.summary.contains("97 to 98 %"),
@@ -73,10 +67,7 @@ fn a_handshake_that_begins_twice_is_told_with_its_flights_and_what_helps() {
             .unwrap()
             .hello_retry_request = asked_again;
         let mut samples = measured(&head.study, cost_of_servers);
-        for sample in samples
-            .iter_mut()
-            .filter(|sample| sample.slice.cell == "postgresql-connect")
-        {
+        for sample in of_arm(&mut samples, "postgresql-connect", "") {
             sample.load.phases = vec![phase(Phase::Tcp, 200, 1, 0)];
             if sample.slice.arm == "tls" {
                 sample.load.phases.push(phase(Phase::Tls, 900, 2, 1_300));
@@ -90,32 +81,18 @@ fn a_handshake_that_begins_twice_is_told_with_its_flights_and_what_helps() {
         finding.summary.starts_with("postgresql: over tls "),
         "{finding:#?}"
     );
-    assert!(
-        finding
-            .summary
-            .contains("waits for the server 2 times instead of once"),
-        "{finding:#?}"
-    );
-    assert!(
-        finding.summary.contains("18 takes a list (ssl_groups)"),
-        "{finding:#?}"
-    );
-    assert!(
-        finding.evidence.contains("ssl_ecdh_curve = prime256v1"),
-        "{finding:#?}"
-    );
+    says(&finding.summary, "18 takes a list (ssl_groups)");
+    says(&finding.summary, "waits for the server 2 times instead of once");
+    says(&finding.evidence, "ssl_ecdh_curve = prime256v1");
     let newer = only(told("18.6", ("ssl_groups", "prime256v1"), true));
-    assert!(newer.summary.contains("into ssl_groups"), "{newer:#?}");
+    says(&newer.summary, "into ssl_groups");
 }
 
 #[test]
 fn a_process_that_the_request_for_tls_waits_for_is_not_taken_for_the_cost_of_the_request() {
     let study = Study::from_toml(SERVERS).unwrap();
     let mut samples = measured(&study, cost_of_servers);
-    for sample in samples
-        .iter_mut()
-        .filter(|sample| sample.slice.cell == "mariadb-connect")
-    {
+    for sample in of_arm(&mut samples, "mariadb-connect", "") {
         sample.load.phases = match sample.slice.arm.as_str() {
             "tls" => vec![
                 phase(Phase::Preface, 600, 1, 1),
@@ -131,10 +108,7 @@ fn a_process_that_the_request_for_tls_waits_for_is_not_taken_for_the_cost_of_the
     let of_tls = told
         .iter()
         .find(|finding| finding.summary.starts_with("mariadb-connect"));
-    assert!(
-        of_tls.unwrap().summary.contains("in the phase TLS handshake"),
-        "{told:#?}"
-    );
+    says(&of_tls.unwrap().summary, "in the phase TLS handshake");
 }
 
 #[test]
@@ -146,10 +120,7 @@ fn an_arm_that_is_faster_at_a_distance_since_it_waits_less_is_no_suspicion() {
     let study = Study::from_toml(&text).unwrap();
     let told = |tls_flights: u64| {
         let mut samples = measured(&study, |_, _| [100.0, 100.0]);
-        for sample in samples
-            .iter_mut()
-            .filter(|sample| sample.slice.cell == "mariadb-connect")
-        {
+        for sample in of_arm(&mut samples, "mariadb-connect", "") {
             let is_tls = sample.slice.arm == "tls";
             let flights = if is_tls { tls_flights } else { 4 };
             sample.load.phases = vec![phase(Phase::Auth, 200_000, flights, 300)];
@@ -159,12 +130,7 @@ fn an_arm_that_is_faster_at_a_distance_since_it_waits_less_is_no_suspicion() {
     };
     let finding = only(told(2));
     assert_eq!(finding.severity, Severity::Cause);
-    assert!(
-        finding
-            .summary
-            .contains("2 times instead of 4, each time for 50 ms"),
-        "{finding:#?}"
-    );
+    says(&finding.summary, "2 times instead of 4, each time for 50 ms");
     assert!(
         told(4)
             .iter()

@@ -3,416 +3,151 @@
 use super::blocked::Family;
 use super::state::State;
 
-/// What a server's stack waits for, in a futex or another call; functions of libraries are given as `function@module`.
-fn state(product: &str, call: &str, functions: &[&str]) -> (State, Option<String>) {
-    let stack: Vec<(&str, &str)> = functions
-        .iter()
-        .map(|function| function.split_once('@').unwrap_or((function, "server")))
-        .collect();
-    Family::of(product).state(call, None, &stack)
-}
-
-fn is(found: (State, Option<String>), state: State, detail: &str) {
-    assert_eq!((found.0, found.1.as_deref().unwrap_or("")), (state, detail));
+/// Holds each line to what is right of its arrow, a state with its detail or `*` where that may be any: left of it are
+/// product, call and stack of a server, the innermost function first, those of libraries as `function@module`.
+#[track_caller]
+fn wait_for(lines: &str) {
+    for line in lines.trim().lines().map(str::trim) {
+        let (found, expected) = line.split_once(" → ").unwrap();
+        let [product, call, functions] = found.splitn(3, " | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let functions = functions.split(" < ").filter(|function| !function.is_empty());
+        let stack: Vec<(&str, &str)> = functions
+            .map(|function| function.split_once('@').unwrap_or((function, "server")))
+            .collect();
+        let (state, detail) = Family::of(product).state(call, None, &stack);
+        let found = format!("{state:?} {}", detail.as_deref().unwrap_or(""));
+        match expected.strip_suffix('*') {
+            Some(expected) => assert!(found.starts_with(expected), "{line}: {found}"),
+            None => assert_eq!(found.trim(), expected, "{line}"),
+        }
+    }
 }
 
 #[test]
 fn commits_wait_for_the_group_and_for_the_redo_log() {
-    let wait = "pthread_cond_wait@libc.so.6";
-    is(
-        state(
-            "MariaDB",
-            "futex",
-            &[
-                wait,
-                "THD::wait_for_wakeup_ready",
-                "MYSQL_BIN_LOG::write_transaction_to_binlog_events",
-            ],
-        ),
-        State::LogFlush,
-        "group commit",
-    );
-    is(
-        state(
-            "MySQL 9.7.0",
-            "futex",
-            &[
-                wait,
-                "Commit_stage_manager::enroll_for",
-                "MYSQL_BIN_LOG::ordered_commit",
-            ],
-        ),
-        State::LogFlush,
-        "group commit",
-    );
-    is(
-        state(
-            "MariaDB",
-            "fdatasync",
-            &["fdatasync@libc.so.6", "log_t::flush", "log_write_up_to"],
-        ),
-        State::LogFlush,
-        "redo log",
-    );
-    is(
-        state(
-            "MariaDB",
-            "futex",
-            &[
-                "syscall@libc.so.6",
-                "mariadbd+0x88",
-                "mariadbd+0x99",
-                "ha_commit_trans",
-                "trans_commit_stmt",
-            ],
-        ),
-        State::LogFlush,
-        "redo log",
-    );
-    is(
-        state(
-            "MySQL 5.6",
-            "futex",
-            &[
-                wait,
-                "os_event_wait_low",
-                "log_write_up_to",
-                "trx_commit_complete_for_mysql",
-            ],
-        ),
-        State::LogFlush,
-        "redo log",
-    );
-    is(
-        state(
-            "MySQL",
-            "fsync",
-            &["fsync@libc.so.6", "MYSQL_BIN_LOG::sync_binlog_file"],
-        ),
-        State::LogFlush,
-        "binary log",
+    wait_for(
+        "
+            MariaDB | futex | pthread_cond_wait@libc.so.6 < THD::wait_for_wakeup_ready < \
+            MYSQL_BIN_LOG::write_transaction_to_binlog_events → LogFlush group commit
+            MySQL 9.7.0 | futex | pthread_cond_wait@libc.so.6 < Commit_stage_manager::enroll_for < \
+            MYSQL_BIN_LOG::ordered_commit → LogFlush group commit
+            MariaDB | fdatasync | fdatasync@libc.so.6 < log_t::flush < log_write_up_to → LogFlush redo log
+            MariaDB | futex | syscall@libc.so.6 < mariadbd+0x88 < mariadbd+0x99 < ha_commit_trans < trans_commit_stmt → LogFlush redo log
+            MySQL 5.6 | futex | pthread_cond_wait@libc.so.6 < os_event_wait_low < log_write_up_to < \
+            trx_commit_complete_for_mysql → LogFlush redo log
+            MySQL | fsync | fsync@libc.so.6 < MYSQL_BIN_LOG::sync_binlog_file → LogFlush binary log
+        ",
     );
 }
 
 #[test]
 fn commits_wait_for_the_other_nodes_of_a_cluster_before_they_wait_for_a_log() {
-    let wait = "pthread_cond_wait@libc.so.6";
-    let commit = ["ha_commit_trans", "trans_commit_stmt", "mysql_execute_command"];
-    let galera = [
-        wait,
-        "libgalera_smm.so+0xb09b0@libgalera_smm.so",
-        "wsrep_certify_v1@libgalera_smm.so",
-        "wsrep::wsrep_provider_v26::certify",
-        "wsrep::transaction::certify_commit",
-        "wsrep::transaction::before_prepare",
-    ];
-    is(
-        state("MariaDB", "futex", &[&galera[..], &commit].concat()),
-        State::Replication,
-        "certification by Galera",
-    );
-    let group = [
-        wait,
-        "Wait_ticket<unsigned int>::waitTicket@group_replication.so",
-        "group_replication_trans_before_commit@group_replication.so",
-        "Trans_delegate::before_commit",
-        "MYSQL_BIN_LOG::commit",
-    ];
-    is(
-        state("MySQL", "futex", &[&group[..], &commit].concat()),
-        State::Replication,
-        "certification by the group",
+    wait_for(
+        "
+            MariaDB | futex | pthread_cond_wait@libc.so.6 < libgalera_smm.so+0xb09b0@libgalera_smm.so < \
+            wsrep_certify_v1@libgalera_smm.so < wsrep::wsrep_provider_v26::certify < wsrep::transaction::certify_commit < \
+            wsrep::transaction::before_prepare < ha_commit_trans < trans_commit_stmt < \
+            mysql_execute_command → Replication certification by Galera
+            MySQL | futex | pthread_cond_wait@libc.so.6 < Wait_ticket<unsigned int>::waitTicket@group_replication.so < \
+            group_replication_trans_before_commit@group_replication.so < Trans_delegate::before_commit < MYSQL_BIN_LOG::commit < \
+            ha_commit_trans < trans_commit_stmt < mysql_execute_command → Replication certification by the group
+        ",
     );
 }
 
 #[test]
 fn latches_are_named_by_who_takes_them() {
-    is(
-        state(
-            "MySQL 5.6",
-            "futex",
-            &[
-                "sync_array_wait_event",
-                "rw_lock_x_lock_func",
-                "btr_search_update_hash_on_insert",
-                "btr_cur_search_to_nth_level",
-            ],
-        ),
-        State::Latches,
-        "AHI latch",
+    wait_for(
+        "
+            MySQL 5.6 | futex | sync_array_wait_event < rw_lock_x_lock_func < btr_search_update_hash_on_insert < \
+            btr_cur_search_to_nth_level → Latches AHI latch
+            MySQL 5.6 | futex | sync_array_wait_event < rw_lock_s_lock_spin < btr_cur_search_to_nth_level < \
+            row_ins_clust_index_entry_low → Latches index latch
+            MariaDB 10.2 | futex | TTASEventMutex<GenericPolicy>::enter < mtr_t::Command::prepare_write < \
+            mtr_t::commit → Latches redo log buffer
+            MariaDB | futex | syscall@libc.so.6 < mariadbd+0x1 < mariadbd+0x2 < handler::ha_write_row < \
+            write_record → Latches handler::ha_write_row
+        ",
     );
-    is(
-        state(
-            "MySQL 5.6",
-            "futex",
-            &[
-                "sync_array_wait_event",
-                "rw_lock_s_lock_spin",
-                "btr_cur_search_to_nth_level",
-                "row_ins_clust_index_entry_low",
-            ],
-        ),
-        State::Latches,
-        "index latch",
-    );
-    is(
-        state(
-            "MariaDB 10.2",
-            "futex",
-            &[
-                "TTASEventMutex<GenericPolicy>::enter",
-                "mtr_t::Command::prepare_write",
-                "mtr_t::commit",
-            ],
-        ),
-        State::Latches,
-        "redo log buffer",
-    );
-    is(
-        state(
-            "MariaDB",
-            "futex",
-            &[
-                "syscall@libc.so.6",
-                "mariadbd+0x1",
-                "mariadbd+0x2",
-                "handler::ha_write_row",
-                "write_record",
-            ],
-        ),
-        State::Latches,
-        "handler::ha_write_row",
-    );
-    let object = Family::of("MariaDB").state(
-        "futex",
-        Some("LOCK_status+8"),
-        &[("pthread_mutex_lock", "libc.so.6")],
-    );
-    is(object, State::Latches, "LOCK_status");
+    let of_library = [("pthread_mutex_lock", "libc.so.6")];
+    let object = Family::of("MariaDB").state("futex", Some("LOCK_status+8"), &of_library);
+    assert_eq!(object, (State::Latches, Some("LOCK_status".to_owned())));
 }
 
 #[test]
 fn locks_of_rows_tables_and_metadata_are_told_apart() {
-    let wait = "pthread_cond_timedwait@libc.so.6";
-    is(
-        state(
-            "MySQL",
-            "futex",
-            &[
-                wait,
-                "os_event::wait_low",
-                "lock_wait_suspend_thread",
-                "row_mysql_handle_errors",
-            ],
-        ),
-        State::RowLocks,
-        "",
-    );
-    assert_eq!(
-        state(
-            "MariaDB",
-            "futex",
-            &[wait, "mariadbd+0x1", "handler::ha_index_read_map"]
-        )
-        .0,
-        State::RowLocks
-    );
-    assert_eq!(
-        state(
-            "MariaDB",
-            "futex",
-            &[wait, "MDL_wait::timed_wait", "MDL_context::acquire_lock"]
-        )
-        .0,
-        State::MetadataLocks
-    );
-    assert_eq!(
-        state("MariaDB", "futex", &[wait, "thr_multi_lock", "mysql_lock_tables"]).0,
-        State::TableLocks
+    wait_for(
+        "
+            MySQL | futex | pthread_cond_timedwait@libc.so.6 < os_event::wait_low < lock_wait_suspend_thread < \
+            row_mysql_handle_errors → RowLocks
+            MariaDB | futex | pthread_cond_timedwait@libc.so.6 < mariadbd+0x1 < handler::ha_index_read_map → RowLocks *
+            MariaDB | futex | pthread_cond_timedwait@libc.so.6 < MDL_wait::timed_wait < MDL_context::acquire_lock → MetadataLocks *
+            MariaDB | futex | pthread_cond_timedwait@libc.so.6 < thr_multi_lock < mysql_lock_tables → TableLocks *
+        ",
     );
 }
 
 #[test]
 fn reads_writes_and_sends_are_told_by_the_call_and_who_asks() {
-    is(
-        state(
-            "MariaDB",
-            "pread64",
-            &["pread64@libc.so.6", "mariadbd+0x1", "handler::ha_index_read_map"],
-        ),
-        State::DeviceReads,
-        "pages",
-    );
-    is(
-        state(
-            "MariaDB",
-            "pwrite64",
-            &[
-                "pwrite64@libc.so.6",
-                "buf_flush_single_page_from_LRU",
-                "buf_LRU_get_free_block",
-            ],
-        ),
-        State::DeviceWrites,
-        "pages",
-    );
-    is(
-        state(
-            "MariaDB",
-            "sendto",
-            &["send@libc.so.6", "vio_write", "net_real_write"],
-        ),
-        State::NetSend,
-        "",
-    );
-    is(
-        state(
-            "MySQL",
-            "clock_nanosleep",
-            &["nanosleep@libc.so.6", "Item_func_sleep::val_int"],
-        ),
-        State::Sleep,
-        "",
+    wait_for(
+        "
+            MariaDB | pread64 | pread64@libc.so.6 < mariadbd+0x1 < handler::ha_index_read_map → DeviceReads pages
+            MariaDB | pwrite64 | pwrite64@libc.so.6 < buf_flush_single_page_from_LRU < buf_LRU_get_free_block → DeviceWrites pages
+            MariaDB | sendto | send@libc.so.6 < vio_write < net_real_write → NetSend
+            MySQL | clock_nanosleep | nanosleep@libc.so.6 < Item_func_sleep::val_int → Sleep
+        ",
     );
 }
 
 #[test]
-fn a_library_that_sleeps_in_the_midst_of_a_flush_flushes() {
-    let stack = &[
-        "nanosleep@libc.so.6",
-        "fdatasync@slow.so",
-        "log_t::flush",
-        "log_write_up_to",
-    ];
-    is(
-        state("MariaDB", "clock_nanosleep", stack),
-        State::LogFlush,
-        "redo log",
-    );
-}
-
-#[test]
-fn a_library_that_sleeps_in_the_midst_of_a_read_reads() {
-    let stack = &[
-        "nanosleep@libc.so.6",
-        "pread64@slow.so",
-        "mariadbd+0x1",
-        "handler::ha_index_read_map",
-    ];
-    is(
-        state("MariaDB", "clock_nanosleep", stack),
-        State::DeviceReads,
-        "pages",
+fn a_library_that_sleeps_in_the_midst_of_a_flush_or_a_read_flushes_or_reads() {
+    wait_for(
+        "
+            MariaDB | clock_nanosleep | nanosleep@libc.so.6 < fdatasync@slow.so < log_t::flush < log_write_up_to → LogFlush redo log
+            MariaDB | clock_nanosleep | nanosleep@libc.so.6 < pread64@slow.so < mariadbd+0x1 < \
+            handler::ha_index_read_map → DeviceReads pages
+        ",
     );
 }
 
 #[test]
 fn what_nobody_knows_is_named_by_the_nearest_function() {
-    is(
-        state(
-            "MariaDB",
-            "futex",
-            &[
-                "pthread_cond_wait@libc.so.6",
-                "mariadbd+0x7",
-                "Delayed_insert::wait",
-            ],
-        ),
-        State::Other,
-        "Delayed_insert::wait",
+    wait_for(
+        "
+            MariaDB | futex | pthread_cond_wait@libc.so.6 < mariadbd+0x7 < Delayed_insert::wait → Other Delayed_insert::wait
+            MariaDB | futex |  → Other
+        ",
     );
-    is(state("MariaDB", "futex", &[]), State::Other, "");
 }
 
 #[test]
 fn postgresql_waits_for_its_log_locks_and_pages() {
-    let of = |call, functions: &[&str]| state("PostgreSQL 15.3", call, functions);
-    is(
-        of("fdatasync", &["issue_xlog_fsync", "XLogWrite", "XLogFlush"]),
-        State::LogFlush,
-        "WAL",
-    );
-    is(
-        of("futex", &["PGSemaphoreLock", "LWLockAcquireOrWait", "XLogFlush"]),
-        State::LogFlush,
-        "WAL",
-    );
-    is(
-        of("futex", &["PGSemaphoreLock", "LWLockAcquire", "XLogInsertRecord"]),
-        State::Latches,
-        "WAL insert lock",
-    );
-    is(
-        of("futex", &["PGSemaphoreLock", "LWLockAcquire", "BufferAlloc"]),
-        State::Latches,
-        "buffer mapping",
-    );
-    assert_eq!(
-        of(
-            "epoll_wait",
-            &[
-                "WaitLatch",
-                "ProcSleep",
-                "WaitOnLock",
-                "LockAcquireExtended",
-                "XactLockTableWait",
-                "heap_update"
-            ]
-        )
-        .0,
-        State::RowLocks
-    );
-    assert_eq!(
-        of(
-            "epoll_wait",
-            &["WaitLatch", "ProcSleep", "WaitOnLock", "LockRelationOid"]
-        )
-        .0,
-        State::TableLocks
-    );
-    is(
-        of("pread64", &["FileRead", "mdread", "smgrread"]),
-        State::DeviceReads,
-        "pages",
-    );
-    is(
-        of("epoll_wait", &["WaitEventSetWait", "secure_read"]),
-        State::Network,
-        "",
+    wait_for(
+        "
+            PostgreSQL 15.3 | fdatasync | issue_xlog_fsync < XLogWrite < XLogFlush → LogFlush WAL
+            PostgreSQL 15.3 | futex | PGSemaphoreLock < LWLockAcquireOrWait < XLogFlush → LogFlush WAL
+            PostgreSQL 15.3 | futex | PGSemaphoreLock < LWLockAcquire < XLogInsertRecord → Latches WAL insert lock
+            PostgreSQL 15.3 | futex | PGSemaphoreLock < LWLockAcquire < BufferAlloc → Latches buffer mapping
+            PostgreSQL 15.3 | epoll_wait | WaitLatch < ProcSleep < WaitOnLock < LockAcquireExtended < XactLockTableWait < \
+            heap_update → RowLocks *
+            PostgreSQL 15.3 | epoll_wait | WaitLatch < ProcSleep < WaitOnLock < LockRelationOid → TableLocks *
+            PostgreSQL 15.3 | pread64 | FileRead < mdread < smgrread → DeviceReads pages
+            PostgreSQL 15.3 | epoll_wait | WaitEventSetWait < secure_read → Network
+        ",
     );
 }
 
 #[test]
 fn mongodb_waits_for_its_journal_tickets_and_locks() {
-    let of = |call, functions: &[&str]| state("MongoDB 6.0.5", call, functions);
-    is(
-        of("futex", &["mongo::WiredTigerSessionCache::waitUntilDurable"]),
-        State::LogFlush,
-        "journal",
-    );
-    assert_eq!(
-        of("futex", &["mongo::SemaphoreTicketHolder::waitForTicket"]).0,
-        State::Tickets
-    );
-    assert_eq!(
-        of(
-            "futex",
-            &[
-                "mongo::CondVarLockGrantNotification::wait",
-                "mongo::LockerImpl::_lockComplete"
-            ]
-        )
-        .0,
-        State::TableLocks
-    );
-    is(
-        of("pread64", &["__posix_file_read", "__wt_block_read_off"]),
-        State::DeviceReads,
-        "pages",
-    );
-    is(
-        of("fdatasync", &["__posix_sync", "__wt_log_force_sync"]),
-        State::LogFlush,
-        "journal",
+    wait_for(
+        "
+            MongoDB 6.0.5 | futex | mongo::WiredTigerSessionCache::waitUntilDurable → LogFlush journal
+            MongoDB 6.0.5 | futex | mongo::SemaphoreTicketHolder::waitForTicket → Tickets *
+            MongoDB 6.0.5 | futex | mongo::CondVarLockGrantNotification::wait < mongo::LockerImpl::_lockComplete → TableLocks *
+            MongoDB 6.0.5 | pread64 | __posix_file_read < __wt_block_read_off → DeviceReads pages
+            MongoDB 6.0.5 | fdatasync | __posix_sync < __wt_log_force_sync → LogFlush journal
+        ",
     );
 }

@@ -7,12 +7,10 @@ use ciphertax_records::why::{
     Blocked, Look, LookLog, ModuleRecord, Profile, ProfiledSide, SideProfile, StackId, SymbolRecord,
     SymbolTable, Waits, Why,
 };
-use ciphertax_records::{
-    ArmRecord, ArmRole, CpuTime, Head, Host, OperationSample, Results, Sample, ServerSide, SliceId, Tool,
-    Yield,
-};
+use ciphertax_records::{CpuTime, Head, OperationSample, Results, Sample, ServerSide, SliceId, Yield};
 use ciphertax_stats::histogram;
 
+pub(crate) use super::head::head;
 use super::random::Random;
 use crate::why::names::Classify;
 
@@ -285,33 +283,4 @@ pub(super) fn stack(symbols: &mut SymbolTable, functions: &[&str]) -> StackId {
         }));
     }
     symbols.stack(&numbers)
-}
-
-pub(crate) fn head(study: Study) -> Head {
-    let first = [ArmRole::Baseline, ArmRole::BaselineAgain];
-    let roles = first.into_iter().chain(std::iter::repeat(ArmRole::Variant));
-    let arms = study.measured_arms().into_iter().zip(roles);
-    let arms = arms.map(|(arm, role)| ArmRecord {
-        name: arm.name,
-        role,
-        sessions: Vec::new(),
-    });
-    let arms = arms.collect();
-    let tool = Tool {
-        name: "ciphertax".into(),
-        version: "0".into(),
-        commit: "unknown".into(),
-    };
-    let host = Host {
-        os: String::new(),
-        kernel: String::new(),
-        cpu: String::new(),
-        cpus: 2,
-        memory_bytes: 0,
-        virtualization: "none".into(),
-    };
-    Head {
-        arms,
-        ..Head::begin(tool, host, study, String::new(), 1)
-    }
 }

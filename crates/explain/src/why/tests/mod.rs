@@ -2,6 +2,8 @@
 
 mod bounds;
 mod differences;
+#[path = "../../../tests/explain/head.rs"]
+mod head;
 pub(crate) mod made_up;
 mod random;
 mod states;

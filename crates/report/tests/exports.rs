@@ -26,19 +26,11 @@ fn hostile() -> Run {
         }
     };
     run.head.arms.iter_mut().for_each(|arm| rename(&mut arm.name));
-    run.head
-        .study
-        .arms
-        .iter_mut()
-        .for_each(|arm| rename(&mut arm.name));
-    run.results
-        .estimates
-        .iter_mut()
-        .for_each(|row| rename(&mut row.arm));
-    run.results
-        .measurements
-        .iter_mut()
-        .for_each(|row| rename(&mut row.arm));
+    let (study, results) = (&mut run.head.study, &mut run.results);
+    study.arms.iter_mut().for_each(|arm| rename(&mut arm.name));
+    results.estimates.iter_mut().for_each(|row| rename(&mut row.arm));
+    let measured = &mut results.measurements;
+    measured.iter_mut().for_each(|row| rename(&mut row.arm));
     run.results.verdict = HOSTILE.into();
     run
 }

@@ -18,6 +18,11 @@ const WIDE: Style = Style {
     colour: false,
 };
 
+const UNBOUND: Style = Style {
+    width: terminal::AS_WIDE_AS_NEEDED,
+    colour: false,
+};
+
 #[test]
 fn a_complete_run_at_80_columns() {
     insta::assert_snapshot!(terminal::render(&fixture::run(), NARROW));
@@ -98,11 +103,7 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
 
 #[test]
 fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
-    let wide = Style {
-        width: terminal::AS_WIDE_AS_NEEDED,
-        ..NARROW
-    };
-    let text = terminal::render(&fixture::run_of_whole_rounds(), wide);
+    let text = terminal::render(&fixture::run_of_whole_rounds(), UNBOUND);
     for words in [
         "1.3 s of quiet before each slice on average; 3 of 256 slices ran while another arm's server wrote or worked",
         "server and file system CPU/op, whole round",
@@ -115,7 +116,7 @@ fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
 
 #[test]
 fn batches_are_told_with_their_mean_and_standard_deviation() {
-    let text = terminal::render(&fixture::run_of_batches(), Style { width: 200, ..NARROW });
+    let text = terminal::render(&fixture::run_of_batches(), WIDE);
     for words in [
         "new connection, one query, close, 2 connects at a time, in batches of 100; 64 blocks",
         "Connections per second, mean and standard deviation over the batches: plain 1,001 (59.3) in 64 batches, \
@@ -137,7 +138,7 @@ fn what_is_missing_of_a_run_is_said_with_its_reason() {
     }];
     run.head.servers[0].cpu_unread =
         Some("it runs on another machine; to have it, run ciphertax there".into());
-    let text = terminal::render(&run, Style { width: 200, ..NARROW });
+    let text = terminal::render(&run, WIDE);
     for words in [
         "\nServer CPU is not measured on mariadb, ecdsa-p256: it runs on another machine; to have it, run ciphertax there.\n",
         "\nLeft out: tls1.1, because the server does not offer TLSv1.1, it has TLSv1.3.\n",
@@ -159,7 +160,7 @@ fn two_servers_of_the_same_name_are_two_in_the_answer() {
         run.results
             .cells
             .retain(|found| shown.contains(&found.name.as_str()));
-        let text = terminal::render(&run, Style { width: 200, ..NARROW });
+        let text = terminal::render(&run, WIDE);
         let table = text.split("each arm takes more than plain\n").nth(1).unwrap();
         let table = table.split("Measured in").next().unwrap();
         table.lines().filter(|line| line.starts_with(" tls1.3")).count()
@@ -285,33 +286,15 @@ fn the_cpu_of_a_pooler_is_a_column_beside_the_two_sides() {
 
 #[test]
 fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
-    let text = terminal::render(
-        &fixture::run(),
-        terminal::Style {
-            width: terminal::AS_WIDE_AS_NEEDED,
-            ..WIDE
-        },
-    );
+    let text = terminal::render(&fixture::run(), UNBOUND);
     assert!(!text.contains("Memory and disk"), "{text}");
-    let text = terminal::render(
-        &fixture::with_storage(),
-        terminal::Style {
-            width: terminal::AS_WIDE_AS_NEEDED,
-            ..WIDE
-        },
-    );
+    let text = terminal::render(&fixture::with_storage(), UNBOUND);
     assert_eq!(text.matches("Memory and disk").count(), 1, "{text}");
     let mut without_device = fixture::with_storage();
     for row in &mut without_device.results.storage {
         row.device_busy = Some(0.0);
     }
-    let without_device = terminal::render(
-        &without_device,
-        terminal::Style {
-            width: terminal::AS_WIDE_AS_NEEDED,
-            ..WIDE
-        },
-    );
+    let without_device = terminal::render(&without_device, UNBOUND);
     assert!(!without_device.contains("device busy") && without_device.contains("device traffic"));
     let table = text.split("Memory and disk:").nth(1).unwrap();
     let line = |label: &str| {
@@ -344,11 +327,7 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
 
 #[test]
 fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_travels() {
-    let style = terminal::Style {
-        width: terminal::AS_WIDE_AS_NEEDED,
-        ..WIDE
-    };
-    let text = terminal::render(&fixture::embedded(), style);
+    let text = terminal::render(&fixture::embedded(), UNBOUND);
     for words in [
         "embedded: it runs in the application's process, here called the client, which pays for all of it",
         "query: client",
@@ -359,7 +338,7 @@ fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    let of_a_server = terminal::render(&fixture::run(), style);
+    let of_a_server = terminal::render(&fixture::run(), UNBOUND);
     for words in [
         "query: server",
         "server CPU/op",

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use ciphertax_lab::catalogue::{Entry, POSTGRESQL};
 use ciphertax_lab::{Installation, PrivateServer, install};
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::postgresql;
+use ciphertax_wire::{mongodb, postgresql};
 
 use crate::not_tested;
 
@@ -54,4 +54,10 @@ pub fn plain_postgresql(server: &PrivateServer) -> postgresql::ConnectOptions {
             server.password().clone(),
         )
     }
+}
+
+/// The same with a MongoDB that asks nobody who he is.
+pub fn plain_mongodb(server: &PrivateServer) -> mongodb::ConnectOptions {
+    let address = server.address();
+    mongodb::ConnectOptions::new(address.ip().to_string(), address.port(), mongodb::Login::None)
 }

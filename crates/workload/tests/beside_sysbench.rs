@@ -8,21 +8,18 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, SliceYield, Workload};
-use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
 use ciphertax_reactor::Reactor;
-use ciphertax_testkit::PATIENCE;
 use ciphertax_testkit::peers::{Limit, Sysbench, SysbenchCall, run_program};
+use ciphertax_testkit::{Lease, PATIENCE};
 use ciphertax_wire::mysql::{Session, TextRow};
 use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::{
-    BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
-};
+use ciphertax_workload::sql::{BulkInsert, Picker, Tables};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::common::{access, options, server_with};
+use crate::common::{Compare, access, compare_scenarios, options, server_with};
 
 /// So small that the ids differ in everything that counts between two runs, so large that a range rarely meets the end.
 const DATASET: Dataset = Dataset {
@@ -69,42 +66,7 @@ const WITH_ENGINE: u64 = 2;
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
     let mut bed = Bed::new();
-    bed.compare("oltp_point_select", 1, |access| PointSelect {
-        access,
-        tables: TABLES,
-    });
-    for (name, of) in [
-        ("select_random_points", Random::Points),
-        ("select_random_ranges", Random::Ranges),
-    ] {
-        bed.compare(name, 1, |access| SelectRandom {
-            access,
-            tables: TABLES,
-            of,
-        });
-    }
-    for (name, queries, scenario) in [
-        ("oltp_read_only", 16, Scenario::ReadOnly),
-        ("oltp_read_write", 20, Scenario::ReadWrite),
-        ("oltp_update_index", 1, Scenario::UpdateIndex),
-        ("oltp_update_non_index", 1, Scenario::UpdateNonIndex),
-        ("oltp_write_only", 6, Scenario::WriteOnly),
-    ] {
-        bed.compare(name, queries, |access| Oltp {
-            access,
-            tables: TABLES,
-            scenario,
-        });
-    }
-    bed.compare("oltp_insert", 1, |access| Insert {
-        access,
-        tables: TABLES,
-    });
-    bed.compare("oltp_delete", 1, |access| Oltp {
-        access,
-        tables: TABLES,
-        scenario: Scenario::Delete,
-    });
+    compare_scenarios(&mut bed, TABLES);
 }
 
 /// sysbench counts a row as a transaction here, so that many rows must give that many statements.
@@ -173,7 +135,7 @@ struct Bed {
     sysbench: Sysbench,
     /// Times that the counters were asked for.
     looks: u64,
-    server: PrivateServer,
+    server: Lease,
 }
 
 impl Bed {
@@ -188,48 +150,6 @@ impl Bed {
             sysbench: Sysbench::set_up(&server, SCHEMA).unwrap(),
             looks: 0,
             server,
-        }
-    }
-
-    /// Compares a scenario of so many statements, one connection on each side.
-    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(MysqlAccess) -> W) {
-        const FEW: u64 = 20;
-        const MORE: u64 = 100;
-        // What both runs have in common is connecting, preparing and closing.
-        let begin = self.counters(ALONE);
-        let few = self.sysbench.run(&call(name), Limit::Transactions(FEW)).unwrap();
-        let middle = self.counters(ALONE);
-        self.sysbench
-            .run(&call(name), Limit::Transactions(FEW + MORE))
-            .unwrap();
-        let end = self.counters(ALONE);
-        let theirs_in_few = difference(&middle, &begin);
-        let theirs = difference(&difference(&end, &middle), &theirs_in_few);
-
-        let begin = self.counters(ALONE);
-        let mut engine = self.engine(workload);
-        engine.prepare(0).unwrap().unwrap();
-        let middle = self.counters(WITH_ENGINE);
-        let prepared = difference(&middle, &begin);
-        let slice = slice(&mut engine, Duration::from_millis(200));
-        let ours = difference(&self.counters(WITH_ENGINE), &middle);
-
-        let operations = slice.operation_count();
-        assert_eq!(few.statements, Some(queries * FEW), "{name}");
-        assert_eq!(slice.queries, queries * operations, "{name}");
-        let statement = "Com_stmt_prepare";
-        assert_eq!(
-            prepared[statement], theirs_in_few[statement],
-            "{name}: {statement}"
-        );
-        for counter in COUNTERS {
-            let per_transaction = |count: u64, of: u64| count as f64 / of as f64;
-            let ours = per_transaction(ours[counter], operations);
-            let theirs = per_transaction(theirs[counter], MORE);
-            assert!(
-                (ours - theirs).abs() < 1e-9,
-                "{name}: {counter}: {ours}, sysbench {theirs}"
-            );
         }
     }
 
@@ -268,6 +188,51 @@ impl Bed {
         rows.iter()
             .filter_map(|row| Some((row.text(0), row.text(1).parse().ok()?)))
             .collect()
+    }
+}
+
+impl Compare<MysqlAccess> for Bed {
+    /// One connection on each side.
+    fn compare<W: Workload>(&mut self, name: &str, statements: usize, workload: impl Fn(MysqlAccess) -> W) {
+        let queries = statements as u64;
+        const FEW: u64 = 20;
+        const MORE: u64 = 100;
+        // What both runs have in common is connecting, preparing and closing.
+        let begin = self.counters(ALONE);
+        let few = self.sysbench.run(&call(name), Limit::Transactions(FEW)).unwrap();
+        let middle = self.counters(ALONE);
+        self.sysbench
+            .run(&call(name), Limit::Transactions(FEW + MORE))
+            .unwrap();
+        let end = self.counters(ALONE);
+        let theirs_in_few = difference(&middle, &begin);
+        let theirs = difference(&difference(&end, &middle), &theirs_in_few);
+
+        let begin = self.counters(ALONE);
+        let mut engine = self.engine(workload);
+        engine.prepare(0).unwrap().unwrap();
+        let middle = self.counters(WITH_ENGINE);
+        let prepared = difference(&middle, &begin);
+        let slice = slice(&mut engine, Duration::from_millis(200));
+        let ours = difference(&self.counters(WITH_ENGINE), &middle);
+
+        let operations = slice.operation_count();
+        assert_eq!(few.statements, Some(queries * FEW), "{name}");
+        assert_eq!(slice.queries, queries * operations, "{name}");
+        let statement = "Com_stmt_prepare";
+        assert_eq!(
+            prepared[statement], theirs_in_few[statement],
+            "{name}: {statement}"
+        );
+        for counter in COUNTERS {
+            let per_transaction = |count: u64, of: u64| count as f64 / of as f64;
+            let ours = per_transaction(ours[counter], operations);
+            let theirs = per_transaction(theirs[counter], MORE);
+            assert!(
+                (ours - theirs).abs() < 1e-9,
+                "{name}: {counter}: {ours}, sysbench {theirs}"
+            );
+        }
     }
 }
 

@@ -11,16 +11,15 @@ use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_lab::postgresql::DATABASE;
 use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::{AuthenticationMethod, Dataset, Distribution, Load, Transport};
+use ciphertax_testkit::fetched;
 use ciphertax_testkit::peers::{Limit, Pgbench, PgbenchCall, PgbenchScript, run_program};
-use ciphertax_testkit::{fetched, run_within};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
-use ciphertax_workload::dataset::{self, Contents, SCHEMA};
+use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
-use ciphertax_workload::sql::{
-    BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectOnly, SelectRandom, Tables, TpcbLike,
-};
+use ciphertax_workload::sql::{BulkInsert, SelectOnly, Tables, TpcbLike};
 
+use crate::common::{Compare, compare_scenarios, prepared};
 use crate::postgresql::administer;
 
 const DATASET: Dataset = Dataset {
@@ -42,45 +41,10 @@ const SLICE: Duration = Duration::from_millis(200);
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
-    let Some(bed) = Bed::with(DATASET) else {
+    let Some(mut bed) = Bed::with(DATASET) else {
         return;
     };
-    bed.compare("oltp_point_select", 1, |access| PointSelect {
-        access,
-        tables: TABLES,
-    });
-    for (name, of) in [
-        ("select_random_points", Random::Points),
-        ("select_random_ranges", Random::Ranges),
-    ] {
-        bed.compare(name, 1, |access| SelectRandom {
-            access,
-            tables: TABLES,
-            of,
-        });
-    }
-    for (name, statements, scenario) in [
-        ("oltp_read_only", 16, Scenario::ReadOnly),
-        ("oltp_read_write", 20, Scenario::ReadWrite),
-        ("oltp_update_index", 1, Scenario::UpdateIndex),
-        ("oltp_update_non_index", 1, Scenario::UpdateNonIndex),
-        ("oltp_write_only", 6, Scenario::WriteOnly),
-    ] {
-        bed.compare(name, statements, |access| Oltp {
-            access,
-            tables: TABLES,
-            scenario,
-        });
-    }
-    bed.compare("oltp_insert", 1, |access| Insert {
-        access,
-        tables: TABLES,
-    });
-    bed.compare("oltp_delete", 1, |access| Oltp {
-        access,
-        tables: TABLES,
-        scenario: Scenario::Delete,
-    });
+    compare_scenarios(&mut bed, TABLES);
     bed.compare_bulk_inserts();
 }
 
@@ -197,19 +161,8 @@ impl Bed {
         let bed = Self {
             server: server.start().unwrap(),
         };
-        let (contents, options) = (contents.into(), bed.options());
-        run_within(contents.patience(), async |reactor| {
-            dataset::prepare_contents::<Session>(reactor, &options, &contents, &mut Vec::new(), |_| ()).await
-        })
-        .expect("it hangs")
-        .unwrap();
+        prepared::<Session>(&bed.options(), &contents.into()).unwrap();
         Some(bed)
-    }
-
-    /// Compares a scenario of so many statements, one connection on each side.
-    fn compare<W: Workload>(&self, name: &str, statements: usize, workload: impl Fn(PostgresqlAccess) -> W) {
-        let theirs = self.of_sysbench(name, FEW);
-        self.expect(name, &theirs, statements, workload);
     }
 
     /// Holds a workload to the statements of so many transactions.
@@ -319,6 +272,19 @@ impl Bed {
 
     fn account(&self) -> &Account {
         self.server.account(METHOD).unwrap()
+    }
+}
+
+impl Compare<PostgresqlAccess> for Bed {
+    /// One connection on each side.
+    fn compare<W: Workload>(
+        &mut self,
+        name: &str,
+        statements: usize,
+        workload: impl Fn(PostgresqlAccess) -> W,
+    ) {
+        let theirs = self.of_sysbench(name, FEW);
+        self.expect(name, &theirs, statements, workload);
     }
 }
 

@@ -5,14 +5,15 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution};
-use ciphertax_testkit::{PATIENCE, within};
+use ciphertax_testkit::{PATIENCE, plain, within};
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 
-use crate::common::{administer, empty_server, options, prepare, run, server_with, with_session};
+use crate::common::{
+    administer, begin, empty_server, load_part, options, prepare, run, server_with, with_session,
+};
 
 const DATASET: Dataset = Dataset {
     tables: 2,
@@ -75,24 +76,13 @@ fn what_several_load_a_part_of_each_is_whole_and_what_none_of_them_did_is_made()
     for parts in [3, 2] {
         let server = empty_server();
         let contents = Contents::from(DATASET);
-        let begin = || {
-            let options = options(&server, None, None);
-            run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap()
-        };
-        assert!(begin());
-        let mut rows = Vec::new();
-        for index in 0..parts {
-            let part = Part::new(index, 3).unwrap();
-            let options = options(&server, None, None);
-            let heard = |count| rows.push(count);
-            run(async |reactor| {
-                dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await
-            })
-            .unwrap();
-        }
+        let options = plain(&server);
+        assert!(begin::<Session>(&options, &contents));
+        let rows = (0..parts).flat_map(|index| load_part::<Session>(&options, &contents, index, 3));
         // Six chunks, dealt out in turns; the last of each table is half as large.
-        assert_eq!(rows, [1000, 2000, 1000, 2000, 500, 1000][..2 * parts as usize]);
-        assert!(!begin());
+        let expected = [1000, 2000, 1000, 2000, 500, 1000];
+        assert_eq!(rows.collect::<Vec<_>>(), expected[..2 * parts as usize]);
+        assert!(!begin::<Session>(&options, &contents));
         let mut heard = Vec::new();
         prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
         match parts {

@@ -2,7 +2,7 @@
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MARIADB, MYSQL, POSTGRESQL};
-use ciphertax_testkit::{fetched, plain, plain_postgresql, temporary_folder};
+use ciphertax_testkit::{fetched, lease, plain, plain_postgresql, temporary_folder};
 use ciphertax_wire::{WireError, mysql, postgresql, sqlite};
 use ciphertax_workload::sql::{DataSession, Statements, Value};
 
@@ -37,7 +37,7 @@ fn the_same_lines_are_the_same_rows_on_every_database() {
             assert!(mysql::Session::takes_no_lines(&refused), "{refused}");
         });
     }
-    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let server = lease(&POSTGRESQL);
     run(async |reactor| {
         let options = plain_postgresql(&server);
         let options = postgresql::Session::that_loads(&options);

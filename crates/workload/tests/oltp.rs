@@ -94,6 +94,7 @@ fn a_transaction_that_waits_in_vain_for_a_lock_is_rolled_back_and_begun_anew() {
             dataset::check(session, &tables.dataset).await.unwrap();
         });
     }
+    administer(&server, &["SET GLOBAL innodb_lock_wait_timeout = DEFAULT"]);
 }
 
 /// Takes the locks of all rows, says so, and gives them back when a transaction of two connections has begun anew.

@@ -1,13 +1,13 @@
 //! pgbench's scripts on a MySQL-compatible server.
 
-use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::Pgbench;
+use ciphertax_testkit::plain;
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::sql::{SelectOnly, TpcbLike};
 
-use crate::common::{SLICE, access, administer, empty_server, options, run, slice};
+use crate::common::{SLICE, access, administer, begin, empty_server, load_part, slice};
 
 #[test]
 fn the_tables_are_made_once_and_transactions_keep_the_balances_equal() {
@@ -48,24 +48,12 @@ fn what_several_load_a_part_of_each_is_kept_if_it_is_whole() {
     prepared(&alone, tables);
     for parts in [3, 2] {
         let server = empty_server();
-        let begin = || {
-            let options = options(&server, None, None);
-            run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap()
-        };
-        assert!(begin());
-        assert!(begin(), "nothing is written yet");
-        let mut rows = 0;
-        for index in 0..parts {
-            let mut last = 0;
-            let (options, part) = (options(&server, None, None), Part::new(index, 3).unwrap());
-            let heard = |count| last = count;
-            run(async |reactor| {
-                dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await
-            })
-            .unwrap();
-            rows += last;
-        }
-        assert!(!begin());
+        let options = plain(&server);
+        assert!(begin::<Session>(&options, &contents));
+        assert!(begin::<Session>(&options, &contents), "nothing is written yet");
+        let written = (0..parts).map(|index| load_part::<Session>(&options, &contents, index, 3));
+        let rows: u64 = written.filter_map(|heard| heard.last().copied()).sum();
+        assert!(!begin::<Session>(&options, &contents));
         let heard = prepared(&server, tables);
         match parts {
             3 => assert_eq!((rows, heard), (tables.rows(), vec![tables.rows()])),
@@ -86,12 +74,5 @@ fn what_several_load_a_part_of_each_is_kept_if_it_is_whole() {
 
 /// Makes the data set, and returns what progress was heard.
 fn prepared(server: &PrivateServer, tables: Pgbench) -> Vec<u64> {
-    let mut heard = Vec::new();
-    run(async |reactor| {
-        let (contents, options) = (Contents::from(tables), options(server, None, None));
-        let progress = |rows| heard.push(rows);
-        dataset::prepare_contents::<Session>(reactor, &options, &contents, &mut Vec::new(), progress).await
-    })
-    .unwrap();
-    heard
+    crate::common::prepared::<Session>(&plain(server), &tables.into()).unwrap()
 }

@@ -1,12 +1,10 @@
 //! The data set and the workloads on PostgreSQL.
 
-use std::sync::Arc;
-
-use ciphertax_engine::{Part, Workload};
+use ciphertax_engine::Workload;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport, YcsbTable};
-use ciphertax_testkit::plain_postgresql;
+use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport};
+use ciphertax_testkit::{Lease, lease, plain_postgresql};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
@@ -17,9 +15,9 @@ use ciphertax_workload::sql::{
     BulkInsert, BulkRead, Columns, Insert, InsertAndCount, Oltp, PointSelect, Random, Scenario, SelectOnly,
     SelectRandom, SelectRow, SqlTable, Tables, TpcbLike,
 };
-use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
+use ciphertax_workload::ycsb::YcsbLoad;
 
-use crate::common::{CORE_WORKLOADS, ENOUGH, SLICE, TABLE, count_of, engine, engine_of, run, slice, tables};
+use crate::common::{SLICE, TABLE, begin, core_workloads, engine, load_part, run, slice, tables};
 
 const TABLES: fn() -> Tables = || tables(2, 2500);
 const ROWS: &str =
@@ -166,37 +164,11 @@ fn a_bulk_read_carries_one_mebibyte() {
 
 #[test]
 fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
-    const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
     let server = server();
     let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
     assert_eq!(heard.last(), Some(&1050));
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    let store = |table: YcsbTable| SqlTable {
-        access: access(&server),
-        table,
-        columns: None,
-        fields: None,
-    };
-    for (workload, kinds) in CORE_WORKLOADS {
-        let mix = workload.ycsb_mix().unwrap();
-        let ycsb = Ycsb::new(store(TABLE), &TABLE, mix, Arc::clone(&keys));
-        let mut engine = engine_of(vec![ycsb], ENOUGH);
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
-            assert_eq!(
-                count_of(&yielded, kind) > 0,
-                kinds.contains(&kind),
-                "{workload:?}: {kind}"
-            );
-        }
-        let inserted = count_of(&yielded, "insert");
-        assert_eq!(administer(&server, COUNT), [(1050 + inserted).to_string()]);
-        engine.prepare(0).unwrap().unwrap();
-        assert_eq!(administer(&server, COUNT), ["1050"], "{workload:?}");
-    }
-    let (batches, _) = runs(YcsbLoad::new(store(TABLE), &TABLE));
+    core_workloads(|_| store(&server, None), || count(&server), |_| ());
+    let (batches, _) = runs(YcsbLoad::new(store(&server, None), &TABLE));
     let loaded = administer(&server, "SELECT COUNT(*) FROM ciphertax.usertable_load");
     assert_eq!(loaded, [(batches * 100).to_string()]);
     // What a run that was killed left is made right.
@@ -226,30 +198,9 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     const PADDED: &str =
         "SELECT COUNT(*) FROM ciphertax.usertable WHERE LENGTH(field0) = 112 AND LENGTH(field9) = 112";
     assert_eq!(administer(&server, PADDED), ["1050"]);
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    let table = YcsbTable {
-        verify: true,
-        ..TABLE
-    };
-    let store = || SqlTable {
-        access: access(&server),
-        table,
-        columns: Some(columns),
-        fields: None,
-    };
-    for (workload, kinds) in CORE_WORKLOADS {
-        let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine_of(vec![Ycsb::new(store(), &table, mix, Arc::clone(&keys))], ENOUGH);
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        assert!(
-            kinds.iter().all(|kind| count_of(&yielded, kind) > 0),
-            "{workload:?}"
-        );
-        engine.prepare(0).unwrap().unwrap();
-    }
-    let (batches, _) = runs(YcsbLoad::new(store(), &table));
+    let encrypted = || store(&server, Some(columns));
+    core_workloads(|_| encrypted(), || count(&server), |_| ());
+    let (batches, _) = runs(YcsbLoad::new(encrypted(), &TABLE));
     assert!(batches > 0);
     assert_eq!(
         administer(&server, PADDED),
@@ -368,11 +319,7 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
         ..plain_postgresql(&server)
     };
     let contents = Contents::from(tables(1, 10).dataset);
-    let make = || {
-        run(async |reactor| {
-            dataset::prepare_contents::<Session>(reactor, &guest(), &contents, &mut Vec::new(), |_| ()).await
-        })
-    };
+    let make = || crate::common::prepared::<Session>(&guest(), &contents);
     assert!(matches!(make(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
     for owner in [user, "CURRENT_USER"] {
         administer(&server, &format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {owner}"));
@@ -414,20 +361,11 @@ fn what_three_load_a_part_of_each_is_whole() {
     prepared(&alone, &contents).unwrap();
     let server = server();
     let options = plain_postgresql(&server);
-    let begin =
-        || run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap();
-    assert!(begin());
-    let mut written = 0;
-    for index in 0..3 {
-        let part = Part::new(index, 3).unwrap();
-        let mut last = 0;
-        let heard = |rows| last = rows;
-        run(async |reactor| dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await)
-            .unwrap();
-        written += last;
-    }
+    assert!(begin::<Session>(&options, &contents));
+    let written = (0..3).map(|index| load_part::<Session>(&options, &contents, index, 3));
+    let written: u64 = written.filter_map(|heard| heard.last().copied()).sum();
     assert_eq!(written, contents.rows());
-    assert!(!begin());
+    assert!(!begin::<Session>(&options, &contents));
     let heard = prepared(&server, &contents).unwrap();
     let rows = contents.rows();
     assert_eq!(
@@ -475,25 +413,13 @@ fn runs(workload: impl Workload) -> (u64, u64) {
     (operations, yielded.restarts)
 }
 
-fn server() -> PrivateServer {
-    PrivateServer::builder(&POSTGRESQL).start().unwrap()
+fn server() -> Lease {
+    lease(&POSTGRESQL)
 }
 
 /// Makes the data set, and returns what progress was heard.
 fn prepared(server: &PrivateServer, contents: &Contents) -> Result<Vec<u64>, DatasetError> {
-    let mut heard = Vec::new();
-    run(async |reactor| {
-        let progress = |rows| heard.push(rows);
-        dataset::prepare_contents::<Session>(
-            reactor,
-            &plain_postgresql(server),
-            contents,
-            &mut Vec::new(),
-            progress,
-        )
-        .await
-    })?;
-    Ok(heard)
+    crate::common::prepared::<Session>(&plain_postgresql(server), contents)
 }
 
 /// Of all rows of the tables.
@@ -525,6 +451,21 @@ fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) 
             .unwrap();
         task(&mut session).await
     })
+}
+
+fn store(server: &PrivateServer, columns: Option<Columns>) -> SqlTable<PostgresqlAccess> {
+    SqlTable {
+        access: access(server),
+        table: TABLE,
+        columns,
+        fields: None,
+    }
+}
+
+fn count(server: &PrivateServer) -> u64 {
+    administer(server, "SELECT COUNT(*) FROM ciphertax.usertable")[0]
+        .parse()
+        .unwrap()
 }
 
 fn access(server: &PrivateServer) -> PostgresqlAccess {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ciphertax_engine::{Failure, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_wire::mysql::Expectation;
@@ -15,7 +16,7 @@ use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    access, administer, engine, opening, server, slice, status, tables, transport, with_session,
+    access, administer, engine, opening, prepare, server, slice, status, tables, transport, with_session,
 };
 
 const ROWS: u32 = 50;
@@ -273,7 +274,8 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(MysqlAccess) ->
 
 /// Kills the server while a slice runs, and again asks for connections afterwards.
 fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
-    let server = server(ROWS);
+    let server = PrivateServer::builder(&MARIADB).start().unwrap();
+    prepare(&server, &tables(1, ROWS).dataset, |_| ()).unwrap();
     let pid = Pid::from_raw(server.pids()[0] as i32).unwrap();
     let mut engine = engine(vec![workload(access(&server, Some(V1_3)))]);
     engine.prepare(0).unwrap().unwrap();

@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_model::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
     Decrypt,
 };
-use ciphertax_testkit::{fetched, plain_postgresql};
+use ciphertax_testkit::{fetched, lease, plain_postgresql};
 use ciphertax_wire::postgresql;
 use ciphertax_workload::sql::SqlSession;
 
@@ -61,7 +60,7 @@ fn on_postgresql_statements_about_stored_cells_are_answered_rightly_or_have_to_b
     if fetched(&POSTGRESQL).is_none() {
         return;
     }
-    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let server = lease(&POSTGRESQL);
     let options = plain_postgresql(&server);
     run(async |reactor| {
         let (mut session, _) = postgresql::Session::connect(reactor, &options).await.unwrap();

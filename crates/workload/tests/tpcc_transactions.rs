@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, SliceYield};
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_model::{Isolation, Load, StatementKind, Tpcc, Transport};
-use ciphertax_testkit::{fetched, plain, plain_postgresql, run_within};
+use ciphertax_testkit::{Lease, fetched, lease, plain, plain_postgresql, run_within};
 use ciphertax_wire::{Expectation, mysql, postgresql};
 use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::tpcc::{Counted, TableNames, TpccContents, When, check};
-use ciphertax_workload::dataset::{self, Contents, SCHEMA};
+use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::tpcc::Terminals;
 use ciphertax_workload::sql::{DataSession, Sql, Statements};
 
-use crate::common::count_of;
+use crate::common::{count_of, prepared};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -29,7 +28,7 @@ struct Ground<C: Sql<Session: DataSession>> {
     tables: Tpcc,
     /// What was asked since the tables were made.
     counted: Counted,
-    _server: PrivateServer,
+    _server: Lease,
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn mariadb_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
 }
 
 fn of_mysql(entry: &'static Entry, warehouses: u32) -> Ground<MysqlAccess> {
-    let server = PrivateServer::builder(entry).start().unwrap();
+    let server = lease(entry);
     let options = plain(&server);
     let access = MysqlAccess {
         forget_passwords: None,
@@ -58,7 +57,7 @@ fn of_mysql(entry: &'static Entry, warehouses: u32) -> Ground<MysqlAccess> {
 }
 
 fn of_postgresql(warehouses: u32) -> Ground<PostgresqlAccess> {
-    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let server = lease(&POSTGRESQL);
     let options = plain_postgresql(&server);
     let access = PostgresqlAccess {
         options: postgresql::ConnectOptions {
@@ -75,7 +74,7 @@ fn of_postgresql(warehouses: u32) -> Ground<PostgresqlAccess> {
 
 impl<C: Sql<Session: DataSession>> Ground<C> {
     fn prepare(
-        server: PrivateServer,
+        server: Lease,
         access: C,
         options: <C::Session as ciphertax_wire::Session>::Options,
         warehouses: u32,
@@ -84,13 +83,7 @@ impl<C: Sql<Session: DataSession>> Ground<C> {
             warehouses,
             ..Tpcc::default()
         };
-        run_within(PATIENCE, async |reactor| {
-            let contents = Contents::from(TpccContents::plain(tables));
-            dataset::prepare_contents::<C::Session>(reactor, &options, &contents, &mut Vec::new(), |_| ())
-                .await
-        })
-        .unwrap()
-        .unwrap();
+        prepared::<C::Session>(&options, &Contents::from(TpccContents::plain(tables))).unwrap();
         Self {
             access,
             options,

@@ -8,23 +8,24 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
-    Decrypt, ReadPreference, Transport, Workload,
+    Decrypt, Workload,
 };
-use ciphertax_testkit::{contains, fetched};
+use ciphertax_testkit::{contains, fetched, lease, plain, plain_mongodb};
+use ciphertax_wire::mongodb::Session as MongodbSession;
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session as MongodbSession};
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::mongodb::{self, DATABASE, MongodbAccess, MongodbTable};
+use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::mongodb::{self, DATABASE, MongodbTable};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::SqlTable;
 use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
 
 use crate::common::{
-    CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine_of, options,
-    run, slice,
+    SLICE, TABLE, access, administer, core_workloads, count_of, empty_server, prepared, run, slice,
 };
+use crate::ycsb_mongodb::documents;
+use crate::ycsb_mysql::count;
 
 /// A record of the table.
 const RECORD: &str = "user6284781860667377211";
@@ -124,20 +125,13 @@ fn mariadb_stores_cells_of_every_format_and_never_sees_a_value() {
         load(&server, Some(&fields));
         // What is not encrypted can be found.
         assert_eq!(found(), ["0", if all { "0" } else { "1" }], "{encryption}");
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        for (workload, kinds) in CORE_WORKLOADS {
-            let mix = workload.ycsb_mix().unwrap();
-            let store = store(&server, Some(&fields));
-            let ycsb = Ycsb::new(store, &TABLE, mix, Arc::clone(&keys));
-            let mut engine = engine_of(vec![ycsb], ENOUGH);
-            engine.prepare(0).unwrap().unwrap();
-            let yielded = engine.slice(0, SLICE).unwrap();
-            for kind in kinds {
-                assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
-            }
-            assert_whole(&yielded, if all { 10 } else { 2 });
-            engine.prepare(0).unwrap().unwrap();
-        }
+        core_workloads(
+            |_| store(&server, Some(&fields)),
+            || count(&server),
+            |yielded| {
+                assert_whole(yielded, if all { 10 } else { 2 });
+            },
+        );
         assert_eq!(found()[0], "0", "{encryption}");
         let statements = canaries.each_ref().map(|canary| {
             let canary = halves(canary);
@@ -150,6 +144,9 @@ fn mariadb_stores_cells_of_every_format_and_never_sees_a_value() {
         }
         let executed = "SELECT COUNT(*) > 10 FROM mysql.general_log WHERE command_type = 'Execute'";
         assert_eq!(administer(&server, &[executed]), ["1"]);
+    }
+    for setting in ["general_log = OFF", "log_output = DEFAULT"] {
+        administer(&server, &[&format!("SET GLOBAL {setting}")]);
     }
 }
 
@@ -233,7 +230,7 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = mongodb_server();
+    let server = lease(&MONGODB);
     load_mongodb(&server, None);
     let value = |field: &str| binary(&server, field).bytes;
     let canary = value("field3");
@@ -253,19 +250,13 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
         );
         let record = find(&server);
         assert!(!contains(record.as_bytes(), &canary[..16]));
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        for (workload, kinds) in CORE_WORKLOADS {
-            let mix = workload.ycsb_mix().unwrap();
-            let store = mongodb_store(&server, Some(&fields));
-            let mut engine = engine_of(vec![Ycsb::new(store, &TABLE, mix, Arc::clone(&keys))], ENOUGH);
-            engine.prepare(0).unwrap().unwrap();
-            let yielded = engine.slice(0, SLICE).unwrap();
-            for kind in kinds {
-                assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
-            }
-            assert_whole(&yielded, 10);
-            engine.prepare(0).unwrap().unwrap();
-        }
+        core_workloads(
+            |_| mongodb_store(&server, Some(&fields)),
+            || documents(&server, "usertable"),
+            |yielded| {
+                assert_whole(yielded, 10);
+            },
+        );
         let equal = binary(&server, "field9").bytes == stored.bytes;
         assert!(!equal, "values differ by their field");
     }
@@ -276,7 +267,7 @@ fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = mongodb_server();
+    let server = lease(&MONGODB);
     let encryption = encryption(CellFormat::Csfle, CellMode::Random, CellEncoding::Binary, false);
     load_mongodb(&server, Some(&by(&encryption, "07")));
     let read = |key: &str| {
@@ -330,14 +321,7 @@ fn load(server: &PrivateServer, fields: Option<&FieldEncryption>) -> Vec<u64> {
         fields: fields.cloned(),
         ..Contents::from(TABLE)
     };
-    let options = options(server, None, None);
-    let mut heard = Vec::new();
-    run(async |reactor| {
-        let progress = |rows| heard.push(rows);
-        dataset::prepare_contents::<Session>(reactor, &options, &contents, &mut Vec::new(), progress).await
-    })
-    .unwrap();
-    heard
+    prepared::<Session>(&plain(server), &contents).unwrap()
 }
 
 fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> SqlTable<MysqlAccess> {
@@ -349,33 +333,14 @@ fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> SqlTable<M
     }
 }
 
-fn mongodb_server() -> PrivateServer {
-    let builder = PrivateServer::builder(&MONGODB)
-        .without_tls()
-        .access_control(false);
-    builder.start().unwrap()
-}
-
-fn mongodb_options(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
-}
-
 fn load_mongodb(server: &PrivateServer, fields: Option<&FieldEncryption>) {
-    let options = mongodb_options(server);
+    let options = plain_mongodb(server);
     run(async |reactor| mongodb::dataset::prepare(reactor, &options, &TABLE, fields, |_| ()).await).unwrap();
 }
 
 fn mongodb_store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> MongodbTable {
     MongodbTable {
-        access: MongodbAccess {
-            options: mongodb_options(server),
-            seeds: Vec::new(),
-            routes: Vec::new(),
-            expectation: Expectation::new(Transport::Plain),
-            connections: 1,
-            read_preference: ReadPreference::Primary,
-        },
+        access: crate::ycsb_mongodb::access(server),
         table: TABLE,
         writes: true,
         fields: fields.cloned(),
@@ -383,7 +348,7 @@ fn mongodb_store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> Mo
 }
 
 fn ask(server: &PrivateServer, command: RawDocumentBuf) -> RawDocumentBuf {
-    let options = mongodb_options(server);
+    let options = plain_mongodb(server);
     run(async |reactor| {
         let (mut session, _) = MongodbSession::connect(reactor, &options).await.unwrap();
         session.command(&command).await.unwrap()

@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_engine::{Engine, Failure, Part, SliceYield};
+use ciphertax_engine::{Engine, Failure, Part};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{
     ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
 use ciphertax_records::Phase;
-use ciphertax_testkit::{fetched, within};
+use ciphertax_testkit::{Lease, fetched, lease, plain_mongodb, within};
 use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
@@ -21,7 +21,9 @@ use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use crate::common::{CORE_WORKLOADS, ENOUGH, LOAD, SLICE, TABLE, count_of, engine_of, run};
+use crate::common::{
+    SLICE, TABLE, assert_changed, core_workloads, count_of, engine_of, failure_of_reads, run, slice,
+};
 
 /// How long members may take to notice that there is no primary, and to elect one.
 const ELECTION: Duration = Duration::from_secs(10);
@@ -32,23 +34,12 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
         return;
     }
     let server = loaded();
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in CORE_WORKLOADS {
-        let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine_of(vec![ycsb(&server, TABLE, mix, &keys)], ENOUGH);
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
-            let count = count_of(&yielded, kind);
-            assert_eq!(count > 0, kinds.contains(&kind), "{workload:?}: {kind}");
-        }
-        let inserted = count_of(&yielded, "insert");
-        assert_eq!(documents(&server, "usertable"), 1050 + inserted);
-        engine.prepare(0).unwrap().unwrap();
-        assert_eq!(documents(&server, "usertable"), 1050, "{workload:?}");
-    }
-    run(async |reactor| dataset::check(reactor, &options(&server), &TABLE, None).await).unwrap();
+    core_workloads(
+        |mix| store(&server, TABLE, mix.writes()),
+        || documents(&server, "usertable"),
+        |_| (),
+    );
+    run(async |reactor| dataset::check(reactor, &plain_mongodb(&server), &TABLE, None).await).unwrap();
 }
 
 #[test]
@@ -64,29 +55,17 @@ fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
         };
         update_all(&server, &rawdoc! { "$set": { "field7": value } });
     };
-    let read = |verify| {
-        let table = YcsbTable { verify, ..TABLE };
-        let mix = Workload::YcsbC.ycsb_mix().unwrap();
-        let keys = Arc::new(KeySpace::new(&table));
-        slice(ycsb(&server, table, mix, &keys)).first_failure
-    };
-    let assert_told = |failure: Option<Failure>, told: &str| match failure {
-        Some(Failure::Error(problem)) => assert!(
-            problem.starts_with("record user") && problem.contains(told) && problem.ends_with("changed?"),
-            "{problem}"
-        ),
-        other => panic!("{other:?}"),
-    };
+    let read = |verify| failure_of_reads(|table| store(&server, table, false), verify);
     assert_eq!(read(true), None);
     set(100);
-    assert_told(read(true), "other bytes in field7");
+    assert_changed(read(true), "other bytes in field7");
     assert_eq!(read(false), None);
     set(99);
-    assert_told(read(false), "99 bytes in field7");
+    assert_changed(read(false), "99 bytes in field7");
     update_all(&server, &rawdoc! { "$unset": { "field0": "" } });
-    assert_told(read(false), "in the place of field0");
+    assert_changed(read(false), "in the place of field0");
     ask(&server, &rawdoc! { "drop": "usertable", "$db": DATABASE });
-    assert_told(read(false), "is not there");
+    assert_changed(read(false), "is not there");
 }
 
 #[test]
@@ -126,8 +105,8 @@ fn what_two_load_a_part_of_each_is_whole_and_what_one_did_not_is_made() {
     }
     let records = u64::from(TABLE.record_count);
     for parts in [2, 1] {
-        let server = server();
-        let options = options(&server);
+        let server = lease(&MONGODB);
+        let options = plain_mongodb(&server);
         let begin = || run(async |reactor| dataset::begin(reactor, &options, &TABLE).await).unwrap();
         assert!(begin());
         let mut written = 0;
@@ -154,13 +133,7 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
         return;
     }
     let server = loaded();
-    let store = MongodbTable {
-        access: access(&server),
-        table: TABLE,
-        writes: true,
-        fields: None,
-    };
-    let mut engine = engine(YcsbLoad::new(store, &TABLE));
+    let mut engine = engine(YcsbLoad::new(store(&server, TABLE, true), &TABLE));
     for _ in 0..2 {
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
@@ -195,7 +168,7 @@ fn connections_are_traced_and_find_a_document_or_do_nothing() {
 
 /// Connections that ask so many queries each.
 fn traced<T: Task<MongodbAccess>>(connect: Connect<MongodbAccess, T>, queries: u64) {
-    let yielded = slice(connect);
+    let yielded = slice(connect, SLICE);
     assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
     let count = count_of(&yielded, "connect");
     assert!(count > 0);
@@ -222,7 +195,7 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = server();
+    let server = lease(&MONGODB);
     let mut documents_of_others = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
     documents_of_others.push(rawdoc! { "_id": "precious" });
     ask(
@@ -248,7 +221,7 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = server();
+    let server = lease(&MONGODB);
     ask(
         &server,
         &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
@@ -340,9 +313,7 @@ fn ycsb_of_set(
 ) -> Ycsb<MongodbTable> {
     let store = MongodbTable {
         access: set_access(server, read_preference),
-        table: TABLE,
-        writes: true,
-        fields: None,
+        ..store(server, TABLE, true)
     };
     Ycsb::new(store, &TABLE, mix, Arc::clone(keys))
 }
@@ -392,17 +363,8 @@ fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     });
 }
 
-/// A server without access control and in plaintext.
-fn server() -> PrivateServer {
-    PrivateServer::builder(&MONGODB)
-        .without_tls()
-        .access_control(false)
-        .start()
-        .unwrap()
-}
-
-fn loaded() -> PrivateServer {
-    let server = server();
+fn loaded() -> Lease {
+    let server = lease(&MONGODB);
     assert_eq!(load(&server, TABLE).unwrap().len(), 11);
     server
 }
@@ -410,36 +372,29 @@ fn loaded() -> PrivateServer {
 /// Loads the table, and returns what was heard of the progress.
 fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
-    let options = options(server);
+    let options = plain_mongodb(server);
     run(async |reactor| dataset::prepare(reactor, &options, &table, None, |count| heard.push(count)).await)?;
     Ok(heard)
 }
 
-fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
-    let access = access(server);
-    let store = MongodbTable {
-        access,
+fn store(server: &PrivateServer, table: YcsbTable, writes: bool) -> MongodbTable {
+    MongodbTable {
+        access: access(server),
         table,
-        writes: mix.writes(),
+        writes,
         fields: None,
-    };
-    Ycsb::new(store, &table, mix, Arc::clone(keys))
+    }
 }
 
-fn access(server: &PrivateServer) -> MongodbAccess {
+pub(crate) fn access(server: &PrivateServer) -> MongodbAccess {
     MongodbAccess {
-        options: options(server),
+        options: plain_mongodb(server),
         seeds: Vec::new(),
         routes: Vec::new(),
         expectation: Expectation::new(Transport::Plain),
         connections: 1,
         read_preference: ReadPreference::Primary,
     }
-}
-
-fn options(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
 }
 
 fn seeds(server: &PrivateServer) -> Vec<Address> {
@@ -459,7 +414,7 @@ fn update_all(server: &PrivateServer, change: &RawDocument) {
     );
 }
 
-fn documents(server: &PrivateServer, collection: &str) -> u64 {
+pub(crate) fn documents(server: &PrivateServer, collection: &str) -> u64 {
     let counted = ask(
         server,
         &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": DATABASE },
@@ -473,19 +428,13 @@ fn ask(server: &PrivateServer, command: &RawDocument) -> RawDocumentBuf {
 
 fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
     run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
+        let (mut session, _) = Session::connect(reactor, &plain_mongodb(server)).await.unwrap();
         task(&mut session).await
     })
 }
 
 fn engine<W: ciphertax_engine::Workload>(workload: W) -> Engine {
-    Engine::start(vec![workload], &LOAD, 1).unwrap()
-}
-
-fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
-    let mut engine = engine(workload);
-    engine.prepare(0).unwrap().unwrap();
-    engine.slice(0, SLICE).unwrap()
+    crate::common::engine(vec![workload])
 }
 
 mod test_all {

@@ -2,58 +2,36 @@
 
 use std::sync::Arc;
 
-use ciphertax_engine::{Failure, Part};
+use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{ColumnFunctions, Workload, YcsbMix, YcsbTable};
+use ciphertax_testkit::{Lease, plain};
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{Columns, SqlTable};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use crate::common::{
-    CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine, engine_of,
-    options, run, slice, tables,
+    SLICE, TABLE, access, administer, assert_changed, core_workloads, count_of, empty_server, engine,
+    failure_of_reads, prepared, slice, tables,
 };
-
-const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     let server = loaded();
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in CORE_WORKLOADS {
-        let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine_of(vec![ycsb(&server, TABLE, mix, &keys)], ENOUGH);
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        let count = |kind: &str| count_of(&yielded, kind);
-        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
-            assert_eq!(count(kind) > 0, kinds.contains(&kind), "{workload:?}: {kind}");
-        }
-        let operations: u64 = yielded.operations.iter().map(|operations| operations.count).sum();
-        assert_eq!(yielded.queries, operations + count("read_modify_write"));
-        assert_eq!(
-            administer(&server, &[COUNT]),
-            [(1050 + count("insert")).to_string()]
-        );
-
-        engine.prepare(0).unwrap().unwrap();
-        assert_eq!(administer(&server, &[COUNT]), ["1050"], "{workload:?}");
-    }
-    run(async |reactor| {
-        let contents = Contents::from(TABLE);
-        dataset::prepare_contents::<Session>(
-            reactor,
-            &options(&server, None, None),
-            &contents,
-            &mut Vec::new(),
-            |_| (),
-        )
-        .await
-    })
-    .unwrap();
+    core_workloads(
+        |_| store(&server, TABLE),
+        || count(&server),
+        |yielded| {
+            let operations: u64 = yielded.operations.iter().map(|operations| operations.count).sum();
+            assert_eq!(
+                yielded.queries,
+                operations + count_of(yielded, "read_modify_write")
+            );
+        },
+    );
+    load(&server, TABLE);
 }
 
 #[test]
@@ -63,27 +41,15 @@ fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
         let sql = format!("UPDATE ciphertax.usertable SET FIELD7 = {value}");
         administer(&server, &[&sql]);
     };
-    let read = |verify| {
-        let table = YcsbTable { verify, ..TABLE };
-        let mix = Workload::YcsbC.ycsb_mix().unwrap();
-        let keys = Arc::new(KeySpace::new(&table));
-        slice(ycsb(&server, table, mix, &keys), SLICE).first_failure
-    };
-    let assert_told = |failure: Option<Failure>, told: &str| match failure {
-        Some(Failure::Error(problem)) => assert!(
-            problem.starts_with("record user") && problem.contains(told) && problem.ends_with("changed?"),
-            "{problem}"
-        ),
-        other => panic!("{other:?}"),
-    };
+    let read = |verify| failure_of_reads(|table| store(&server, table), verify);
     assert_eq!(read(true), None);
     update("INSERT(FIELD7, 50, 1, '!')");
-    assert_told(read(true), "other bytes in field7");
+    assert_changed(read(true), "other bytes in field7");
     assert_eq!(read(false), None);
     update("LEFT(FIELD7, 99)");
-    assert_told(read(false), "99 bytes in field7");
+    assert_changed(read(false), "99 bytes in field7");
     administer(&server, &["DELETE FROM ciphertax.usertable"]);
-    assert_told(read(false), "is not there");
+    assert_changed(read(false), "is not there");
 }
 
 #[test]
@@ -131,7 +97,7 @@ fn records_that_a_killed_run_inserted_are_deleted_before_the_next() {
         assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
         inserted += yielded.operations.iter().map(|kind| kind.count).sum::<u64>();
     }
-    assert_eq!(administer(&server, &[COUNT]), [(1050 + inserted).to_string()]);
+    assert_eq!(count(&server), 1050 + inserted);
     assert_eq!(load(&server, TABLE), [1050], "nothing else is written");
     assert_eq!(checksum(&server), right);
 }
@@ -144,11 +110,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
         columns: Some(columns),
         ..Contents::from(TABLE)
     };
-    let load = |contents: &Contents| {
-        let mut heard = Vec::new();
-        prepare(&server, contents, |rows| heard.push(rows)).unwrap();
-        heard
-    };
+    let load = |contents: &Contents| prepared::<Session>(&plain(&server), contents).unwrap();
     assert_eq!(load(&contents).last(), Some(&1050));
     assert_eq!(load(&contents), [1050], "it is right already");
     // 100 bytes and their padding, which nobody without the key decrypts.
@@ -158,29 +120,11 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     let guessed = "SELECT COUNT(AES_DECRYPT(FIELD0, @ciphertax_key)) FROM ciphertax.usertable";
     assert_eq!(administer(&server, &[guessed]), ["0"]);
 
-    let table = YcsbTable {
-        verify: true,
-        ..TABLE
+    let encrypted = |_| SqlTable {
+        columns: Some(columns),
+        ..store(&server, TABLE)
     };
-    let keys = Arc::new(KeySpace::new(&table));
-    for (workload, kinds) in CORE_WORKLOADS {
-        let store = SqlTable {
-            access: access(&server, None),
-            table,
-            columns: Some(columns),
-            fields: None,
-        };
-        let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine_of(vec![Ycsb::new(store, &table, mix, Arc::clone(&keys))], ENOUGH);
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        assert!(
-            kinds.iter().all(|kind| count_of(&yielded, kind) > 0),
-            "{workload:?}"
-        );
-        engine.prepare(0).unwrap().unwrap();
-    }
+    core_workloads(encrypted, || count(&server), |_| ());
     assert_eq!(
         administer(&server, &[padded]),
         ["1050"],
@@ -201,13 +145,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
 #[test]
 fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
     let server = loaded();
-    let store = SqlTable {
-        access: access(&server, None),
-        table: TABLE,
-        columns: None,
-        fields: None,
-    };
-    let mut engine = engine(vec![YcsbLoad::new(store, &TABLE)]);
+    let mut engine = engine(vec![YcsbLoad::new(store(&server, TABLE), &TABLE)]);
     for _ in 0..2 {
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
@@ -217,10 +155,10 @@ fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
             (yielded.operations[0].kind.as_str(), yielded.queries),
             ("insert", batches)
         );
-        let count = administer(&server, &["SELECT COUNT(*) FROM ciphertax.usertable_load"]);
-        assert_eq!(count, [(100 * batches).to_string()]);
+        let loaded = administer(&server, &["SELECT COUNT(*) FROM ciphertax.usertable_load"]);
+        assert_eq!(loaded, [(100 * batches).to_string()]);
     }
-    assert_eq!(administer(&server, &[COUNT]), ["1050"]);
+    assert_eq!(count(&server), 1050);
 }
 
 #[test]
@@ -232,13 +170,12 @@ fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
         ..Contents::from(sbtest)
     };
     let names = || administer(&server, &["SHOW TABLES FROM ciphertax"]);
-    let mut heard = 0;
-    prepare(&server, &both, |rows| heard = rows).unwrap();
-    assert_eq!((heard, both.rows()), (1750, 1750));
+    let make = |contents| prepared::<Session>(&plain(&server), contents).unwrap();
+    assert_eq!((make(&both).last(), both.rows()), (Some(&1750), 1750));
     assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1", "usertable"]);
     load(&server, TABLE);
     assert_eq!(names(), ["made_by_ciphertax", "usertable"]);
-    prepare(&server, &sbtest.into(), |_| ()).unwrap();
+    make(&sbtest.into());
     assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1"]);
 }
 
@@ -260,7 +197,7 @@ fn records_of_any_size_are_loaded_and_read() {
     }
 }
 
-fn loaded() -> PrivateServer {
+fn loaded() -> Lease {
     let server = empty_server();
     load(&server, TABLE);
     server
@@ -268,20 +205,7 @@ fn loaded() -> PrivateServer {
 
 /// Loads the table, and returns what was heard of the progress.
 fn load(server: &PrivateServer, table: YcsbTable) -> Vec<u64> {
-    let mut heard = Vec::new();
-    prepare(server, &table.into(), |rows| heard.push(rows)).unwrap();
-    heard
-}
-
-fn prepare(
-    server: &PrivateServer,
-    contents: &Contents,
-    progress: impl FnMut(u64),
-) -> Result<(), DatasetError> {
-    let options = options(server, None, None);
-    run(async |reactor| {
-        dataset::prepare_contents::<Session>(reactor, &options, contents, &mut Vec::new(), progress).await
-    })
+    prepared::<Session>(&plain(server), &table.into()).unwrap()
 }
 
 fn ycsb(
@@ -290,13 +214,22 @@ fn ycsb(
     mix: YcsbMix,
     keys: &Arc<KeySpace>,
 ) -> Ycsb<SqlTable<MysqlAccess>> {
-    let store = SqlTable {
+    Ycsb::new(store(server, table), &table, mix, Arc::clone(keys))
+}
+
+fn store(server: &PrivateServer, table: YcsbTable) -> SqlTable<MysqlAccess> {
+    SqlTable {
         access: access(server, None),
         table,
         columns: None,
         fields: None,
-    };
-    Ycsb::new(store, &table, mix, Arc::clone(keys))
+    }
+}
+
+pub(crate) fn count(server: &PrivateServer) -> u64 {
+    administer(server, &["SELECT COUNT(*) FROM ciphertax.usertable"])[0]
+        .parse()
+        .unwrap()
 }
 
 fn checksum(server: &PrivateServer) -> Vec<String> {

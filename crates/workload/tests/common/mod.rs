@@ -3,18 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
+use ciphertax_engine::{Engine, Failure, Part, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
+use ciphertax_model::{
+    self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbMix, YcsbTable,
+};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::Tables;
+use ciphertax_workload::sql::{
+    DataSession, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Sql, Tables,
+};
+use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb};
 
-use ciphertax_testkit::plain;
 pub(crate) use ciphertax_testkit::run;
+use ciphertax_testkit::{Lease, PATIENCE, lease, plain, run_within};
 
 /// A small table of YCSB, all of whose reads compare what they get.
 pub(crate) const TABLE: YcsbTable = YcsbTable {
@@ -27,7 +32,7 @@ pub(crate) const TABLE: YcsbTable = YcsbTable {
 };
 
 /// YCSB's core workloads with the kinds of operations that each makes.
-pub(crate) const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
+const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
     (model::Workload::YcsbA, &["read", "update"]),
     (model::Workload::YcsbB, &["read", "update"]),
     (model::Workload::YcsbC, &["read"]),
@@ -37,7 +42,7 @@ pub(crate) const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
 ];
 
 /// So many operations of a core workload that every kind is among them: one of 5 % is missed in two of ten million slices.
-pub(crate) const ENOUGH: u32 = 300;
+const ENOUGH: u32 = 300;
 
 /// How long a slice is.
 pub(crate) const SLICE: Duration = Duration::from_millis(300);
@@ -49,17 +54,17 @@ pub(crate) const LOAD: Load = Load {
 };
 
 /// A server without a data set.
-pub(crate) fn empty_server() -> PrivateServer {
-    PrivateServer::builder(&MARIADB).start().unwrap()
+pub(crate) fn empty_server() -> Lease {
+    lease(&MARIADB)
 }
 
 /// A server with the data set: one table of so many rows, which all workloads leave as many.
-pub(crate) fn server(rows: u32) -> PrivateServer {
+pub(crate) fn server(rows: u32) -> Lease {
     server_with(&tables(1, rows).dataset)
 }
 
 /// A server with this data set.
-pub(crate) fn server_with(dataset: &Dataset) -> PrivateServer {
+pub(crate) fn server_with(dataset: &Dataset) -> Lease {
     let server = empty_server();
     prepare(&server, dataset, |_| ()).unwrap();
     server
@@ -78,7 +83,7 @@ pub(crate) fn tables(tables: u32, table_size: u32) -> Tables {
     }
 }
 
-/// Makes the data set.
+/// Makes a MySQL's data set.
 pub(crate) fn prepare(
     server: &PrivateServer,
     dataset: &Dataset,
@@ -87,6 +92,124 @@ pub(crate) fn prepare(
     run(async |reactor| {
         dataset::prepare::<Session>(reactor, &options(server, None, None), dataset, progress).await
     })
+}
+
+/// Makes any contents on any database, and returns what progress was heard.
+pub(crate) fn prepared<S: DataSession>(
+    options: &S::Options,
+    contents: &Contents,
+) -> Result<Vec<u64>, DatasetError> {
+    let mut heard = Vec::new();
+    run_within(contents.patience().max(PATIENCE), async |reactor| {
+        let progress = |rows| heard.push(rows);
+        dataset::prepare_contents::<S>(reactor, options, contents, &mut Vec::new(), progress).await
+    })
+    .expect("it hangs")?;
+    Ok(heard)
+}
+
+/// Has the tables there, and tells whether they hold nothing.
+pub(crate) fn begin<S: DataSession>(options: &S::Options, contents: &Contents) -> bool {
+    run(async |reactor| dataset::begin::<S>(reactor, options, contents).await).unwrap()
+}
+
+/// Writes one of several parts of the rows, and returns what progress was heard.
+pub(crate) fn load_part<S: DataSession>(
+    options: &S::Options,
+    contents: &Contents,
+    index: u32,
+    of: u32,
+) -> Vec<u64> {
+    let part = Part::new(index, of).unwrap();
+    let mut heard = Vec::new();
+    run_within(contents.patience().max(PATIENCE), async |reactor| {
+        dataset::load_part::<S>(reactor, options, contents, part, |rows| heard.push(rows)).await
+    })
+    .expect("it hangs")
+    .unwrap();
+    heard
+}
+
+/// Runs every core workload of YCSB: each makes its kinds of operations and no others, and leaves as many records as it found,
+/// which `count` counts.
+pub(crate) fn core_workloads<S: KeyValue>(
+    store: impl Fn(YcsbMix) -> S,
+    count: impl Fn() -> u64,
+    holds: impl Fn(&SliceYield),
+) {
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    for (workload, kinds) in CORE_WORKLOADS {
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine_of(
+            vec![Ycsb::new(store(mix), &TABLE, mix, Arc::clone(&keys))],
+            ENOUGH,
+        );
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
+            let is_made = count_of(&yielded, kind) > 0;
+            assert_eq!(is_made, kinds.contains(&kind), "{workload:?}: {kind}");
+        }
+        holds(&yielded);
+        assert_eq!(count(), 1050 + count_of(&yielded, "insert"), "{workload:?}");
+        engine.prepare(0).unwrap().unwrap();
+        assert_eq!(count(), 1050, "{workload:?}");
+    }
+}
+
+/// Why reads of a table fail, if they do.
+pub(crate) fn failure_of_reads<S: KeyValue>(store: impl Fn(YcsbTable) -> S, verify: bool) -> Option<String> {
+    let table = YcsbTable { verify, ..TABLE };
+    let mix = model::Workload::YcsbC.ycsb_mix().unwrap();
+    let keys = Arc::new(KeySpace::new(&table));
+    match slice(Ycsb::new(store(table), &table, mix, keys), SLICE).first_failure? {
+        Failure::Error(problem) => Some(problem),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Makes sure that a table is said to have been changed.
+pub(crate) fn assert_changed(failure: Option<String>, told: &str) {
+    let problem = failure.unwrap();
+    assert!(
+        problem.starts_with("record user") && problem.contains(told) && problem.ends_with("changed?"),
+        "{problem}"
+    );
+}
+
+/// What scenarios of sysbench are held to.
+pub(crate) trait Compare<C> {
+    /// Compares a scenario of so many statements with sysbench's of this name.
+    fn compare<W: Workload>(&mut self, name: &str, statements: usize, workload: impl Fn(C) -> W);
+}
+
+/// Compares every scenario but bulk inserts; deletes come last.
+pub(crate) fn compare_scenarios<C: Sql>(bed: &mut impl Compare<C>, tables: Tables) {
+    bed.compare("oltp_point_select", 1, |access| PointSelect { access, tables });
+    for (name, of) in [
+        ("select_random_points", Random::Points),
+        ("select_random_ranges", Random::Ranges),
+    ] {
+        bed.compare(name, 1, |access| SelectRandom { access, tables, of });
+    }
+    for (name, statements, scenario) in [
+        ("oltp_read_only", 16, Scenario::ReadOnly),
+        ("oltp_read_write", 20, Scenario::ReadWrite),
+        ("oltp_update_index", 1, Scenario::UpdateIndex),
+        ("oltp_update_non_index", 1, Scenario::UpdateNonIndex),
+        ("oltp_write_only", 6, Scenario::WriteOnly),
+        ("oltp_delete", 1, Scenario::Delete),
+    ] {
+        if scenario == Scenario::Delete {
+            bed.compare("oltp_insert", 1, |access| Insert { access, tables });
+        }
+        bed.compare(name, statements, |access| Oltp {
+            access,
+            tables,
+            scenario,
+        });
+    }
 }
 
 /// How an arm of this transport reaches the server.

@@ -6,15 +6,15 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use ciphertax_engine::Part;
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_model::Tpcc;
-use ciphertax_testkit::{fetched, plain, plain_postgresql, run_within};
+use ciphertax_testkit::{Lease, fetched, lease, plain, plain_postgresql, run_within};
 use ciphertax_wire::{mysql, postgresql};
 use ciphertax_workload::dataset::tpcc::{TpccContents, restore};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sql::{DataSession, TextRow};
+
+use crate::common::{begin, load_part, prepared};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -23,7 +23,7 @@ const COLUMNS: usize = 4;
 
 pub(crate) struct Ground<S: DataSession> {
     /// Lives as long as it.
-    _server: PrivateServer,
+    _server: Lease,
     pub(crate) options: S::Options,
     /// Matches a regular expression.
     pub(crate) matches: &'static str,
@@ -39,7 +39,7 @@ pub(crate) fn mysql() -> Option<Ground<mysql::Session>> {
 }
 
 fn of_mysql(entry: &'static Entry) -> Ground<mysql::Session> {
-    let server = PrivateServer::builder(entry).start().unwrap();
+    let server = lease(entry);
     Ground {
         options: plain(&server),
         _server: server,
@@ -49,7 +49,7 @@ fn of_mysql(entry: &'static Entry) -> Ground<mysql::Session> {
 
 pub(crate) fn postgresql() -> Option<Ground<postgresql::Session>> {
     fetched(&POSTGRESQL)?;
-    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let server = lease(&POSTGRESQL);
     let options = plain_postgresql(&server);
     Some(Ground {
         options,
@@ -70,37 +70,18 @@ pub(crate) fn one_warehouse() -> TpccContents {
 impl<S: DataSession> Ground<S> {
     /// Makes the data set, and returns what progress was heard.
     pub(crate) fn prepare(&self, contents: &TpccContents) -> Result<Vec<u64>, DatasetError> {
-        let mut heard = Vec::new();
-        run_within(PATIENCE, async |reactor| {
-            let contents = Contents::from(contents.clone());
-            let progress = |rows| heard.push(rows);
-            dataset::prepare_contents::<S>(reactor, &self.options, &contents, &mut Vec::new(), progress).await
-        })
-        .unwrap()?;
-        Ok(heard)
+        prepared::<S>(&self.options, &Contents::from(contents.clone()))
     }
 
     /// Has the tables there, and tells whether they hold nothing.
     pub(crate) fn begin(&self, contents: &TpccContents) -> bool {
-        let contents = Contents::from(contents.clone());
-        run_within(PATIENCE, async |reactor| {
-            dataset::begin::<S>(reactor, &self.options, &contents).await
-        })
-        .unwrap()
-        .unwrap()
+        begin::<S>(&self.options, &Contents::from(contents.clone()))
     }
 
     /// Writes a part of the rows, and returns how many.
     pub(crate) fn load_part(&self, contents: &TpccContents, index: u32, of: u32) -> u64 {
-        let (contents, part) = (Contents::from(contents.clone()), Part::new(index, of).unwrap());
-        let mut written = 0;
-        run_within(PATIENCE, async |reactor| {
-            let heard = |rows| written = rows;
-            dataset::load_part::<S>(reactor, &self.options, &contents, part, heard).await
-        })
-        .unwrap()
-        .unwrap();
-        written
+        let heard = load_part::<S>(&self.options, &Contents::from(contents.clone()), index, of);
+        heard.last().copied().unwrap_or(0)
     }
 
     /// Begins to make the data set and ends in the middle, as one who is killed, when so many rows are there.

@@ -17,11 +17,6 @@ impl SqlSession for postgresql::Session {
     fn is_to_be_restarted(error: &WireError) -> bool {
         is_one_of(error, &BEGIN_ANEW)
     }
-
-    /// Everything can be prepared.
-    fn is_not_preparable(_error: &WireError) -> bool {
-        false
-    }
 }
 
 impl DataSession for postgresql::Session {
@@ -51,10 +46,6 @@ impl DataSession for postgresql::Session {
 
     async fn load_lines(&mut self, table_and_columns: &str, lines: &[u8]) -> Result<u64, WireError> {
         copy(self, &format!("COPY {table_and_columns} FROM STDIN"), lines).await
-    }
-
-    fn takes_no_lines(_error: &WireError) -> bool {
-        false
     }
 }
 

@@ -19,7 +19,9 @@ pub trait SqlSession: Statements {
     fn is_to_be_restarted(error: &WireError) -> bool;
 
     /// True if the server executes a statement, but does not prepare it.
-    fn is_not_preparable(error: &WireError) -> bool;
+    fn is_not_preparable(_error: &WireError) -> bool {
+        false
+    }
 }
 
 /// A client that speaks SQL.
@@ -60,5 +62,7 @@ pub trait DataSession: SqlSession {
     ) -> impl Future<Output = Result<u64, WireError>>;
 
     /// True if the server, or the client, loads no lines, so that rows have to be inserted otherwise.
-    fn takes_no_lines(error: &WireError) -> bool;
+    fn takes_no_lines(_error: &WireError) -> bool {
+        false
+    }
 }

@@ -12,11 +12,6 @@ impl SqlSession for sqlite::Session {
     fn is_to_be_restarted(error: &WireError) -> bool {
         sqlite::is_overtaken(error)
     }
-
-    /// Everything can be prepared.
-    fn is_not_preparable(_error: &WireError) -> bool {
-        false
-    }
 }
 
 impl DataSession for sqlite::Session {

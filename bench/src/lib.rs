@@ -21,7 +21,7 @@ pub use document::{Document, Table};
 pub use ground::{Ground, Login, MongodbGround, PostgresqlGround, ROWS, TABLES};
 pub use repeats::Repeats;
 pub use slice::{ServerCpu, Slice, load};
-pub use turns::{Figures, Measured, PeerTable, at_least, at_most, billing, in_turns};
+pub use turns::{Figures, Measured, NO_BAR, PeerTable, at_least, at_most, billing, in_turns, met};
 
 /// Result of a benchmark; its errors are for a reader alone.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;

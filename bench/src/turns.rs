@@ -137,43 +137,26 @@ pub struct PeerTable(Table);
 impl PeerTable {
     /// An empty one; `operation` is what both do, for example `transaction`.
     pub fn new(peer: &str, operation: &str) -> Self {
-        Self(Table::new(&[
-            "what both do",
-            &format!("client CPU, ciphertax / {peer}"),
-            "bar",
-            "met",
-            &format!("with {peer}'s starting"),
-            &format!("ciphertax µs/{operation}"),
-            "of it in the kernel",
-            &format!("{peer} µs/{operation}"),
-            "of it in the kernel",
-            &format!("ciphertax {operation}s/s"),
-            &format!("{peer} {operation}s/s"),
-        ]))
+        Self(Table::new(&format!(
+            "what both do | client CPU, ciphertax / {peer} | bar | met | with {peer}'s starting | ciphertax µs/{operation} \
+             | of it in the kernel | {peer} µs/{operation} | of it in the kernel | ciphertax {operation}s/s | {peer} {operation}s/s"
+        )))
     }
 
     /// Adds what both measured, and the most that ciphertax may take of the peer's CPU time, if there is such a bar.
     pub fn row(&mut self, what: impl Display, ours: &Figures, theirs: &Figures, bar: Option<f64>) {
         let ratio = ours.client_us().over(&theirs.client_us());
-        let [bar, met] = match bar {
-            Some(bar) => at_most(&ratio, bar),
-            None => ["–", "–"].map(str::to_owned),
-        };
+        let bar = bar.map_or(NO_BAR.to_owned(), |bar| at_most(&ratio, bar));
         let with_start = ours.client_us().over(&theirs.of(|turn| turn.with_start_us));
-        let kernel_us = |figures: &Figures| figures.of(|turn| turn.kernel_us).median();
-        self.0.row([
-            what.to_string(),
-            format!("{ratio:.2}"),
-            bar,
-            met,
-            format!("{with_start:.2}"),
-            format!("{:.1}", ours.client_us()),
-            format!("{:.1}", kernel_us(ours)),
-            format!("{:.1}", theirs.client_us()),
-            format!("{:.1}", kernel_us(theirs)),
-            format!("{:.0}", ours.throughput()),
-            format!("{:.0}", theirs.throughput()),
-        ]);
+        let client = |figures: &Figures| {
+            let kernel_us = figures.of(|turn| turn.kernel_us).median();
+            format!("{:.1} | {kernel_us:.1}", figures.client_us())
+        };
+        let [ours_us, theirs_us] = [ours, theirs].map(client);
+        let [ours_per_s, theirs_per_s] = [ours, theirs].map(Figures::throughput);
+        self.0.row(&format!(
+            "{what} | {ratio:.2} | {bar} | {with_start:.2} | {ours_us} | {theirs_us} | {ours_per_s:.0} | {theirs_per_s:.0}"
+        ));
     }
 
     /// Adds it to a document.
@@ -194,17 +177,21 @@ pub fn billing(peer: &str, operation: &str) -> String {
 }
 
 /// The cells of a figure that should be no larger than this: the bar, and whether the median meets it.
-pub fn at_most(figure: &Repeats, bar: f64) -> [String; 2] {
-    [format!("≤ {bar}"), met(figure.median() <= bar)]
+pub fn at_most(figure: &Repeats, bar: f64) -> String {
+    format!("≤ {bar} | {}", met(figure.median() <= bar))
 }
 
 /// The cells of a figure that should be no smaller than this.
-pub fn at_least(figure: &Repeats, bar: f64) -> [String; 2] {
-    [format!("≥ {bar}"), met(figure.median() >= bar)]
+pub fn at_least(figure: &Repeats, bar: f64) -> String {
+    format!("≥ {bar} | {}", met(figure.median() >= bar))
 }
 
-fn met(yes: bool) -> String {
-    if yes { "yes" } else { "**no**" }.to_owned()
+/// The cells where there is no bar.
+pub const NO_BAR: &str = "– | –";
+
+/// The cell that says whether a bar is met.
+pub fn met(yes: bool) -> &'static str {
+    if yes { "yes" } else { "**no**" }
 }
 
 #[cfg(test)]
@@ -238,7 +225,7 @@ mod tests {
         assert_eq!(turns, [3.0; 2]);
         let ratio = figures[0].client_us().over(&figures[1].client_us());
         assert_eq!(ratio.values(), [0.5; 3]);
-        assert_eq!(at_most(&ratio, 0.5), ["≤ 0.5", "yes"]);
-        assert_eq!(at_least(&ratio, 0.7), ["≥ 0.7", "**no**"]);
+        assert_eq!(at_most(&ratio, 0.5), "≤ 0.5 | yes");
+        assert_eq!(at_least(&ratio, 0.7), "≥ 0.7 | **no**");
     }
 }

@@ -34,9 +34,11 @@ pub const TABLES: Tables = Tables {
 pub struct Ground {
     reactor: Rc<Reactor>,
     control: Session,
-    cpu: ServerCpu,
     dataset: Dataset,
-    server: PrivateServer,
+    /// The server's CPU time.
+    pub cpu: ServerCpu,
+    /// The server itself.
+    pub server: PrivateServer,
 }
 
 /// What a client needs to know, in a form that can be told to another process. It holds the password of a server that
@@ -87,11 +89,6 @@ impl Ground {
             control,
             server,
         })
-    }
-
-    /// The server itself.
-    pub fn server(&self) -> &PrivateServer {
-        &self.server
     }
 
     /// What a client needs to know.
@@ -159,11 +156,6 @@ impl Ground {
             "MariaDB {}, {}, buffer pool {} MiB, {}",
             row[0], row[1], row[2], self.dataset
         ))
-    }
-
-    /// The server's CPU time.
-    pub fn cpu(&self) -> &ServerCpu {
-        &self.cpu
     }
 }
 

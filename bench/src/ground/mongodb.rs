@@ -22,8 +22,10 @@ use crate::{Result, ServerCpu};
 pub struct MongodbGround {
     reactor: Rc<Reactor>,
     control: Session,
-    cpu: ServerCpu,
-    server: PrivateServer,
+    /// The server's CPU time.
+    pub cpu: ServerCpu,
+    /// The server itself.
+    pub server: PrivateServer,
 }
 
 impl MongodbGround {
@@ -49,16 +51,6 @@ impl MongodbGround {
             control,
             server,
         })
-    }
-
-    /// The server itself.
-    pub fn server(&self) -> &PrivateServer {
-        &self.server
-    }
-
-    /// The server's CPU time.
-    pub fn cpu(&self) -> &ServerCpu {
-        &self.cpu
     }
 
     /// Runs a task on a reactor of this thread, and ends it when the time is up.

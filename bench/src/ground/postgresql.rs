@@ -23,7 +23,8 @@ use crate::Result;
 pub struct PostgresqlGround {
     reactor: Rc<Reactor>,
     control: Session,
-    server: PrivateServer,
+    /// The server itself.
+    pub server: PrivateServer,
 }
 
 impl PostgresqlGround {
@@ -43,11 +44,6 @@ impl PostgresqlGround {
             control,
             server,
         })
-    }
-
-    /// The server itself.
-    pub fn server(&self) -> &PrivateServer {
-        &self.server
     }
 
     /// How so many connections at a time of an arm reach the server, and what their sessions must be.

@@ -65,22 +65,17 @@ fn cost_per_operation(repeats: u32) -> Result<Table> {
         repeats,
         |index| Ok((&Slice::without_server(&mut engines[index], 0, TURN)?).into()),
     )?;
-    let mut table = Table::new(&["connections", "µs/op", "bar", "met", "million op/s"]);
+    let mut table = Table::new("connections | µs/op | bar | met | million op/s");
     for (connections, figures) in CONNECTIONS.iter().zip(&figures) {
-        let [bar, met] = at_most(&figures.client_us(), BAR_US);
-        table.row([
-            connections.to_string(),
-            format!("{:.3}", figures.client_us()),
-            bar,
-            met,
-            format!("{:.1}", figures.of(|turn| turn.throughput / 1e6)),
-        ]);
+        let (client_us, millions) = (figures.client_us(), figures.of(|turn| turn.throughput / 1e6));
+        let bar = at_most(&client_us, BAR_US);
+        table.row(&format!("{connections} | {client_us:.3} | {bar} | {millions:.1}"));
     }
     Ok(table)
 }
 
 fn cost_of_threads(ground: &Ground, repeats: u32) -> Result<Table> {
-    let mut table = Table::new(&["operation", "one, µs/op", "two, µs/op", "two / one", "bar", "met"]);
+    let mut table = Table::new("operation | one, µs/op | two, µs/op | two / one | bar | met");
     let threads = |workers| Load {
         workers: Some(workers),
         ..Load::closed(THREADED_CONNECTIONS)
@@ -89,40 +84,29 @@ fn cost_of_threads(ground: &Ground, repeats: u32) -> Result<Table> {
         Engine::start(vec![Nothing], &threads(1), 1)?,
         Engine::start(vec![Nothing], &threads(2), 1)?,
     ];
-    table.row(one_and_two("nothing", &mut at_once, repeats)?);
+    table.row(&one_and_two("nothing", &mut at_once, repeats)?);
     for transport in [Transport::Plain, Transport::Tls13] {
-        let select = || -> Result<Vec<_>> {
-            Ok(vec![PointSelect {
-                access: ground.access(transport)?,
-                tables: TABLES,
-            }])
+        let select = |workers| -> Result<Engine> {
+            let (access, tables) = (ground.access(transport)?, TABLES);
+            Ok(Engine::start(
+                vec![PointSelect { access, tables }],
+                &threads(workers),
+                1,
+            )?)
         };
-        let mut engines = [
-            Engine::start(select()?, &threads(1), 1)?,
-            Engine::start(select()?, &threads(2), 1)?,
-        ];
-        table.row(one_and_two(
-            &format!("point select, {transport}"),
-            &mut engines,
-            repeats,
-        )?);
+        let mut engines = [select(1)?, select(2)?];
+        let what = format!("point select, {transport}");
+        table.row(&one_and_two(&what, &mut engines, repeats)?);
     }
     Ok(table)
 }
 
-fn one_and_two(operation: &str, engines: &mut [Engine; 2], repeats: u32) -> Result<[String; 6]> {
+fn one_and_two(operation: &str, engines: &mut [Engine; 2], repeats: u32) -> Result<String> {
     let figures = in_turns(operation, &["one load thread", "two"], repeats, |index| {
         Ok((&Slice::without_server(&mut engines[index], 0, TURN)?).into())
     })?;
     let [one, two] = [0, 1].map(|index: usize| figures[index].client_us());
     let ratio = two.over(&one);
-    let [bar, met] = at_most(&ratio, BAR_OF_TWO);
-    Ok([
-        operation.to_owned(),
-        format!("{one:.3}"),
-        format!("{two:.3}"),
-        format!("{ratio:.2}"),
-        bar,
-        met,
-    ])
+    let bar = at_most(&ratio, BAR_OF_TWO);
+    Ok(format!("{operation} | {one:.3} | {two:.3} | {ratio:.2} | {bar}"))
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, TABLES, Table, at_least, at_most};
+use ciphertax_bench::{
+    Document, Ground, Login, NO_BAR, Repeats, Result, Slice, TABLES, Table, at_least, at_most,
+};
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, TlsLibrary, Transport};
 use ciphertax_observe::ProcessCpu;
@@ -80,17 +82,9 @@ pub(super) fn measure(document: &mut Document, ground: &Ground, many: u32, repea
          open connections, and after every one of them has asked for a row at least once. OpenSSL gives the buffers of idle \
          connections back beyond {FEW} connections, as in a run."
     ));
-    let mut table = Table::new(&[
-        "connections, arm",
-        "opened/s",
-        "bar",
-        "met",
-        "client CPU, µs each",
-        "open, kB each",
-        "after work, kB each",
-        "bar",
-        "met",
-    ]);
+    let mut table = Table::new(
+        "connections, arm | opened/s | bar | met | client CPU, µs each | open, kB each | after work, kB each | bar | met",
+    );
     for (place, connections) in [FEW.min(many), many].into_iter().enumerate() {
         for arm in &ARMS {
             let asked = Asked {
@@ -101,21 +95,12 @@ pub(super) fn measure(document: &mut Document, ground: &Ground, many: u32, repea
             let [rate, cpu_us, open, worked] = repeated(&asked, repeats)?;
             let name = format!("{connections}, {}", arm.name);
             eprintln!("{name}: {rate:.0} opened per second, {worked:.1} kB each");
-            let none = ["–", "–"].map(str::to_owned);
             let opened = arm.opened.filter(|_| connections > FEW);
-            let [soon, is_soon] = opened.map_or(none.clone(), |bar| at_least(&rate, bar));
-            let [small, is_small] = arm.memory_kb[place].map_or(none, |bar| at_most(&worked, bar));
-            table.row([
-                name,
-                format!("{rate:.0}"),
-                soon,
-                is_soon,
-                format!("{cpu_us:.0}"),
-                format!("{open:.1}"),
-                format!("{worked:.1}"),
-                small,
-                is_small,
-            ]);
+            let soon = opened.map_or(NO_BAR.to_owned(), |bar| at_least(&rate, bar));
+            let small = arm.memory_kb[place].map_or(NO_BAR.to_owned(), |bar| at_most(&worked, bar));
+            table.row(&format!(
+                "{name} | {rate:.0} | {soon} | {cpu_us:.0} | {open:.1} | {worked:.1} | {small}"
+            ));
         }
     }
     document.table("Opening and memory", &table);

@@ -62,13 +62,6 @@ fn gone(error: std::io::Error) -> Failure {
     Failure::Disconnected(error.to_string())
 }
 
-/// Median and 99th percentile of the response times in microseconds, and the load thread's CPU time per operation.
-struct Turn {
-    median_us: f64,
-    p99_us: f64,
-    client_us: f64,
-}
-
 pub(super) fn measure(document: &mut Document, many: u32, repeats: u32) -> Result<()> {
     document.paragraph(&format!(
         "Response times: a server of our own that sends back what it gets, {RATE} operations begun per second at even distances, by \
@@ -89,35 +82,25 @@ pub(super) fn measure(document: &mut Document, many: u32, repeats: u32) -> Resul
     // The first turn opens the connections.
     for repeat in 0..=repeats {
         for (engine, figures) in engines.iter_mut().zip(&mut figures) {
-            let turn = turn(engine)?;
-            if repeat > 0 {
-                for (figure, value) in figures
-                    .iter_mut()
-                    .zip([turn.median_us, turn.p99_us, turn.client_us])
-                {
+            for (figure, value) in figures.iter_mut().zip(turn(engine)?) {
+                if repeat > 0 {
                     figure.push(value);
                 }
             }
         }
     }
-    let mut table = Table::new(&["figure", "by few", "by many", "many / few"]);
+    let mut table = Table::new("figure | by few | by many | many / few");
     let [few, many] = &figures;
-    for (name, (few, many)) in ["median, µs", "99th percentile, µs", "client CPU, µs/op"]
-        .iter()
-        .zip(few.iter().zip(many))
-    {
-        table.row([
-            (*name).to_owned(),
-            format!("{few:.1}"),
-            format!("{many:.1}"),
-            format!("{:.2}", many.over(few)),
-        ]);
+    let names = ["median, µs", "99th percentile, µs", "client CPU, µs/op"];
+    for ((name, few), many) in names.iter().zip(few).zip(many) {
+        table.row(&format!("{name} | {few:.1} | {many:.1} | {:.2}", many.over(few)));
     }
     document.table("Response times", &table);
     Ok(())
 }
 
-fn turn(engine: &mut Engine) -> Result<Turn> {
+/// Median and 99th percentile of the response times in microseconds, and the load thread's CPU time per operation.
+fn turn(engine: &mut Engine) -> Result<[f64; 3]> {
     engine
         .prepare(0)?
         .map_err(|failure| failure.message().to_owned())?;
@@ -128,11 +111,8 @@ fn turn(engine: &mut Engine) -> Result<Turn> {
     }
     let responses = histogram::decode(&open_loop.response)?;
     let at = |percentile: f64| responses.value_at_quantile(percentile) as f64 / 1e3;
-    Ok(Turn {
-        median_us: at(0.5),
-        p99_us: at(0.99),
-        client_us: yielded.client_cpu.total_ns as f64 / yielded.operation_count() as f64 / 1e3,
-    })
+    let client_us = yielded.client_cpu.total_ns as f64 / yielded.operation_count() as f64 / 1e3;
+    Ok([at(0.5), at(0.99), client_us])
 }
 
 /// A server that sends back what it gets, in a process of its own: both ends of every connection are a file.

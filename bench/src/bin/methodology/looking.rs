@@ -83,7 +83,7 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
     let arms = point_selects(&ground, &[Transport::Tls13])?;
     let mut engine = Engine::start(arms, &Load::closed(CONNECTIONS), 1)?;
     let mut ways = ways()?;
-    let server = ground.server().pids()[0];
+    let server = ground.server.pids()[0];
     // The first reads symbols and fills caches, and counts for nothing.
     for (block, order) in BalancedOrder::new(ways.len(), 1)
         .take(blocks as usize + 1)
@@ -92,13 +92,14 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
         for index in order {
             let way = &mut ways[index];
             way.begin(server)?;
-            let slice = Slice::measure(ground.cpu(), &mut engine, 0, SLICE)?;
-            let seen = way.end(&rules)?;
-            if block > 0 {
-                way.seen.add(&seen);
-                way.server_us.push(slice.server_us);
-                way.throughput.push(slice.throughput);
+            let slice = Slice::measure(&ground.cpu, &mut engine, 0, SLICE)?;
+            way.end(&rules)?;
+            if block == 0 {
+                way.seen = Seen::default();
+                continue;
             }
+            way.server_us.push(slice.server_us);
+            way.throughput.push(slice.throughput);
         }
         eprintln!("block {block} of {blocks}");
     }
@@ -162,10 +163,10 @@ impl Way {
         Ok(())
     }
 
-    /// Ends that, and says what was seen.
-    fn end(&mut self, rules: &Rules) -> Result<Seen> {
-        let (stacks, symbols) = (&mut self.stacks, &mut self.symbols);
-        let (slice, mut seen) = (SliceId::default(), Seen::default());
+    /// Ends that, and adds what was seen.
+    fn end(&mut self, rules: &Rules) -> Result<()> {
+        let (stacks, symbols, seen) = (&mut self.stacks, &mut self.symbols, &mut self.seen);
+        let slice = SliceId::default();
         match &mut self.looker {
             Looker::Nobody => {}
             Looker::Samples(profiler) => {
@@ -177,8 +178,8 @@ impl Way {
                     let names: Vec<(&str, &str)> = symbols.names(*stack).collect();
                     seen.count(rules, &names, *count);
                 }
-                seen.complete = side.complete;
-                seen.lost = side.lost;
+                seen.complete += side.complete;
+                seen.lost += side.lost;
             }
             Looker::Waits(sampler) => {
                 sampler.stop();
@@ -188,7 +189,7 @@ impl Way {
                 }
             }
         }
-        Ok(seen)
+        Ok(())
     }
 }
 
@@ -206,30 +207,12 @@ impl Seen {
             self.with_purpose += if feature(category).is_some() { count } else { 0 };
         }
     }
-
-    fn add(&mut self, other: &Self) {
-        self.stacks += other.stacks;
-        self.complete += other.complete;
-        if let Some(known) = other.with_category {
-            *self.with_category.get_or_insert(0) += known;
-        }
-        self.cryptography += other.cryptography;
-        self.with_purpose += other.with_purpose;
-        self.lost += other.lost;
-    }
 }
 
 fn table(ways: &[Way]) -> Result<Table> {
-    let mut table = Table::new(&[
-        "who looks",
-        "server CPU per operation",
-        "throughput",
-        "stacks",
-        "complete",
-        "with a category",
-        "cryptography with a purpose",
-        "lost",
-    ]);
+    let mut table = Table::new(
+        "who looks | server CPU per operation | throughput | stacks | complete | with a category | cryptography with a purpose | lost",
+    );
     for (index, way) in ways.iter().enumerate().skip(NOBODY_AGAIN) {
         let seen = &way.seen;
         let share = |count: u64, all: u64| match all {
@@ -240,17 +223,18 @@ fn table(ways: &[Way]) -> Result<Table> {
             0 => ABSENT.to_owned(),
             _ => count.to_string(),
         };
-        table.row([
-            way.name.clone(),
-            change(ways, index, Direction::HigherCosts, |way| &way.server_us)?,
-            change(ways, index, Direction::LowerCosts, |way| &way.throughput)?,
-            count(seen.stacks),
-            share(seen.complete, seen.stacks),
-            seen.with_category
-                .map_or(ABSENT.into(), |known| share(known, seen.stacks)),
-            share(seen.with_purpose, seen.cryptography),
-            count(seen.lost),
-        ]);
+        let (stacks, lost) = (count(seen.stacks), count(seen.lost));
+        let complete = share(seen.complete, seen.stacks);
+        let known = seen
+            .with_category
+            .map_or(ABSENT.into(), |known| share(known, seen.stacks));
+        let purpose = share(seen.with_purpose, seen.cryptography);
+        let server = change(ways, index, Direction::HigherCosts, |way| &way.server_us)?;
+        let throughput = change(ways, index, Direction::LowerCosts, |way| &way.throughput)?;
+        table.row(&format!(
+            "{} | {server} | {throughput} | {stacks} | {complete} | {known} | {purpose} | {lost}",
+            way.name
+        ));
     }
     Ok(table)
 }

@@ -39,16 +39,19 @@ enum Method {
     LikeARun { slice_s: f64 },
 }
 
-/// The estimates of one method: TLS/plain, one a repeat.
-#[derive(Default)]
-struct Estimates {
-    throughput: Repeats,
-    client_cpu: Repeats,
-    server_cpu: Repeats,
-}
+/// In which direction a figure costs, and what it is of a slice.
+type Figure = (Direction, fn(&Slice) -> f64);
+/// The figures, in the order of [`Estimates`].
+const FIGURES: [Figure; 3] = [
+    (Direction::LowerCosts, |slice| slice.throughput),
+    (Direction::HigherCosts, |slice| slice.client_us),
+    (Direction::HigherCosts, |slice| slice.server_us),
+];
+/// Those that are drawn.
+const DRAWN: [&str; 2] = ["Throughput", "Client CPU per query"];
 
-/// One figure of the estimates.
-type Pick = fn(&Estimates) -> &Repeats;
+/// The estimates of one method: TLS/plain of each figure, one a repeat.
+type Estimates = [Repeats; FIGURES.len()];
 
 /// A server and its load in one placement, and what every method estimated there.
 struct Bed {
@@ -100,7 +103,7 @@ impl Bed {
     fn make(placement: &'static str, cpu: Option<usize>) -> Result<Self> {
         let ground = Ground::prepare()?;
         if let Some(cpu) = cpu {
-            confine_process(ground.server().pids()[0], cpu)?;
+            confine_process(ground.server.pids()[0], cpu)?;
         }
         let arms = point_selects(&ground, &[Transport::Plain, Transport::Plain, Transport::Tls13])?;
         let engine = Engine::start_on(cpu, arms, &LOAD, 1)?;
@@ -118,53 +121,26 @@ impl Bed {
         let mut slices = [Vec::new(), Vec::new(), Vec::new()];
         for arm in blocks.into_iter().flatten() {
             let duration = Duration::from_secs_f64(slice_s);
-            slices[arm].push(Slice::measure(
-                self.ground.cpu(),
-                &mut self.engine,
-                arm,
-                duration,
-            )?);
+            slices[arm].push(Slice::measure(&self.ground.cpu, &mut self.engine, arm, duration)?);
         }
-        let into = &mut self.estimates[index];
-        let (lower, higher) = (Direction::LowerCosts, Direction::HigherCosts);
-        into.throughput
-            .push(method.ratio(&slices, lower, |slice| slice.throughput)?);
-        into.client_cpu
-            .push(method.ratio(&slices, higher, |slice| slice.client_us)?);
-        into.server_cpu
-            .push(method.ratio(&slices, higher, |slice| slice.server_us)?);
+        for (into, (direction, of)) in self.estimates[index].iter_mut().zip(FIGURES) {
+            into.push(method.ratio(&slices, direction, of)?);
+        }
         Ok(())
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(&[
-            "method",
-            "throughput",
-            "error",
-            "times smaller",
-            "client CPU",
-            "error",
-            "times smaller",
-            "server CPU",
-            "error",
-            "times smaller",
-        ]);
-        let figures: [Pick; 3] = [
-            |this| &this.throughput,
-            |this| &this.client_cpu,
-            |this| &this.server_cpu,
-        ];
+        let mut table = Table::new(
+            "method | throughput | error | times smaller | client CPU | error | times smaller | server CPU | error | times smaller",
+        );
         for (method, this) in METHODS.iter().zip(&self.estimates) {
-            let mut row = vec![method.label()];
-            for of in figures {
-                let error = of(this).standard_deviation();
-                row.extend([
-                    format!("{:.3}", of(this)),
-                    format!("{:.2}", 100.0 * error),
-                    format!("{:.1}", of(&self.estimates[0]).standard_deviation() / error),
-                ]);
+            let mut row = method.label();
+            for (ratio, of_first) in this.iter().zip(&self.estimates[0]) {
+                let error = ratio.standard_deviation();
+                let smaller = of_first.standard_deviation() / error;
+                row += &format!(" | {ratio:.3} | {:.2} | {smaller:.1}", 100.0 * error);
             }
-            table.row(row);
+            table.row(&row);
         }
         table
     }
@@ -213,21 +189,17 @@ impl Method {
 
 fn draw(beds: &[Bed]) -> Result<()> {
     let labels: Vec<String> = METHODS.iter().map(|method| method.label()).collect();
-    let figures: [(&str, Pick); 2] = [
-        ("Throughput", |this| &this.throughput),
-        ("Client CPU per query", |this| &this.client_cpu),
-    ];
-    let row = |(name, of): (&str, Pick)| -> Vec<Panel> {
+    let row = |figure: usize| -> Vec<Panel> {
         let panel = |bed: &Bed| Panel {
-            title: format!("{name}, TLS 1.3 / plain: {}", bed.placement),
+            title: format!("{}, TLS 1.3 / plain: {}", DRAWN[figure], bed.placement),
             series: bed
                 .estimates
                 .iter()
-                .map(|this| of(this).values().to_vec())
+                .map(|of| of[figure].values().to_vec())
                 .collect(),
         };
         beds.iter().map(panel).collect()
     };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    figure::draw(&workspace.join(FIGURE), &labels, &figures.map(row))
+    figure::draw(&workspace.join(FIGURE), &labels, &[0, 1].map(row))
 }

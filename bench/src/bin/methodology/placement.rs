@@ -46,38 +46,26 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let names: Vec<String> = placed.iter().flat_map(arms_of).collect();
     let figures = in_turns("placement", &names, repeats, |index| {
         let (placed, arm) = (&mut placed[index / ARMS.len()], index % ARMS.len());
-        Ok((&Slice::measure(placed.ground.cpu(), &mut placed.engine, arm, SLICE)?).into())
+        Ok((&Slice::measure(&placed.ground.cpu, &mut placed.engine, arm, SLICE)?).into())
     })?;
     let by_placement = || placed.iter().zip(figures.chunks(ARMS.len()));
     for (side, of) in SIDES {
-        let mut table = Table::new(&[
-            "placement",
-            "plain, µs/op",
-            "TLS 1.3, µs/op",
-            "TLS / plain",
-            "extra, µs/op",
-        ]);
+        let mut table = Table::new("placement | plain, µs/op | TLS 1.3, µs/op | TLS / plain | extra, µs/op");
         for (placed, arms) in by_placement() {
             let (plain, tls) = (of(&arms[0]), of(&arms[1]));
-            table.row([
-                placed.name.to_owned(),
-                format!("{plain:.1}"),
-                format!("{tls:.1}"),
-                format!("{:.2}", tls.over(&plain)),
-                format!("{:.1}", tls.minus(&plain)),
-            ]);
+            let (ratio, extra) = (tls.over(&plain), tls.minus(&plain));
+            table.row(&format!(
+                "{} | {plain:.1} | {tls:.1} | {ratio:.2} | {extra:.1}",
+                placed.name
+            ));
         }
         document.table(side, &table);
     }
-    let mut table = Table::new(&["placement", "plain, op/s", "TLS 1.3, op/s", "TLS / plain"]);
+    let mut table = Table::new("placement | plain, op/s | TLS 1.3, op/s | TLS / plain");
     for (placed, arms) in by_placement() {
         let (plain, tls) = (arms[0].throughput(), arms[1].throughput());
-        table.row([
-            placed.name.to_owned(),
-            format!("{plain:.0}"),
-            format!("{tls:.0}"),
-            format!("{:.2}", tls.over(&plain)),
-        ]);
+        let ratio = tls.over(&plain);
+        table.row(&format!("{} | {plain:.0} | {tls:.0} | {ratio:.2}", placed.name));
     }
     document.table("Throughput", &table);
     Ok(())
@@ -88,7 +76,7 @@ impl Placed {
     fn new(name: &'static str, server: Option<usize>, load: Option<usize>) -> Result<Self> {
         let ground = Ground::prepare()?;
         if let Some(cpu) = server {
-            confine_process(ground.server().pids()[0], cpu)?;
+            confine_process(ground.server.pids()[0], cpu)?;
         }
         let engine = Engine::start_on(load, point_selects(&ground, &ARMS)?, &LOAD, 1)?;
         Ok(Self { name, ground, engine })

@@ -18,12 +18,10 @@ const ARMS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
     let mut ground = Ground::prepare()?;
     document.fact("server", ground.identity()?);
-    document.fact(
-        "asked",
-        format!(
-            "prepared point select, {blocks} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each poll delay, all in turns"
-        ),
+    let asked = format!(
+        "prepared point select, {blocks} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each poll delay, all in turns"
     );
+    document.fact("asked", asked);
     document.paragraph(
         "The poll delay is how long a load thread sleeps before it asks which sockets are ready; the same for both arms of a \
          comparison. Latency, client CPU and throughput are those of the plain arm, over all its slices. The cost of TLS is \
@@ -68,19 +66,11 @@ fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
             eprintln!("{connections} connections: block {} of {blocks}", block + 1);
         }
     }
-    let mut table = Table::new(&[
-        "poll delay µs",
-        "mean µs",
-        "p50 µs",
-        "p99 µs",
-        "op/s",
-        "client CPU µs/op",
-        "TLS: client CPU",
-        "TLS: server CPU",
-        "TLS: throughput",
-    ]);
+    let mut table = Table::new(
+        "poll delay µs | mean µs | p50 µs | p99 µs | op/s | client CPU µs/op | TLS: client CPU | TLS: server CPU | TLS: throughput",
+    );
     for setting in &settings {
-        table.row(setting.row()?);
+        table.row(&setting.row()?);
     }
     Ok(table)
 }
@@ -101,15 +91,15 @@ impl Setting {
 
     fn measure_block(&mut self, ground: &Ground) -> Result<()> {
         for arm in self.order.next().unwrap_or_default() {
-            let slice = Slice::measure(ground.cpu(), &mut self.engine, arm, SLICE)?;
+            let slice = Slice::measure(&ground.cpu, &mut self.engine, arm, SLICE)?;
             self.arms[arm].push(&slice)?;
         }
         Ok(())
     }
 
-    fn row(&self) -> Result<Vec<String>> {
+    fn row(&self) -> Result<String> {
         let [plain, tls] = &self.arms;
-        let quantile = |q| format!("{:.0}", plain.latency.value_at_quantile(q) as f64 / 1e3);
+        let [p50, p99] = [0.5, 0.99].map(|q| plain.latency.value_at_quantile(q) as f64 / 1e3);
         let change = |of: fn(&Series) -> &Vec<f64>| -> Result<String> {
             let estimate = Estimate::of_pairs(of(plain), of(tls))?;
             let error = estimate.standard_error * (1.0 + estimate.change);
@@ -119,17 +109,15 @@ impl Setting {
                 error * 100.0
             ))
         };
-        Ok(vec![
-            self.poll_delay_us.to_string(),
-            format!("{:.0}", plain.latency_sum_us / plain.operations as f64),
-            quantile(0.5),
-            quantile(0.99),
-            format!("{:.0}", mean(&plain.throughput)),
-            format!("{:.2}", mean(&plain.client_us)),
-            change(|series| &series.client_us)?,
-            change(|series| &series.server_us)?,
-            change(|series| &series.throughput)?,
-        ])
+        let latency_us = plain.latency_sum_us / plain.operations as f64;
+        let (throughput, client_us) = (mean(&plain.throughput), mean(&plain.client_us));
+        let client = change(|series| &series.client_us)?;
+        let server = change(|series| &series.server_us)?;
+        let rate = change(|series| &series.throughput)?;
+        Ok(format!(
+            "{} | {latency_us:.0} | {p50:.0} | {p99:.0} | {throughput:.0} | {client_us:.2} | {client} | {server} | {rate}",
+            self.poll_delay_us
+        ))
     }
 }
 

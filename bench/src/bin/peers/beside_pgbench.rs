@@ -37,7 +37,7 @@ impl BesidePgbench {
         document.fact("PostgreSQL", ground.identity()?);
         document.fact("pgbench", pgbench.version()?);
         ground.ask("CREATE TABLE public.word (word TEXT)")?;
-        let folder = ground.server().folder();
+        let folder = ground.server.folder();
         let mut beside = Self {
             nothing: folder.join("nothing.sql"),
             word: folder.join("word.sql"),
@@ -79,7 +79,7 @@ impl BesidePgbench {
         connections: u32,
     ) -> PgbenchCall<'a> {
         PgbenchCall {
-            server: self.ground.server(),
+            server: &self.ground.server,
             method,
             transport,
             script,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Document, Figures, Measured, Repeats, Result, Table, at_most, in_turns};
+use ciphertax_bench::{Document, Figures, Measured, NO_BAR, Repeats, Result, Table, at_most, in_turns};
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_model::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
@@ -49,15 +49,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         "asked",
         format!("cells of EncDB as Base64 with random vectors, {TURN:?} a turn, on one thread"),
     );
-    let mut bars = Table::new(&[
-        "cell of 24 bytes",
-        "ns",
-        "bar ns",
-        "met",
-        "ours / bare",
-        "bare ns",
-    ]);
-    let mut tables = DIRECTIONS.map(|_| Table::new(&["algorithm, bytes", "ns", "ours / bare", "bare ns"]));
+    let mut bars = Table::new("cell of 24 bytes | ns | bar ns | met | ours / bare | bare ns");
+    let mut tables = DIRECTIONS.map(|_| Table::new("algorithm, bytes | ns | ours / bare | bare ns"));
     for (algorithm, name, bar) in ALGORITHMS {
         for length in LENGTHS {
             let what = format!("{}, {length}", <&str>::from(algorithm));
@@ -67,16 +60,15 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
             for (table, (place, direction)) in tables.iter_mut().zip(DIRECTIONS) {
                 let ns = |figures: &Figures| -> Repeats { figures.of(|turn| turn.client_us * 1e3) };
                 let ours = ns(&figures[place]);
-                let (ratio, bare) = match figures.get(place + 2).map(ns) {
-                    Some(bare) => (format!("{:.2}", ours.over(&bare)), format!("{bare:.0}")),
-                    None => ("–".to_owned(), "–".to_owned()),
+                let bare = match figures.get(place + 2).map(ns) {
+                    Some(bare) => format!("{:.2} | {bare:.0}", ours.over(&bare)),
+                    None => NO_BAR.to_owned(),
                 };
                 if let Some(most) = bar.filter(|_| length == BAR_LENGTH) {
-                    let [bar, met] = at_most(&ours, most);
-                    let what = format!("{}, {direction}", <&str>::from(algorithm));
-                    bars.row([what, format!("{ours:.0}"), bar, met, ratio.clone(), bare.clone()]);
+                    let (bar, name) = (at_most(&ours, most), <&str>::from(algorithm));
+                    bars.row(&format!("{name}, {direction} | {ours:.0} | {bar} | {bare}"));
                 }
-                table.row([what.clone(), format!("{ours:.0}"), ratio, bare]);
+                table.row(&format!("{what} | {ours:.0} | {bare}"));
             }
         }
     }

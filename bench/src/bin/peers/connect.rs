@@ -73,7 +73,7 @@ fn on_mariadb(document: &mut Document, repeats: u32) -> Result<()> {
             }
             let before = beside.ground.counter("Connections")?;
             let duration = Duration::from_secs(SECONDS.into());
-            let slice = Slice::measure(beside.ground.cpu(), &mut engine, index, duration)?;
+            let slice = Slice::measure(&beside.ground.cpu, &mut engine, index, duration)?;
             let opened = beside.ground.counter("Connections")? - before;
             if opened < slice.operations {
                 return Err(format!(

@@ -10,11 +10,15 @@ use ciphertax_bench::{
 use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
-use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Load, PasswordCache, Transport};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, CertificateKind, Load, PasswordCache, TlsLibrary, Transport,
+};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_workload::connect::{Connect, Nothing};
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
+
+use crate::beside_pgbench;
 
 /// Length of one measurement.
 const TURN: Duration = Duration::from_secs(2);
@@ -40,17 +44,10 @@ struct Logins {
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mongodb = on_mongodb(document, repeats)?;
     let postgresql = on_postgresql(document, repeats)?;
-    let mut table = Table::new(&[
-        "SCRAM-SHA-256",
-        "client CPU, login / (derivation + connection)",
-        "bar",
-        "met",
-        "login µs, keys derived",
-        "login µs, keys kept",
-        "derivation µs",
-        "connection µs, no login",
-        "logins per second and core",
-    ]);
+    let mut table = Table::new(
+        "SCRAM-SHA-256 | client CPU, login / (derivation + connection) | bar | met | login µs, keys derived | login µs, keys kept \
+         | derivation µs | connection µs, no login | logins per second and core",
+    );
     for logins in [&mongodb, &postgresql] {
         logins.add_bars(&mut table)?;
     }
@@ -77,24 +74,20 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
     let mut locked = MongodbGround::prepare(locked)?;
     document.fact("MongoDB of the logins", locked.identity()?);
     document.fact("MongoDB without logins", open.identity()?);
-    let iterations = locked.server().settings()["scramSHA256IterationCount"].parse()?;
+    let iterations = locked.server.settings()["scramSHA256IterationCount"].parse()?;
     document.fact(
         "iterations of MongoDB",
         format!("{iterations}, {AT_A_TIME} connection at a time, {TURN:?} a turn"),
     );
+    let (cold, warm) = (PasswordCache::Cold, PasswordCache::Warm);
     let mut arms = Vec::new();
     for transport in TRANSPORTS {
-        arms.push(arm(transport, AuthenticationMethod::NoLogin, PasswordCache::Warm));
+        arms.push(arm(transport, AuthenticationMethod::NoLogin, warm));
         for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
-            arms.push(arm(transport, method, PasswordCache::Cold));
-            arms.push(arm(transport, method, PasswordCache::Warm));
+            arms.extend([cold, warm].map(|cache| arm(transport, method, cache)));
         }
     }
-    arms.push(arm(
-        Transport::Tls13,
-        AuthenticationMethod::MongodbX509,
-        PasswordCache::Warm,
-    ));
+    arms.push(arm(Transport::Tls13, AuthenticationMethod::MongodbX509, warm));
     let workloads = arms.iter().map(|arm| {
         let ground = if has_login(arm) { &locked } else { &open };
         Ok(Connect {
@@ -106,7 +99,7 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
     Logins::measure("MongoDB", arms, iterations, repeats, |index, arm| {
         let ground = if has_login(arm) { &mut locked } else { &mut open };
         let before = ground.counters()?;
-        let slice = Slice::measure(ground.cpu(), &mut engine, index, TURN)?;
+        let slice = Slice::measure(&ground.cpu, &mut engine, index, TURN)?;
         ground.check_since(&before, arm, slice.operations)?;
         Ok(slice)
     })
@@ -161,16 +154,16 @@ fn start<W: Workload>(workloads: impl Iterator<Item = Result<W>>) -> Result<Engi
 
 /// An arm that logs in by this method, with OpenSSL; its name is the method with what becomes of SCRAM's keys.
 fn arm(transport: Transport, method: AuthenticationMethod, password_cache: PasswordCache) -> Arm {
+    use AuthenticationMethod::{MongodbX509, NoLogin, Trust};
     let keys = match (method, password_cache) {
-        (AuthenticationMethod::NoLogin | AuthenticationMethod::Trust, _) => "",
-        (AuthenticationMethod::MongodbX509, _) => "",
+        (NoLogin | Trust | MongodbX509, _) => "",
         (_, PasswordCache::Cold) => ", derived",
         (_, PasswordCache::Warm) => ", kept",
     };
-    let mut arm = Arm::new(format!("{method}{keys}, {transport}"), transport);
-    arm.authentication.method = Some(method);
-    arm.authentication.password_cache = password_cache;
-    arm
+    Arm {
+        name: format!("{method}{keys}, {transport}"),
+        ..beside_pgbench::arm(transport, TlsLibrary::OpenSsl, method, password_cache)
+    }
 }
 
 fn has_login(arm: &Arm) -> bool {
@@ -222,48 +215,34 @@ impl Logins {
             let derived_us = of(PasswordCache::Cold)?.client_us();
             let kept_us = of(PasswordCache::Warm)?.client_us();
             let ratio = derived_us.over(&connection_us.plus(&self.derivation_us));
-            let [bar, met] = at_most(&ratio, BAR);
-            table.row([
-                format!("{}, {transport}", self.database),
-                format!("{ratio:.2}"),
-                bar,
-                met,
-                format!("{derived_us:.0}"),
-                format!("{kept_us:.0}"),
-                format!("{:.0}", self.derivation_us),
-                format!("{connection_us:.0}"),
-                format!("{:.0}", 1e6 / derived_us.median()),
-            ]);
+            let (bar, per_s) = (at_most(&ratio, BAR), 1e6 / derived_us.median());
+            table.row(&format!(
+                "{}, {transport} | {ratio:.2} | {bar} | {derived_us:.0} | {kept_us:.0} | {:.0} | {connection_us:.0} | {per_s:.0}",
+                self.database, self.derivation_us
+            ));
         }
         Ok(())
     }
 
     /// What each arm costs both sides.
     fn mechanisms(&self) -> Result<Table> {
-        let mut table = Table::new(&[
-            "mechanism",
-            "client CPU µs",
-            "of the login",
-            "per second and core",
-            "server CPU µs",
-            "of the login",
-            "mean latency µs",
-        ]);
+        let mut table = Table::new(
+            "mechanism | client CPU µs | of the login | per second and core | server CPU µs | of the login | mean latency µs",
+        );
         for (arm, figures) in self.arms.iter().zip(&self.figures) {
             let without = self.without_login(arm.transport)?;
             let of_login = |with: Repeats, without: Repeats| match has_login(arm) {
                 true => format!("{:.0}", with.minus(&without)),
                 false => "–".to_owned(),
             };
-            table.row([
-                arm.name.clone(),
-                format!("{:.0}", figures.client_us()),
-                of_login(figures.client_us(), without.client_us()),
-                format!("{:.0}", 1e6 / figures.client_us().median()),
-                format!("{:.0}", figures.server_us()),
-                of_login(figures.server_us(), without.server_us()),
-                format!("{:.0}", figures.of(|turn| turn.mean_us)),
-            ]);
+            let (client_us, server_us) = (figures.client_us(), figures.server_us());
+            let of_client = of_login(client_us.clone(), without.client_us());
+            let of_server = of_login(server_us.clone(), without.server_us());
+            let (per_s, latency_us) = (1e6 / client_us.median(), figures.of(|turn| turn.mean_us));
+            table.row(&format!(
+                "{} | {client_us:.0} | {of_client} | {per_s:.0} | {server_us:.0} | {of_server} | {latency_us:.0}",
+                arm.name
+            ));
         }
         Ok(table)
     }

@@ -87,7 +87,7 @@ fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
     let user = beside
         .ground
-        .server()
+        .server
         .account(METHOD)
         .ok_or("there is an account for it")?
         .user
@@ -105,7 +105,7 @@ fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
             let began = Instant::now();
             beside
                 .pgbench
-                .initialize(beside.ground.server(), METHOD, TABLES.scale)?;
+                .initialize(&beside.ground.server, METHOD, TABLES.scale)?;
             began.elapsed()
         };
         Ok(Measured {
@@ -116,23 +116,13 @@ fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     beside.ground.ask(&drop_all)?;
     let [ours, theirs] = [0, 1].map(|index: usize| figures[index].throughput());
     let ratio = ours.over(&theirs);
-    let [bar, met] = at_least(&ratio, BAR_OF_LOAD);
-    let mut table = Table::new(&[
-        "tables",
-        "rows per second, ciphertax / pgbench -i",
-        "bar",
-        "met",
-        "ciphertax rows/s",
-        "pgbench rows/s",
-    ]);
-    table.row([
-        TABLES.to_string(),
-        format!("{ratio:.2}"),
-        bar,
-        met,
-        format!("{ours:.0}"),
-        format!("{theirs:.0}"),
-    ]);
+    let bar = at_least(&ratio, BAR_OF_LOAD);
+    let mut table = Table::new(
+        "tables | rows per second, ciphertax / pgbench -i | bar | met | ciphertax rows/s | pgbench rows/s",
+    );
+    table.row(&format!(
+        "{TABLES} | {ratio:.2} | {bar} | {ours:.0} | {theirs:.0}"
+    ));
     Ok(table)
 }
 

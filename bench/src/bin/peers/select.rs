@@ -31,7 +31,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let table = compare(&mut beside, None, repeats)?;
     table.add_to(document, "Server and clients where the kernel puts them");
     let cpu = last_allowed_cpu()?;
-    confine_process(beside.ground.server().pids()[0], cpu)?;
+    confine_process(beside.ground.server.pids()[0], cpu)?;
     // What this thread starts stays there with it: sysbench.
     confine_thread(cpu)?;
     let table = compare(&mut beside, Some(cpu), repeats)?;
@@ -54,7 +54,7 @@ fn prove(beside: &mut BesideSysbench, transport: Transport) -> Result<()> {
     let mut engine = engine(beside, transport, 1, None)?;
     let before = beside.ground.counter("Com_stmt_execute")?;
     // Every session of the engine is checked against the server's word when it is opened.
-    let slice = Slice::measure(beside.ground.cpu(), &mut engine, 0, Duration::from_millis(100))?;
+    let slice = Slice::measure(&beside.ground.cpu, &mut engine, 0, Duration::from_millis(100))?;
     let executed = beside.ground.counter("Com_stmt_execute")? - before;
     if executed != slice.operations {
         let operations = slice.operations;
@@ -75,7 +75,7 @@ fn compare(beside: &mut BesideSysbench, cpu: Option<usize>, repeats: u32) -> Res
                     return beside.measure(&call(SCENARIO, transport, connections), SECONDS);
                 }
                 let duration = Duration::from_secs(SECONDS.into());
-                Ok((&Slice::measure(beside.ground.cpu(), &mut engine, 0, duration)?).into())
+                Ok((&Slice::measure(&beside.ground.cpu, &mut engine, 0, duration)?).into())
             })?;
             table.row(what, &figures[0], &figures[1], Some(bar));
         }
@@ -89,14 +89,7 @@ fn engine(
     connections: u32,
     cpu: Option<usize>,
 ) -> Result<Engine> {
-    let workload = PointSelect {
-        access: beside.ground.access(transport)?,
-        tables: TABLES,
-    };
-    Ok(Engine::start_on(
-        cpu,
-        vec![workload],
-        &Load::closed(connections),
-        1,
-    )?)
+    let (access, tables) = (beside.ground.access(transport)?, TABLES);
+    let arms = vec![PointSelect { access, tables }];
+    Ok(Engine::start_on(cpu, arms, &Load::closed(connections), 1)?)
 }

@@ -28,7 +28,7 @@ pub(crate) struct SysbenchTpcc {
 impl SysbenchTpcc {
     /// Without tables so far.
     pub(crate) fn new(scripts: &Path, ground: &Ground, warehouses: u32) -> Self {
-        let address = ground.server().address();
+        let address = ground.server.address();
         let arguments = [
             "./tpcc.lua".to_owned(),
             "--db-driver=mysql".into(),
@@ -56,7 +56,7 @@ impl SysbenchTpcc {
     /// Has it write its tables by four sessions, where there are none. Returns its CPU time.
     pub(crate) fn prepare(&self, ground: &mut Ground) -> Result<Duration> {
         eprintln!("sysbench-tpcc writes its tables …");
-        let host = ground.server().address().ip();
+        let host = ground.server.address().ip();
         for sql in [
             format!("CREATE DATABASE {SCHEMA}"),
             format!("CREATE USER IF NOT EXISTS '{USER}'@'{host}' IDENTIFIED BY ''"),
@@ -77,7 +77,7 @@ impl SysbenchTpcc {
             .stderr(Stdio::null());
         let running = Running(command.spawn()?);
         let client = ProcessCpu::open(running.0.id())?;
-        let server = ProcessCpu::open(ground.server().pids()[0])?;
+        let server = ProcessCpu::open(ground.server.pids()[0])?;
         thread::sleep(WARM_UP);
         let begin = Instant::now();
         let before = (client.read()?, server.read()?, counts(ground)?);

@@ -38,22 +38,16 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
     }
     document.fact("server", ground.identity()?);
     document.fact("asked", format!("{WAREHOUSES} warehouses, {TURN:?} a turn"));
-    let mut table = Table::new(&[
-        "terminals",
-        "who asks",
-        "client µs/transaction",
-        "of sysbench-tpcc's",
-        "statements/transaction",
-        "client µs/statement",
-        "server µs/transaction",
-        "transactions/s",
-    ]);
+    let mut table = Table::new(
+        "terminals | who asks | client µs/transaction | of sysbench-tpcc's | statements/transaction | client µs/statement \
+         | server µs/transaction | transactions/s",
+    );
     for terminals in TERMINALS {
         let mut engines = engines(&ground, terminals)?;
         let names = &NAMES[..engines.len() + usize::from(peer.is_some())];
         let mut turn = |index: usize| -> Result<Measured> {
             match (engines.get_mut(index), &peer) {
-                (Some(engine), _) => Ok((&Slice::measure(ground.cpu(), engine, 0, TURN)?).into()),
+                (Some(engine), _) => Ok((&Slice::measure(&ground.cpu, engine, 0, TURN)?).into()),
                 (None, Some(peer)) => peer.measure(&mut ground, terminals, TURN),
                 (None, None) => Err("nobody else asks".into()),
             }
@@ -65,17 +59,15 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
         let figures = in_turns(format!("{terminals} terminals"), names, repeats, turn)?;
         let theirs = figures.get(engines.len());
         for (name, figures) in names.iter().zip(&figures) {
-            let ratio = theirs.map(|theirs| figures.client_us().over(&theirs.client_us()));
-            table.row([
-                terminals.to_string(),
-                (*name).to_owned(),
-                format!("{:.0}", figures.client_us()),
-                ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}")),
-                format!("{:.1}", figures.of(|turn| turn.statements).median()),
-                format!("{:.1}", figures.of(|turn| turn.client_us / turn.statements)),
-                format!("{:.0}", figures.server_us()),
-                format!("{:.0}", figures.throughput()),
-            ]);
+            let (client_us, server_us) = (figures.client_us(), figures.server_us());
+            let ratio = theirs.map(|theirs| client_us.over(&theirs.client_us()));
+            let ratio = ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"));
+            let statements = figures.of(|turn| turn.statements).median();
+            let statement_us = figures.of(|turn| turn.client_us / turn.statements);
+            table.row(&format!(
+                "{terminals} | {name} | {client_us:.0} | {ratio} | {statements:.1} | {statement_us:.1} | {server_us:.0} | {:.0}",
+                figures.throughput()
+            ));
         }
     }
     document.paragraph(

@@ -52,7 +52,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
                     return beside.measure(&call(name, transport, CONNECTIONS), SECONDS);
                 }
                 let duration = Duration::from_secs(SECONDS.into());
-                Ok((&Slice::measure(beside.ground.cpu(), &mut engine, index, duration)?).into())
+                Ok((&Slice::measure(&beside.ground.cpu, &mut engine, index, duration)?).into())
             })?;
             let theirs = &figures[libraries.len()];
             for (library, ours) in libraries.iter().zip(&figures) {
@@ -77,7 +77,7 @@ fn statements(
 ) -> Result<u64> {
     let run = beside.run(&call(scenario, transport, 1), Limit::Transactions(10))?;
     let theirs = run.statements.unwrap_or_default() / run.transactions;
-    let slice = Slice::measure(beside.ground.cpu(), engine, 0, Duration::from_millis(100))?;
+    let slice = Slice::measure(&beside.ground.cpu, engine, 0, Duration::from_millis(100))?;
     // What a transaction that was begun anew had sent before comes on top.
     let ours = slice.queries / slice.operations;
     if ours != theirs {

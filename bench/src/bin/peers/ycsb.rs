@@ -46,18 +46,11 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut ground = MongodbGround::prepare(server)?;
     document.fact("server", ground.identity()?);
     document.fact("go-ycsb", go.versions()?);
-    let YcsbTable {
-        field_count,
-        field_length,
-        load_threads,
-        ..
-    } = table;
-    document.fact(
-        "asked",
-        format!(
-            "{RECORDS} records of {field_count} fields of {field_length} bytes, picked by a Zipfian distribution; {SECONDS} s a turn"
-        ),
+    let (field_count, field_length) = (table.field_count, table.field_length);
+    let asked = format!(
+        "{RECORDS} records of {field_count} fields of {field_length} bytes, picked by a Zipfian distribution; {SECONDS} s a turn"
     );
+    document.fact("asked", asked);
     let plain = arm(Transport::Plain);
     let loads = ycsb_load::compare(&mut ground, &go, (&plain, &table), repeats)?;
     let mut tls = arm(Transport::Tls13);
@@ -83,10 +76,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         }
         rows.add_to(document, &format!("Workload `{}`", workload.name()));
     }
-    document.table(
-        &format!("Load phase, {load_threads} connections in plaintext"),
-        &loads,
-    );
+    let heading = format!("Load phase, {} connections in plaintext", table.load_threads);
+    document.table(&heading, &loads);
     document.paragraph(&billing("go-ycsb", "operation"));
     document.paragraph(
         "Each has a table of its own on the same server, with as many records of the same size. Their keys differ: go-ycsb \
@@ -151,7 +142,7 @@ impl Cell<'_> {
         let figures = in_turns(&what, &["ciphertax", "go-ycsb"], repeats, |index| {
             if index == 0 {
                 let duration = Duration::from_secs(SECONDS.into());
-                return Ok((&Slice::measure(ground.cpu(), &mut engine, 0, duration)?).into());
+                return Ok((&Slice::measure(&ground.cpu, &mut engine, 0, duration)?).into());
             }
             let start = go.run(ground, &self.call(A_FEW * u64::from(self.connections)))?.0;
             let run = go.run(ground, &self.call(operations))?.0;
@@ -173,7 +164,7 @@ impl Cell<'_> {
         let workload = Ycsb::new(store, self.table, *self.mix, keys);
         let mut engine = Engine::start(vec![workload], &load(self.connections), 1)?;
         let before = ground.counters()?;
-        Slice::measure(ground.cpu(), &mut engine, 0, Duration::from_millis(100))?;
+        Slice::measure(&ground.cpu, &mut engine, 0, Duration::from_millis(100))?;
         ground.check_since(&before, self.arm, self.connections.into())?;
         Ok(engine)
     }

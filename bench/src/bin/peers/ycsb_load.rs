@@ -23,18 +23,10 @@ pub(crate) fn compare(
     (arm, table): (&Arm, &YcsbTable),
     repeats: u32,
 ) -> Result<Table> {
-    let mut rows = Table::new(&[
-        "records of an insert",
-        "records/s, ciphertax / go-ycsb",
-        "bar",
-        "met",
-        "client CPU, ciphertax / go-ycsb",
-        "ciphertax records/s",
-        "go-ycsb records/s",
-        "ciphertax µs/record",
-        "go-ycsb µs/record",
-        "ciphertax records/s, checked",
-    ]);
+    let mut rows = Table::new(
+        "records of an insert | records/s, ciphertax / go-ycsb | bar | met | client CPU, ciphertax / go-ycsb | ciphertax records/s \
+         | go-ycsb records/s | ciphertax µs/record | go-ycsb µs/record | ciphertax records/s, checked",
+    );
     for (batch_size, label) in BATCHES {
         let table = YcsbTable { batch_size, ..*table };
         let mut checked = Repeats::default();
@@ -44,7 +36,7 @@ pub(crate) fn compare(
             let database = [DATABASE, go_ycsb::DATABASE][index];
             ground.command(&rawdoc! { "dropDatabase": 1_i32, "$db": database })?;
             // Until the server is quiet.
-            ground.cpu().read_ns()?;
+            ground.cpu.read_ns()?;
             match index {
                 0 => load(ground, (arm, &table), &mut checked),
                 _ => load_by_go(ground, go, (arm, &table)),
@@ -56,21 +48,13 @@ pub(crate) fn compare(
         if of_ours.abs_diff(of_theirs) > u64::from(table.record_count) {
             return Err(format!("ciphertax wrote {of_ours} bytes, go-ycsb {of_theirs}").into());
         }
-        let [ours, theirs] = [&figures[0], &figures[1]];
-        let ratio = ours.throughput().over(&theirs.throughput());
-        let [bar, met] = at_least(&ratio, BAR);
-        rows.row([
-            label.to_owned(),
-            format!("{ratio:.2}"),
-            bar,
-            met,
-            format!("{:.2}", ours.client_us().over(&theirs.client_us())),
-            format!("{:.0}", ours.throughput()),
-            format!("{:.0}", theirs.throughput()),
-            format!("{:.1}", ours.client_us()),
-            format!("{:.1}", theirs.client_us()),
-            format!("{checked:.0}"),
-        ]);
+        let [ours, theirs] = [0, 1].map(|index: usize| figures[index].throughput());
+        let [ours_us, theirs_us] = [0, 1].map(|index: usize| figures[index].client_us());
+        let (ratio, cpu) = (ours.over(&theirs), ours_us.over(&theirs_us));
+        let bar = at_least(&ratio, BAR);
+        rows.row(&format!(
+            "{label} | {ratio:.2} | {bar} | {cpu:.2} | {ours:.0} | {theirs:.0} | {ours_us:.1} | {theirs_us:.1} | {checked:.0}"
+        ));
     }
     Ok(rows)
 }

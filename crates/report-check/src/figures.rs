@@ -58,7 +58,12 @@ pub(crate) fn faults(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<S
 }
 
 impl Number {
-    fn fault(&self) -> Option<String> {
+    /// NaN where it is no number.
+    pub(crate) fn value(&self) -> f64 {
+        self.value.parse().unwrap_or(f64::NAN)
+    }
+
+    pub(crate) fn fault(&self) -> Option<String> {
         if !self.visible {
             return Some(format!("the number {} is hidden", self.text));
         }

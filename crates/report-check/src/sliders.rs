@@ -1,9 +1,10 @@
 //! The sliders of the capacity tables: moved, they show the cores of the rate beside them.
 
-use ciphertax_records::{Rated, Run, Side};
+use ciphertax_records::{CapacityRow, Rated, Run, Side};
 use serde::Deserialize;
 
 use crate::browser::{Broken, Browser};
+use crate::figures::Number;
 
 /// Moves every slider to three quarters of its way and reads the table.
 const MOVE: &str = r#"
@@ -20,8 +21,7 @@ JSON.stringify([...document.querySelectorAll(".capacity")].map((table) => {
     cores: [...table.querySelectorAll(".cores")].map((cores) => ({
       arm: cores.closest("tr").dataset.arm,
       side: cores.dataset.side,
-      values: [...cores.querySelectorAll("data")].map((number) => Number(number.value)),
-      texts: [...cores.querySelectorAll("data")].map((number) => number.textContent),
+      numbers: [...cores.querySelectorAll("data")].map(({ value, textContent: text }) => ({ value, scale: "", text, visible: true })),
     })),
   };
 }));
@@ -40,8 +40,7 @@ struct Table {
 struct Cores {
     arm: String,
     side: Side,
-    values: Vec<f64>,
-    texts: Vec<String>,
+    numbers: Vec<Number>,
 }
 
 /// What is wrong with the sliders of a page.
@@ -63,41 +62,26 @@ impl Table {
             ));
         }
         for cores in &self.cores {
-            let is_right = run
-                .results
-                .capacity
-                .iter()
-                .filter(|row| row.arm == cores.arm && row.side == cores.side && row.of == self.of)
-                .any(|row| {
-                    let moved = self.rate > 2.0 * row.rate;
-                    let expected = [row.extra_cores.value, row.extra_cores.low, row.extra_cores.high]
-                        .map(|cores| cores / row.rate * self.rate);
-                    moved && cores.shows(expected)
-                });
-            if !is_right {
+            let mut rows = run.results.capacity.iter();
+            let is_it = |row: &&CapacityRow| {
+                (&row.arm, row.side, row.of) == (&cores.arm, cores.side, self.of)
+                    && self.rate > 2.0 * row.rate
+            };
+            let expected = rows.find(is_it).map_or([f64::NAN; 3], |row| {
+                let extra = row.extra_cores;
+                [extra.value, extra.low, extra.high].map(|cores| cores / row.rate * self.rate)
+            });
+            let shown: Vec<f64> = cores.numbers.iter().map(Number::value).collect();
+            let close =
+                |(shown, expected): (&f64, &f64)| (shown - expected).abs() <= 1e-9 * (1.0 + expected.abs());
+            if shown.len() != 3 || !shown.iter().zip(&expected).all(close) {
                 faults.push(format!(
-                    "at {} {} per second the cores of {}, {}, read {:?}",
-                    self.rate, self.of, cores.arm, cores.side, cores.texts
+                    "at {} {} per second the cores of {}, {}, read {shown:?}",
+                    self.rate, self.of, cores.arm, cores.side
                 ));
             }
+            faults.extend(cores.numbers.iter().filter_map(Number::fault));
         }
         faults
-    }
-}
-
-impl Cores {
-    fn shows(&self, expected: [f64; 3]) -> bool {
-        let close = |one: f64, other: f64, within: f64| (one - other).abs() <= within;
-        self.values.len() == 3
-            && self.texts.len() == 3
-            && (0..3).all(|i| {
-                let text = self.texts[i].replace('−', "-").replace(',', "");
-                let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-                let last_place = 10_f64.powi(-i32::try_from(decimals).unwrap_or(i32::MAX));
-                close(self.values[i], expected[i], 1e-9 + 1e-9 * expected[i].abs())
-                    && text
-                        .parse()
-                        .is_ok_and(|shown| close(shown, expected[i], 0.5 * last_place * (1.0 + 1e-6)))
-            })
     }
 }

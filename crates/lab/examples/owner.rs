@@ -36,20 +36,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let owned = match words[..] {
-        ["server", name] => own_server(name, AtRest::default()),
+        ["server", name] => own_server(name, None),
         ["column-relay"] => own_column_relay(),
         ["tunnel", kind, target] => own_tunnel(kind, target),
         ["file-system", kind] => own_file_system(kind),
-        ["file-system", kind, name] => kind.parse().map_err(Into::into).and_then(|kind| {
-            let file_system = Some(kind);
-            own_server(
-                name,
-                AtRest {
-                    file_system,
-                    ..AtRest::default()
-                },
-            )
-        }),
+        ["file-system", kind, name] => own_server(name, Some(kind)),
         ["link"] => own_link(false),
         ["link", "server"] => own_link(true),
         ["link", "nodes"] => own_link_of_nodes(),
@@ -81,7 +72,11 @@ fn entry(name: &str) -> Result<&'static Entry, String> {
     find(name).ok_or_else(|| format!("there is no server {name}"))
 }
 
-fn own_server(name: &str, at_rest: AtRest) -> Outcome {
+fn own_server(name: &str, file_system: Option<&str>) -> Outcome {
+    let at_rest = AtRest {
+        file_system: file_system.map(str::parse).transpose()?,
+        ..AtRest::default()
+    };
     let server = PrivateServer::builder(entry(name)?).at_rest(at_rest).start()?;
     let (pid, address) = (server.pids()[0], server.address());
     own(format!("{pid} {address} {}", server.folder().display()));

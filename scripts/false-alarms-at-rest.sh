@@ -4,5 +4,5 @@
 # record/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/keep.sh false-alarms-at-rest.md cargo test --release --locked -p ciphertax-runner --test false_alarms_at_rest -- \
-    --ignored --nocapture
+scripts/keep.sh false-alarms-at-rest.md cargo test --release --locked -p ciphertax-runner --test false_alarms -- --ignored --nocapture \
+    --exact identical_servers_under_writes_seldom_cost_and_pay_the_same_over_whole_rounds

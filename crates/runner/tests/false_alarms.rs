@@ -1,4 +1,4 @@
-//! Plain against plain, many times: how often does a run say that nothing costs something?
+//! The same against the same, many times: how often does a run say that nothing costs something?
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -7,173 +7,218 @@ use std::env;
 use std::sync::Arc;
 
 use ciphertax_model::{Arm, Metric, Study, Transport};
-use ciphertax_records::Destination;
-use ciphertax_records::{EstimateRow, Run, RunStatus, Tool};
-use ciphertax_runner::{Plan, Progress, play};
+use ciphertax_records::{Destination, EstimateRow, Run, RunStatus, Tool};
+use ciphertax_runner::{Headline, Plan, Progress, RunError, Stage, play};
 use ciphertax_stats::Verdict;
 
 /// The cells, slices and precision of `ciphertax quick`.
 const QUICK: &str = include_str!("../../cli/studies/quick.toml");
 const RUNS_VARIABLE: &str = "CIPHERTAX_AA_RUNS";
-const RUNS: u32 = 40;
-/// Time that a run may measure, in seconds.
-const TIME_S: f64 = 20.0;
 /// False alarms that a nominal 95 % allows.
 const MOST_COSTS: f64 = 0.05;
+/// How far the server's CPU over whole rounds may be from that of an identical one, as a fraction.
+const MOST_APART: f64 = 0.03;
 /// Metrics with a target precision: those a reader decides by.
 const JUDGED: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput];
+
+/// The variant lies on a bind mount, which is the same file system, and is the reason why every arm has a server of its own.
+const IDENTICAL_SERVERS: &str = r#"
+name = "identical-servers"
+question = "Do identical servers cost the same?"
+server = "mariadb"
+time_s = 240
+dataset = { tables = 4, table_size = 25000 }
+[[arm]]
+name = "plain"
+transport = "plain"
+[[arm]]
+name = "plain too"
+transport = "plain"
+at_rest = { file_system = "bind" }
+[[cell]]
+name = "oltp_write_only"
+workload = "oltp_write_only"
+load = { connections = 4 }
+[[cell]]
+name = "oltp_update_index"
+workload = "oltp_update_index"
+load = { connections = 4 }
+"#;
 
 ciphertax_testkit::plays_roles!();
 
 #[test]
 #[ignore = "takes a quarter of an hour; `make long` runs it"]
 fn plain_against_plain_seldom_costs() {
-    let runs = env::var(RUNS_VARIABLE).map_or(RUNS, |runs| runs.parse().unwrap());
+    let plain = |name: &str| Arm::new(name, Transport::Plain);
+    let mut study = Study::from_toml(QUICK).unwrap();
+    study.arms = vec![plain("plain"), plain("plain too")];
+    study.time_s = 20.0;
+    judge("plain against plain", 40, &study, &JUDGED);
+}
+
+#[test]
+#[ignore = "takes twenty-two minutes; `make long` runs it"]
+fn identical_servers_under_writes_seldom_cost_and_pay_the_same_over_whole_rounds() {
+    let study = Study::from_toml(IDENTICAL_SERVERS).unwrap();
+    let judged = [&JUDGED[..], &[Metric::ServerCpuRoundPerOp]].concat();
+    let Some(tally) = judge("identical servers under writes", 5, &study, &judged) else {
+        return;
+    };
+    let apart = tally.whole_round();
+    println!(
+        "\n{} of {} slices ran while another server worked. Over whole rounds the server's CPU per operation differs by \
+         {:+.2} %; the bound is ±{:.0} %.",
+        tally.slices.1,
+        tally.slices.0,
+        100.0 * apart,
+        100.0 * MOST_APART
+    );
+    assert!(apart.abs() <= MOST_APART, "whole rounds {:+.2} %", 100.0 * apart);
+}
+
+/// Plays a study, whose variants are the baseline under other names, so many times unless the environment says otherwise, and
+/// prints what came of it; `None` where it cannot be played.
+fn judge(title: &str, runs: u32, study: &Study, judged: &[Metric]) -> Option<Tally> {
+    let runs = env::var(RUNS_VARIABLE).map_or(runs, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut tally = Tally::default();
     for number in 0..runs {
         let destination = Destination::New(folder.path().join(number.to_string()));
-        let played = play(&plan(number), destination, &mut Silent, &Arc::default()).unwrap();
-        let run = played.run;
-        match &run.head.status {
-            RunStatus::Complete => tally.count(&run),
+        let plan = Plan {
+            study: study.clone().validated().unwrap(),
+            target: None,
+            encdb: None,
+            ranks: None,
+            seed: number.into(),
+            tool: Tool {
+                name: "ciphertax".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                commit: "unknown".into(),
+            },
+            command: "the test of false alarms".into(),
+        };
+        let played = match play(&plan, destination, &mut Silent, &Arc::default()) {
+            Ok(played) => played,
+            Err(RunError::Impossible(refusals)) => {
+                ciphertax_testkit::not_tested(refusals.join("; "));
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        match &played.run.head.status {
+            RunStatus::Complete => tally.count(&played.run, judged),
             // What a busy machine did to one run must not cost the others.
             other => eprintln!("run {} does not count: {other:?}", number + 1),
         }
+        let all = tally.all();
+        let (costs, verdicts) = (all.of(Verdict::Costs), all.rows.len());
         eprintln!(
-            "run {} of {runs}: {} of {} cells cost so far",
-            number + 1,
-            tally.of(Verdict::Costs),
-            tally.all()
+            "run {} of {runs}: {costs} of {verdicts} verdicts cost so far",
+            number + 1
         );
     }
-    println!("{}", tally.document(runs));
-    assert_eq!(tally.all(), tally.runs * 9, "three cells, three metrics");
-    assert!(
-        tally.runs * 10 >= runs * 9,
-        "only {} of {runs} runs came to their end",
-        tally.runs
+    println!("{}", tally.document(title, runs, study));
+    let all = tally.all();
+    assert_eq!(
+        all.rows.len(),
+        tally.runs as usize * study.cells.len() * judged.len()
     );
-    let costs = f64::from(tally.of(Verdict::Costs)) / f64::from(tally.all());
+    let ended = tally.runs;
+    assert!(
+        ended * 10 >= runs * 9,
+        "only {ended} of {runs} runs came to their end"
+    );
+    let costs = all.of(Verdict::Costs) as f64 / all.rows.len() as f64;
     assert!(costs <= MOST_COSTS, "{:.1} % false alarms", costs * 100.0);
-}
-
-/// The study of `ciphertax quick`, whose only variant is the baseline under another name.
-fn plan(number: u32) -> Plan {
-    let plain = |name: &str| Arm::new(name, Transport::Plain);
-    let mut study = Study::from_toml(QUICK).unwrap();
-    study.arms = vec![plain("plain"), plain("plain too")];
-    study.time_s = TIME_S;
-    Plan {
-        study: study.validated().unwrap(),
-        target: None,
-        encdb: None,
-        ranks: None,
-        seed: number.into(),
-        tool: Tool {
-            name: "ciphertax".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            commit: "unknown".into(),
-        },
-        command: "the test of false alarms".into(),
-    }
+    Some(tally)
 }
 
 struct Silent;
 
 impl Progress for Silent {
-    fn stage(&mut self, _stage: &ciphertax_runner::Stage) {}
-    fn block(&mut self, _headline: &ciphertax_runner::Headline) {}
+    fn stage(&mut self, _stage: &Stage) {}
+    fn block(&mut self, _headline: &Headline) {}
     fn void(&mut self, cell: &str, arm: &str, reason: &str) {
         eprintln!("{cell}, {arm}: void: {reason}");
     }
 }
 
-/// Verdicts by cell and metric.
+/// What the runs said.
 #[derive(Default)]
 struct Tally {
     /// Runs that came to their end.
     runs: u32,
-    rows: BTreeMap<(String, &'static str), Counts>,
+    /// By cell and metric.
+    rows: BTreeMap<(String, Metric), Estimates>,
     server: String,
+    /// Slices with a quiet phase before them, and those of them that another server disturbed.
+    slices: (u32, u32),
 }
 
-#[derive(Default)]
-struct Counts {
-    verdicts: Vec<Verdict>,
-    /// Estimates of the variant whose interval does not hold zero, before floor and family are considered.
-    excluding_zero: u32,
-    /// The same for the repeated baseline.
-    again_excluding_zero: u32,
-    changes: Vec<f64>,
-    half_widths: Vec<f64>,
+/// Those of the variant, and of the repeated baseline.
+#[derive(Default, Clone)]
+struct Estimates {
+    rows: Vec<EstimateRow>,
+    again: Vec<EstimateRow>,
 }
 
 impl Tally {
-    fn count(&mut self, run: &Run) {
+    fn count(&mut self, run: &Run, judged: &[Metric]) {
         self.runs += 1;
         self.server = format!("{} {}", run.head.servers[0].product, run.head.servers[0].version);
-        for row in run
-            .results
-            .estimates
-            .iter()
-            .filter(|row| JUDGED.contains(&row.metric))
-        {
-            let counts = self.counts(row);
-            counts.verdicts.push(row.verdict);
-            counts.excluding_zero += u32::from(excludes_zero(row));
-            counts.changes.push(row.change);
-            counts.half_widths.push((row.high - row.low) / 2.0);
-        }
-        for row in run
-            .results
-            .noise_floor
-            .iter()
-            .filter(|row| JUDGED.contains(&row.metric))
-        {
-            self.counts(row).again_excluding_zero += u32::from(excludes_zero(row));
-        }
-    }
-
-    fn counts(&mut self, row: &EstimateRow) -> &mut Counts {
-        self.rows
-            .entry((row.cell.clone(), row.metric.label()))
-            .or_default()
-    }
-
-    fn all(&self) -> u32 {
-        self.rows.values().map(Counts::all).sum()
-    }
-
-    fn of(&self, verdict: Verdict) -> u32 {
-        self.rows.values().map(|counts| counts.of(verdict)).sum()
-    }
-
-    fn document(&self, runs: u32) -> String {
-        let host = ciphertax_observe::host();
-        let all = Counts {
-            verdicts: self.rows.values().flat_map(|row| row.verdicts.clone()).collect(),
-            excluding_zero: self.rows.values().map(|row| row.excluding_zero).sum(),
-            again_excluding_zero: self.rows.values().map(|row| row.again_excluding_zero).sum(),
-            changes: self.rows.values().flat_map(|row| row.changes.clone()).collect(),
-            half_widths: self
-                .rows
-                .values()
-                .flat_map(|row| row.half_widths.clone())
-                .collect(),
+        let of = |rows: &[EstimateRow]| -> Vec<EstimateRow> {
+            let rows = rows.iter().filter(|row| judged.contains(&row.metric));
+            rows.cloned().collect()
         };
+        for row in of(&run.results.estimates) {
+            self.of(&row).rows.push(row);
+        }
+        for row in of(&run.results.noise_floor) {
+            self.of(&row).again.push(row);
+        }
+        for rounds in run.results.cells.iter().filter_map(|cell| cell.rounds) {
+            self.slices.0 += rounds.slices;
+            self.slices.1 += rounds.disturbed;
+        }
+    }
+
+    fn of(&mut self, row: &EstimateRow) -> &mut Estimates {
+        self.rows.entry((row.cell.clone(), row.metric)).or_default()
+    }
+
+    fn all(&self) -> Estimates {
+        let (mut rows, mut again) = (Vec::new(), Vec::new());
+        for estimates in self.rows.values() {
+            rows.extend(estimates.rows.clone());
+            again.extend(estimates.again.clone());
+        }
+        Estimates { rows, again }
+    }
+
+    /// By how much the server's CPU over whole rounds differed, over all runs and cells, as a fraction.
+    fn whole_round(&self) -> f64 {
+        let mut rows = self.all().rows;
+        rows.retain(|row| row.metric == Metric::ServerCpuRoundPerOp);
+        mean_change(&rows)
+    }
+
+    fn document(&self, title: &str, runs: u32, study: &Study) -> String {
+        let host = ciphertax_observe::host();
+        let all = self.all();
+        let (costs, verdicts) = (all.of(Verdict::Costs), all.rows.len());
         let mut text = format!(
-            "\n# False alarms: plain against plain\n\n| | |\n|---|---|\n\
+            "\n# False alarms: {title}\n\n| | |\n|---|---|\n\
              | command | `{RUNS_VARIABLE}={runs} cargo test --release -p ciphertax-runner --test false_alarms -- --ignored --nocapture` |\n\
              | date | {} |\n| machine | {}, kernel {}, {} × {}, hypervisor: {} |\n| server | {} |\n\
-             | asked | {runs} runs of at most {TIME_S} s, of which {} came to their end; the cells of `ciphertax \
-             quick`; baseline, baseline again, and a variant that is the baseline |\n\n\
-             {} of {} verdicts are a false alarm (*costs*): {:.1} %; the bound is {:.0} %. The intervals alone exclude zero in \
-             {:.1} % of the estimates of the variant and {:.1} % of those of the repeated baseline; a nominal 95 % allows 5 %. \
-             Verdicts are rarer than that: the change must also exceed the noise floor, and hold in the family of all \
+             | asked | {runs} runs of `{}` of at most {} s, of which {} came to their end; baseline, baseline again, and a \
+             variant that is the baseline |\n\n\
+             {costs} of {verdicts} verdicts are a false alarm (*costs*): {:.1} %; the bound is {:.0} %. The intervals alone \
+             exclude zero in {:.1} % of the estimates of the variant and {:.1} % of those of the repeated baseline; a nominal 95 % \
+             allows 5 %. Verdicts are rarer than that: the change must also exceed the noise floor, and hold in the family of all \
              cells and metrics.\n\n\
              | cell, metric | runs | costs | gains | no cost | cannot tell | interval without 0 | the same, baseline again | \
-             largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+             mean change | largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
             jiff::Zoned::now().strftime("%Y-%m-%d"),
             host.os,
             host.kernel,
@@ -181,60 +226,58 @@ impl Tally {
             host.cpu,
             host.virtualization,
             self.server,
+            study.name,
+            study.time_s,
             self.runs,
-            all.of(Verdict::Costs),
-            all.all(),
-            percent(all.of(Verdict::Costs), all.all()),
+            percent(costs, verdicts),
             MOST_COSTS * 100.0,
-            percent(all.excluding_zero, all.all()),
-            percent(all.again_excluding_zero, all.all()),
+            percent(excluding_zero(&all.rows), verdicts),
+            percent(excluding_zero(&all.again), all.again.len()),
         );
-        for ((cell, metric), counts) in &self.rows {
-            text += &counts.line(&format!("{cell}, {metric}"));
+        for ((cell, metric), estimates) in &self.rows {
+            text += &estimates.line(&format!("{cell}, {metric}"));
         }
         text + &all.line("**all**")
     }
 }
 
-impl Counts {
-    fn all(&self) -> u32 {
-        self.verdicts.len() as u32
-    }
-
-    fn of(&self, verdict: Verdict) -> u32 {
-        self.verdicts.iter().filter(|found| **found == verdict).count() as u32
+impl Estimates {
+    fn of(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
     fn line(&self, name: &str) -> String {
-        let largest = self
-            .changes
-            .iter()
-            .fold(0.0_f64, |most, change| most.max(change.abs()));
-        let mut half_widths = self.half_widths.clone();
-        half_widths.sort_by(f64::total_cmp);
-        let median = half_widths
-            .get(half_widths.len() / 2)
-            .copied()
-            .unwrap_or(f64::NAN);
+        let largest = self.rows.iter().map(|row| row.change.abs()).fold(0.0, f64::max);
+        let widths = self.rows.iter().map(|row| (row.high - row.low) / 2.0);
+        let mut widths: Vec<f64> = widths.collect();
+        widths.sort_by(f64::total_cmp);
         format!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {:.1} % | {:.1} % |\n",
-            self.all(),
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {:+.2} % | {:.1} % | {:.1} % |\n",
+            self.rows.len(),
             self.of(Verdict::Costs),
             self.of(Verdict::Gains),
             self.of(Verdict::NoCost),
             self.of(Verdict::CannotTell),
-            self.excluding_zero,
-            self.again_excluding_zero,
+            excluding_zero(&self.rows),
+            excluding_zero(&self.again),
+            mean_change(&self.rows) * 100.0,
             largest * 100.0,
-            median * 100.0,
+            widths.get(widths.len() / 2).copied().unwrap_or(f64::NAN) * 100.0,
         )
     }
 }
 
-fn excludes_zero(row: &EstimateRow) -> bool {
-    row.low > 0.0 || row.high < 0.0
+/// Estimates whose interval does not hold zero, before floor and family are considered.
+fn excluding_zero(rows: &[EstimateRow]) -> usize {
+    rows.iter().filter(|row| row.low > 0.0 || row.high < 0.0).count()
 }
 
-fn percent(part: u32, whole: u32) -> f64 {
-    100.0 * f64::from(part) / f64::from(whole.max(1))
+/// The mean of the log-ratios, as a change.
+fn mean_change(rows: &[EstimateRow]) -> f64 {
+    let logs: f64 = rows.iter().map(|row| row.change.ln_1p()).sum();
+    (logs / rows.len() as f64).exp_m1()
+}
+
+fn percent(part: usize, whole: usize) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
 }

@@ -10,7 +10,9 @@ use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_lab::column_relay::{self, ColumnRelayPlan, EncryptedColumns, RunningColumnRelay};
 use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{PATIENCE, command_lines_with, fetched, files_with, run, within};
+use ciphertax_testkit::{
+    Lease, PATIENCE, command_lines_with, fetched, files_with, lease, plain, run, within,
+};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
@@ -53,11 +55,10 @@ fn names(table: &str) -> Vec<String> {
     TYPES.iter().map(|(name, ..)| format!("{table}.{name}")).collect()
 }
 
-fn servers() -> impl Iterator<Item = (&'static Entry, PrivateServer)> {
-    [&MARIADB, &MYSQL].into_iter().filter_map(|entry| {
-        fetched(entry)?;
-        Some((entry, PrivateServer::builder(entry).start().unwrap()))
-    })
+fn servers() -> impl Iterator<Item = (&'static Entry, Lease)> {
+    let entries = [&MARIADB, &MYSQL].into_iter();
+    let there = entries.filter(|entry| fetched(entry).is_some());
+    there.map(|entry| (entry, lease(entry)))
 }
 
 fn start(server: &PrivateServer, encrypts: Option<(&ColumnEncryption, &[String])>) -> RunningColumnRelay {
@@ -73,20 +74,10 @@ fn start(server: &PrivateServer, encrypts: Option<(&ColumnEncryption, &[String])
     column_relay::start(&plan, server, &GuardProgram::this_program()).unwrap()
 }
 
-fn direct(server: &PrivateServer) -> ConnectOptions {
-    let (address, account) = (server.address(), server.default_account());
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        account.user.clone(),
-        account.password.clone(),
-    )
-}
-
 fn through(server: &PrivateServer, relay: &RunningColumnRelay) -> ConnectOptions {
     ConnectOptions {
         port: relay.address().port(),
-        ..direct(server)
+        ..plain(server)
     }
 }
 
@@ -133,7 +124,7 @@ fn make_table(server: &PrivateServer) {
         statements.push(format!("INSERT INTO shop.customer_2 VALUES ({id}, {row})"));
     }
     ask(
-        &direct(server),
+        &plain(server),
         &statements.iter().map(String::as_str).collect::<Vec<_>>(),
     );
 }
@@ -143,7 +134,7 @@ fn cells_of_every_type_decrypt_to_what_a_direct_session_reads() {
     for (entry, server) in servers() {
         make_table(&server);
         let question = "SELECT id AS i, c.* FROM shop.customer_2 AS c ORDER BY id";
-        let plain = rows(&direct(&server), question);
+        let plain = rows(&plain(&server), question);
         for settings in [
             "",
             ", \"algorithm\": \"aes128_gcm\"",
@@ -195,7 +186,7 @@ fn cells_of_every_type_decrypt_to_what_a_direct_session_reads() {
 
 #[test]
 fn a_changed_byte_of_a_cell_is_refused() {
-    let server = PrivateServer::builder(&MARIADB).start().unwrap();
+    let server = lease(&MARIADB);
     make_table(&server);
     let encryption = encryption("");
     let relay = start(&server, Some((&encryption, &["customer.v".into()])));
@@ -233,7 +224,7 @@ fn what_is_passed_on_is_what_the_server_sends() {
             "SELECT REPEAT('x', 9000000), 1",
             "SELECT 1 FROM shop.customer_2 WHERE id = 99",
         ] {
-            let plain = rows(&direct(&server), question);
+            let plain = rows(&plain(&server), question);
             for relay in &relays {
                 assert!(
                     rows(&through(&server, relay), question) == plain,
@@ -247,9 +238,9 @@ fn what_is_passed_on_is_what_the_server_sends() {
 
 #[test]
 fn large_cells_and_many_connections() {
-    let server = PrivateServer::builder(&MARIADB).start().unwrap();
+    let server = lease(&MARIADB);
     ask(
-        &direct(&server),
+        &plain(&server),
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.large (v LONGBLOB)",
@@ -294,7 +285,7 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
         let named = [names("customer"), vec!["field0".into()]].concat();
         let encryption_ = encryption("");
         let prove = |relay: &RunningColumnRelay, options: &ConnectOptions| {
-            relay.prove("arm", options, &direct(&server))
+            relay.prove("arm", options, &plain(&server))
         };
         let relay = start(&server, Some((&encryption_, &named)));
         let proof = prove(&relay, &through(&server, &relay)).unwrap();
@@ -304,7 +295,7 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
         );
         assert!(proof.evidence.contains("of 24 cells"), "{proof:?}");
         // Past the relay.
-        let error = prove(&relay, &direct(&server)).unwrap_err().to_string();
+        let error = prove(&relay, &plain(&server)).unwrap_err().to_string();
         assert!(
             error.contains("can read the canary in ciphertax_4294967295.`field0`"),
             "{error}"
@@ -312,7 +303,7 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
         let passing = start(&server, None);
         let proof = prove(&passing, &through(&server, &passing)).unwrap();
         assert!(proof.claim.contains("passes everything on"), "{proof:?}");
-        assert!(prove(&passing, &direct(&server)).is_err());
+        assert!(prove(&passing, &plain(&server)).is_err());
         // Through another relay than its own.
         assert!(prove(&relay, &through(&server, &passing)).is_err());
         let wrapping = encryption(", \"algorithm\": \"wrapped\"");
@@ -324,7 +315,7 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
 
 #[test]
 fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
-    let server = PrivateServer::builder(&MARIADB).start().unwrap();
+    let server = lease(&MARIADB);
     let encryption = encryption("");
     let relay = start(&server, Some((&encryption, &["customer.v".into()])));
     let (address, folder, pid) = (relay.address(), relay.folder().to_owned(), relay.pid());
@@ -348,7 +339,7 @@ fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
 
 #[test]
 fn one_that_is_killed_says_so_and_its_clients_lose_their_connections() {
-    let server = PrivateServer::builder(&MARIADB).start().unwrap();
+    let server = lease(&MARIADB);
     let relay = start(&server, None);
     assert!(relay.is_alive() && relay.death().is_none());
     let options = through(&server, &relay);
@@ -370,7 +361,7 @@ fn before_other_servers_there_is_none() {
     if fetched(&POSTGRESQL).is_none() {
         return;
     }
-    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let server = lease(&POSTGRESQL);
     let plan = ColumnRelayPlan {
         cells: None,
         link: None,

@@ -1,7 +1,7 @@
 //! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,28 +16,6 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-
-#[test]
-fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = builder().start().unwrap();
-    let (address, folder, pids) = (server.address(), server.folder().to_owned(), server.pids());
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
-    let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
-    assert!(address.ip().is_loopback());
-    assert!(address.port() < first_ephemeral, "{address}");
-    assert!(TcpStream::connect(address).is_ok());
-    assert!(server.is_alive());
-
-    server.stop().unwrap();
-    assert!(!folder.exists());
-    for pid in pids {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    }
-    assert!(TcpStream::connect(address).is_err());
-}
 
 #[test]
 fn accounts_log_in_by_their_method_and_with_their_password_alone() {

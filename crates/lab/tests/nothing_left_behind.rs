@@ -9,18 +9,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
+use ciphertax_lab::catalogue::{MARIADB, MONGODB, POSTGRESQL};
 use ciphertax_testkit::{
     OrdinaryUser, PATIENCE, cache, command_lines_with, copy_program, example, fetched, folders_in,
     has_shared_memory, is_root, not_tested, owner_command, parent_of, processes_with, temporary_folder,
     within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-
-/// What owners own.
-const MARIADB_SERVER: &[&str] = &["server", "mariadb"];
-const POSTGRESQL_SERVER: &[&str] = &["server", "postgresql"];
-const COLUMN_RELAY: &[&str] = &["column-relay"];
 
 #[test]
 fn an_owner_that_ends_by_itself() {
@@ -30,20 +25,8 @@ fn an_owner_that_ends_by_itself() {
 }
 
 #[test]
-fn an_owner_killed_by_sigkill() {
-    let owner = Owner::start();
-    kill_process(owner.pid(), Signal::KILL).unwrap();
-    owner.expect_nothing_left();
-}
-
-#[test]
-fn an_owner_of_a_relay_that_encrypts_columns_killed_by_sigkill() {
-    Owner::of(COLUMN_RELAY).process_ends_and_nothing_is_left();
-}
-
-#[test]
 fn a_relay_that_encrypts_columns_goes_with_its_guard() {
-    let mut owner = Owner::of(COLUMN_RELAY);
+    let mut owner = Owner::of("column_relay", temporary_folder());
     kill_process(owner.guard(), Signal::KILL).unwrap();
     assert!(within(PATIENCE, || !owner.server_runs()));
     // Who lives removes what is left.
@@ -52,54 +35,23 @@ fn a_relay_that_encrypts_columns_goes_with_its_guard() {
 }
 
 #[test]
-fn an_owner_of_a_mongodb_killed_by_sigkill() {
-    if fetched(&MONGODB).is_none() {
-        return;
+fn an_owner_killed_by_sigkill() {
+    for (program, entry) in [
+        ("private_server", &MARIADB),
+        ("column_relay", &MARIADB),
+        ("private_mongodb", &MONGODB),
+        ("private_postgresql", &POSTGRESQL),
+    ] {
+        if fetched(entry).is_none() {
+            continue;
+        }
+        let owner = Owner::of(program, temporary_folder());
+        let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
+        let name = name_of(&owner.folder);
+        owner.process_ends_and_nothing_is_left();
+        assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
+        assert!(within(PATIENCE, || !has_shared_memory(pid)));
     }
-    Owner::of(&["server", "mongodb"]).process_ends_and_nothing_is_left();
-}
-
-#[test]
-fn an_owner_of_a_postgresql_killed_by_sigkill() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
-    let owner = Owner::of(POSTGRESQL_SERVER);
-    let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
-    let name = name_of(&owner.folder);
-    owner.process_ends_and_nothing_is_left();
-    assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
-    assert!(within(PATIENCE, || !has_shared_memory(pid)));
-}
-
-#[test]
-fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
-    let owner = Owner::of(POSTGRESQL_SERVER);
-    let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
-    let name = name_of(&owner.folder);
-    kill_process(owner.pid(), Signal::STOP).unwrap();
-    kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(PATIENCE, || !owner.server_runs()));
-    kill_process(owner.pid(), Signal::KILL).unwrap();
-    let Owner {
-        mut process,
-        parent,
-        folder,
-        ..
-    } = owner;
-    process.wait().unwrap();
-    assert!(folder.exists());
-    let next = Owner::start_in(
-        command(&example("owner"), POSTGRESQL_SERVER, parent.path()),
-        parent,
-    );
-    assert!(!folder.exists());
-    assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
-    assert!(within(PATIENCE, || !has_shared_memory(pid)));
-    next.process_ends_and_nothing_is_left();
 }
 
 #[test]
@@ -112,13 +64,13 @@ fn a_postgresql_works_for_an_ordinary_user() {
     };
     let (user, parent, home) = (OrdinaryUser::find(), temporary_folder(), temporary_folder());
     let program = parent.path().join("owner");
-    copy_program(&example("owner"), &program);
+    copy_program(&example("private_postgresql"), &program);
     for folder in [parent.path(), home.path()] {
         user.give(folder);
     }
     let mut command = match installation.program().starts_with(cache()) {
         false => {
-            let mut command = command(&program, POSTGRESQL_SERVER, parent.path());
+            let mut command = owner_command(&program, parent.path());
             // Its own templates, not root's.
             command.env("XDG_CACHE_HOME", home.path());
             user.run(&mut command);
@@ -127,7 +79,7 @@ fn a_postgresql_works_for_an_ordinary_user() {
         true => with_a_cache_of_its_own(user, &program, parent.path()),
     };
     command.current_dir("/");
-    let owner = Owner::start_in(command, parent);
+    let owner = Owner::start_in(program, command, parent);
     assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
     owner.process_ends_and_nothing_is_left();
 }
@@ -141,7 +93,7 @@ fn with_a_cache_of_its_own(user: OrdinaryUser, program: &Path, temporary: &Path)
     let line = "mkdir \"$1/kept\" && mount --bind \"$2/postgresql\" \"$1/kept\" && mount -t tmpfs none \"$3\" && \
         mkdir -p \"$2/postgresql\" && chown -R \"$4:$5\" \"$2/..\" && \
         mount --bind \"$1/kept\" \"$2/postgresql\" && umount \"$1/kept\" && rmdir \"$1/kept\" && shift 3 && \
-        exec setpriv --clear-groups --reuid=\"$1\" --regid=\"$2\" \"$3\" server postgresql";
+        exec setpriv --clear-groups --reuid=\"$1\" --regid=\"$2\" \"$3\"";
     let mut command = owner_command(Path::new("unshare"), temporary);
     command
         .args(["--mount", "sh", "-c", line, "sh"])
@@ -162,7 +114,7 @@ fn an_owner_ended_by_sigterm() {
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
     let parent = temporary_folder();
-    let mut command = command(&example("owner"), MARIADB_SERVER, parent.path());
+    let mut command = owner_command(&owner_program(), parent.path());
     // An owner that decides for itself when to end; what ignores a signal does so in the next program too.
     // SAFETY: a system call that touches no memory.
     unsafe {
@@ -171,7 +123,7 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
             Ok(())
         });
     }
-    let owner = Owner::start_in(command, parent);
+    let owner = Owner::start_in(owner_program(), command, parent);
     // The terminal signals the whole foreground group.
     kill_process_group(owner.pid(), Signal::INT).unwrap();
     thread::sleep(Duration::from_millis(300));
@@ -184,9 +136,7 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
 fn an_owner_killed_at_any_moment_of_the_start() {
     let parent = temporary_folder();
     for delay in [0, 2, 5, 10, 20, 50, 100, 150, 200, 250, 300, 400] {
-        let mut process = command(&example("owner"), MARIADB_SERVER, parent.path())
-            .spawn()
-            .unwrap();
+        let mut process = owner_command(&owner_program(), parent.path()).spawn().unwrap();
         thread::sleep(Duration::from_millis(delay));
         process.kill().unwrap();
         process.wait().unwrap();
@@ -197,7 +147,7 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         processes_with(parent.path())
     );
     // A folder made just before there was a guard is left to the next start.
-    let owner = Owner::start_in(command(&example("owner"), MARIADB_SERVER, parent.path()), parent);
+    let owner = Owner::of("private_server", parent);
     assert!(within(PATIENCE, || folders_in(owner.parent.path(), "")
         == [owner.folder.clone()]));
     owner.process_ends_and_nothing_is_left();
@@ -217,28 +167,37 @@ fn a_guard_ignores_the_signals_that_end_an_owner() {
 
 #[test]
 fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
-    let owner = Owner::start();
-    // First the owner is stopped, so that it cannot clean up.
-    kill_process(owner.pid(), Signal::STOP).unwrap();
-    kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(PATIENCE, || !owner.server_runs()));
-    kill_process(owner.pid(), Signal::KILL).unwrap();
-    let Owner {
-        mut process,
-        parent,
-        folder,
-        ..
-    } = owner;
-    process.wait().unwrap();
-    assert!(folder.exists());
-    let next = Owner::start_in(command(&example("owner"), MARIADB_SERVER, parent.path()), parent);
-    assert!(!folder.exists());
-    next.process_ends_and_nothing_is_left();
+    for (program, entry) in [("private_server", &MARIADB), ("private_postgresql", &POSTGRESQL)] {
+        if fetched(entry).is_none() {
+            continue;
+        }
+        let owner = Owner::of(program, temporary_folder());
+        let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
+        let name = name_of(&owner.folder);
+        // First the owner is stopped, so that it cannot clean up.
+        kill_process(owner.pid(), Signal::STOP).unwrap();
+        kill_process(owner.guard(), Signal::KILL).unwrap();
+        assert!(within(PATIENCE, || !owner.server_runs()));
+        kill_process(owner.pid(), Signal::KILL).unwrap();
+        let Owner {
+            mut process,
+            parent,
+            folder,
+            ..
+        } = owner;
+        process.wait().unwrap();
+        assert!(folder.exists());
+        let next = Owner::of(program, parent);
+        assert!(!folder.exists());
+        assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
+        assert!(within(PATIENCE, || !has_shared_memory(pid)));
+        next.process_ends_and_nothing_is_left();
+    }
 }
 
 #[test]
 fn a_guard_started_by_hand_says_what_it_is_for() {
-    let output = Command::new("/proc/self/exe")
+    let output = Command::new(owner_program())
         .arg("guard")
         .stdin(Stdio::null())
         .output()
@@ -255,10 +214,10 @@ fn it_works_for_an_ordinary_user() {
     let (user, parent) = (OrdinaryUser::find(), temporary_folder());
     user.give(parent.path());
     let program = parent.path().join("owner");
-    copy_program(&example("owner"), &program);
-    let mut command = command(&program, MARIADB_SERVER, parent.path());
+    copy_program(&owner_program(), &program);
+    let mut command = owner_command(&program, parent.path());
     user.run(&mut command);
-    let owner = Owner::start_in(command, parent);
+    let owner = Owner::start_in(program, command, parent);
     assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.expect_nothing_left();
@@ -276,15 +235,16 @@ struct Owner {
 
 impl Owner {
     fn start() -> Self {
-        Self::of(MARIADB_SERVER)
+        Self::of("private_server", temporary_folder())
     }
 
-    fn of(owned: &[&str]) -> Self {
-        let parent = temporary_folder();
-        Self::start_in(command(&example("owner"), owned, parent.path()), parent)
+    /// One that is an example of this crate.
+    fn of(program: &str, parent: tempfile::TempDir) -> Self {
+        let program = example(program);
+        Self::start_in(program.clone(), owner_command(&program, parent.path()), parent)
     }
 
-    fn start_in(mut command: Command, parent: tempfile::TempDir) -> Self {
+    fn start_in(program: PathBuf, mut command: Command, parent: tempfile::TempDir) -> Self {
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap())
@@ -292,7 +252,7 @@ impl Owner {
             .unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let [pid, address, folder] = words[..] else {
-            panic!("{command:?} said {line:?}")
+            panic!("{} said {line:?}", program.display())
         };
         let owner = Self {
             stdin: process.stdin.take(),
@@ -343,10 +303,8 @@ impl Owner {
     }
 }
 
-fn command(program: &Path, owned: &[&str], temporary: &Path) -> Command {
-    let mut command = owner_command(program, temporary);
-    command.args(owned);
-    command
+fn owner_program() -> PathBuf {
+    example("private_server")
 }
 
 /// By which the processes of a PostgreSQL name themselves.

@@ -4,14 +4,14 @@
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::pooler::{self, RunningPooler};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
 use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, run};
+use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, lease, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
@@ -26,11 +26,11 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
         (Transport::Tls12, Transport::Tls13),
         (Transport::Tls10, Transport::Plain),
     ] {
-        let pooler = start(&server, PoolMode::Session, transport, behind);
-        for account in accounts(&server) {
+        let pooler = start(server, PoolMode::Session, transport, behind);
+        for account in accounts(server) {
             let arm = ConnectOptions {
                 method: Method::called(account.method.name()),
-                ..options(&server, &pooler, account, transport)
+                ..options(server, &pooler, account, transport)
             };
             let conditions = postgresql::Conditions {
                 behind_pooler: Some(behind),
@@ -65,18 +65,18 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
 #[test]
 fn what_is_not_asked_for_is_refused() {
     let Some(server) = server() else { return };
-    let pooler = start(&server, PoolMode::Session, Transport::Tls13, Transport::Plain);
+    let pooler = start(server, PoolMode::Session, Transport::Tls13, Transport::Plain);
     let account = server.default_account();
-    let plain = options(&server, &pooler, account, Transport::Plain);
-    let old = options(&server, &pooler, account, Transport::Tls12);
+    let plain = options(server, &pooler, account, Transport::Plain);
+    let old = options(server, &pooler, account, Transport::Tls12);
     let nobody = ConnectOptions {
         user: "postgres".into(),
-        ..options(&server, &pooler, account, Transport::Tls13)
+        ..options(server, &pooler, account, Transport::Tls13)
     };
     for refused in [plain, old, nobody] {
         assert!(ask(&refused, "SELECT 42").is_err());
     }
-    let with_tls = options(&server, &pooler, account, Transport::Tls13);
+    let with_tls = options(server, &pooler, account, Transport::Tls13);
     assert_eq!(ask(&with_tls, "SELECT 42").unwrap(), "42");
 }
 
@@ -84,14 +84,14 @@ fn what_is_not_asked_for_is_refused() {
 fn sessions_keep_a_connection_and_transactions_share_one() {
     let Some(server) = server() else { return };
     for (mode, connections) in [(PoolMode::Session, 4), (PoolMode::Transaction, 1)] {
-        let pooler = start(&server, mode, Transport::Plain, Transport::Plain);
+        let pooler = start(server, mode, Transport::Plain, Transport::Plain);
         assert_eq!(pooler.facts()["pool_mode"], mode.name());
         assert!(
             pooler.facts()["program"].starts_with("PgBouncer 1."),
             "{:?}",
             pooler.facts()
         );
-        let arm = options(&server, &pooler, server.default_account(), Transport::Plain);
+        let arm = options(server, &pooler, server.default_account(), Transport::Plain);
         let mut backends = run(async |reactor| {
             let (mut sessions, mut backends) = (Vec::new(), Vec::new());
             for _ in 0..4 {
@@ -117,10 +117,10 @@ fn with_shared_connections_prepared_statements_are_found_again() {
         return;
     }
     let Some(server) = server() else { return };
-    let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
+    let pooler = start(server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
     assert!(pooler::release().unwrap().keeps_prepared_statements());
     assert_eq!(pooler.facts()["max_prepared_statements"], "1000");
-    let arm = options(&server, &pooler, server.default_account(), Transport::Tls13);
+    let arm = options(server, &pooler, server.default_account(), Transport::Tls13);
     let found = run(async |reactor| {
         let mut sessions = Vec::new();
         for number in 0..3 {
@@ -144,9 +144,9 @@ fn with_shared_connections_prepared_statements_are_found_again() {
 #[test]
 fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
     let Some(server) = server() else { return };
-    let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
+    let pooler = start(server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
     let (address, folder, pid) = (pooler.address(), pooler.folder().to_owned(), pooler.pid());
-    for account in server_accounts(&server) {
+    for account in server_accounts(server) {
         let password = account.password.expose();
         if !password.is_empty() {
             assert_eq!(files_with(&folder, password), Vec::<PathBuf>::new());
@@ -169,7 +169,7 @@ fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
 
 #[test]
 fn before_other_servers_there_is_none() {
-    let mariadb = PrivateServer::builder(&MARIADB).start().unwrap();
+    let mariadb = lease(&MARIADB);
     let pooler = Pooler {
         pgbouncer: PoolMode::Session,
         server_transport: Transport::Plain,
@@ -182,16 +182,20 @@ fn before_other_servers_there_is_none() {
     );
 }
 
-/// A server with an account for every method that a pooler serves.
-fn server() -> Option<PrivateServer> {
+/// The server of all these tests, with an account for every method that a pooler serves. Its guard ends it with the program.
+fn server() -> Option<&'static PrivateServer> {
+    static SERVER: OnceLock<PrivateServer> = OnceLock::new();
     fetched(&POSTGRESQL)?;
-    let server = PrivateServer::builder(&POSTGRESQL)
-        .tls_versions(&TlsVersion::ALL)
-        .account(AuthenticationMethod::Md5)
-        .account(AuthenticationMethod::Trust)
-        .account(AuthenticationMethod::Password)
-        .scram_account(AuthenticationMethod::ScramSha256, 20_000);
-    Some(server.start().unwrap())
+    let start = || {
+        let builder = PrivateServer::builder(&POSTGRESQL)
+            .tls_versions(&TlsVersion::ALL)
+            .account(AuthenticationMethod::Md5)
+            .account(AuthenticationMethod::Trust)
+            .account(AuthenticationMethod::Password)
+            .scram_account(AuthenticationMethod::ScramSha256, 20_000);
+        builder.start().unwrap()
+    };
+    Some(SERVER.get_or_init(start))
 }
 
 /// The accounts that a pooler serves.

@@ -1,4 +1,4 @@
-//! A real private MariaDB: how it is made, who can reach it, and that nothing of it stays.
+//! Real private servers: how they are made, who can reach them, and that nothing of them stays.
 
 use std::fs;
 use std::io::Read;
@@ -6,27 +6,48 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
-use ciphertax_testkit::{PATIENCE, contains, files_with, within};
+use ciphertax_testkit::{
+    PATIENCE, command_lines_with, contains, fetched, files_with, has_shared_memory, within,
+};
+
+use crate::postgresql::servers;
 
 #[test]
-fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
-    let server = builder().start().unwrap();
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
+pub(crate) fn every_server_is_reached_from_here_alone_and_stops_without_a_trace() {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
-    assert!(address.ip().is_loopback());
-    assert!(address.port() < first_ephemeral, "{address}");
-    assert!(greeting(address).contains("MariaDB"));
-    assert!(server.is_alive());
-    assert!(server.socket().unwrap().exists());
+    for entry in every_family() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
+        assert!(address.ip().is_loopback());
+        assert!(address.port() < first_ephemeral, "{address}");
+        assert!(server.is_alive());
+        assert!(server.socket().is_none_or(Path::exists));
+        // A session that is open does not keep it from ending.
+        let _session = TcpStream::connect(address).unwrap();
 
-    server.stop().unwrap();
-    assert!(!folder.exists());
-    assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    assert!(TcpStream::connect(address).is_err());
+        server.stop().unwrap();
+        assert!(!folder.exists());
+        is_gone(&folder, pid);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        assert!(TcpStream::connect(address).is_err());
+    }
+}
+
+/// Waits for the end of all processes that served the folder, and for that of what they shared.
+fn is_gone(folder: &Path, pid: u32) {
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    assert!(within(PATIENCE, || command_lines_with(name).is_empty()));
+    assert!(within(PATIENCE, || !has_shared_memory(pid)));
+}
+
+/// One server of each family.
+fn every_family() -> impl Iterator<Item = &'static Entry> {
+    let others = [&MARIADB, &MONGODB].into_iter();
+    others.filter(|entry| fetched(entry).is_some()).chain(servers())
 }
 
 #[test]
@@ -45,43 +66,36 @@ fn only_its_user_may_read_its_secrets() {
 }
 
 #[test]
-fn the_password_is_in_no_file_argument_or_debug_text() {
-    let server = builder().start().unwrap();
-    let password = server.password().expose();
-    assert_eq!(
-        files_with(server.folder(), password.as_bytes()),
-        Vec::<std::path::PathBuf>::new()
-    );
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        for file in ["cmdline", "environ"] {
-            let text = fs::read(process.path().join(file)).unwrap_or_default();
-            assert!(
-                !contains(&text, password.as_bytes()),
-                "{}",
-                process.path().display()
-            );
+pub(crate) fn the_password_is_in_no_file_argument_or_debug_text() {
+    for entry in every_family() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let password = server.password().expose();
+        let files = files_with(server.folder(), password.as_bytes());
+        assert_eq!(files, Vec::<std::path::PathBuf>::new());
+        for process in fs::read_dir("/proc").unwrap().flatten() {
+            for file in ["cmdline", "environ"] {
+                let text = fs::read(process.path().join(file)).unwrap_or_default();
+                let path = process.path();
+                assert!(!contains(&text, password.as_bytes()), "{}", path.display());
+            }
         }
+        assert!(!format!("{server:?}").contains(password));
     }
-    assert!(!format!("{server:?}").contains(password));
 }
 
 #[test]
-fn a_server_that_was_killed_is_known_to_be_dead_and_its_folder_goes() {
-    let server = builder().start().unwrap();
-    let folder = server.folder().to_owned();
-    let pid = rustix::process::Pid::from_raw(server.pids()[0] as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    assert!(within(PATIENCE, || !server.is_alive()));
-    drop(server);
-    assert!(!folder.exists());
-}
-
-#[test]
-fn servers_live_side_by_side() {
-    let (one, other) = (builder().start().unwrap(), builder().start().unwrap());
-    assert_ne!(one.address(), other.address());
-    assert_ne!(one.folder(), other.folder());
-    assert!(one.is_alive() && other.is_alive());
+pub(crate) fn a_server_that_was_killed_is_known_to_be_dead_and_leaves_nothing() {
+    for entry in every_family() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let (folder, pid) = (server.folder().to_owned(), server.pids()[0]);
+        let first = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        rustix::process::kill_process(first, rustix::process::Signal::KILL).unwrap();
+        assert!(within(PATIENCE, || !server.is_alive()));
+        // Other processes of it notice, and its shared memory goes with the last of them.
+        is_gone(&folder, pid);
+        drop(server);
+        assert!(!folder.exists());
+    }
 }
 
 #[test]
@@ -122,23 +136,17 @@ fn options_reach_the_server_and_its_record() {
 }
 
 #[test]
-fn an_option_the_server_refuses_is_reported_in_its_words() {
-    let error = builder()
-        .option("--no-such-option=1")
-        .start()
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("no-such-option"), "{error}");
-    assert_eq!(error.lines().count(), 1);
+pub(crate) fn an_option_the_server_refuses_is_reported_in_its_words() {
+    for entry in every_family().filter(|entry| entry.name != MONGODB.name) {
+        let builder = PrivateServer::builder(entry).option("--no-such-option=1");
+        let error = builder.start().unwrap_err().to_string();
+        assert!(error.replace('_', "-").contains("no-such-option"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
 }
 
 fn builder() -> PrivateServerBuilder {
     PrivateServer::builder(&MARIADB)
-}
-
-/// What the server says first, as text.
-fn greeting(address: std::net::SocketAddr) -> String {
-    String::from_utf8_lossy(&first_packet(address)).into_owned()
 }
 
 /// Whether the greeting has the capability `CLIENT_SSL` (0x0800), in the two bytes that follow the protocol version, the

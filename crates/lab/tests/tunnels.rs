@@ -26,12 +26,16 @@ use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
-fn every_tunnel_carries_queries_and_is_proved() {
+fn every_tunnel_carries_queries_is_proved_and_pays_for_what_flows() {
     let server = server();
+    let wrong = ConnectOptions {
+        user: "nobody".into(),
+        ..plain(server)
+    };
     for kind in EVERY_TUNNEL {
         let mut tunnel = start(kind, server.address());
         let facts = tunnel.facts().clone();
-        let options = plain(&server);
+        let options = plain(server);
         let proofs = tunnel
             .prove(select_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
@@ -51,6 +55,39 @@ fn every_tunnel_carries_queries_and_is_proved() {
         assert_ne!(tunnel.address(), server.address());
         assert!(tunnel.is_alive());
         tunnel.prove(select_canary(&options)).unwrap();
+
+        // A canary that does not come back is no proof.
+        let error = tunnel.prove(select_canary(&wrong)).unwrap_err().to_string();
+        assert!(
+            error.contains(&kind.to_string()) && error.contains("Access denied"),
+            "{error}"
+        );
+        // What stood in the way has gone although the proof failed.
+        assert_eq!(ask(&options, tunnel.address(), "SELECT 1"), "1");
+        both_sides_pay(kind, &tunnel, &options);
+    }
+}
+
+fn both_sides_pay(kind: Tunnel, tunnel: &RunningTunnel, options: &ConnectOptions) {
+    const BYTES: usize = 8 << 20;
+    let processes = tunnel.processes();
+    let of_the_server = processes.iter().filter(|process| process.side == Side::Server);
+    // With the sessions of sshd.
+    let least = if matches!(kind, Tunnel::Ssh(_)) { 2 } else { 1 };
+    assert!(of_the_server.count() >= least, "{processes:?}");
+    let before: Vec<u64> = processes.iter().map(cpu_ns).collect();
+    let sql = format!("SELECT REPEAT('x', {BYTES})");
+    assert_eq!(ask(options, tunnel.address(), &sql).len(), BYTES);
+    // Whoever carried bytes was there before and is there still.
+    assert_eq!(tunnel.processes(), processes, "{kind}");
+    for side in [Side::Client, Side::Server] {
+        let of_side = processes
+            .iter()
+            .zip(&before)
+            .filter(|(process, _)| process.side == side);
+        let spent: u64 = of_side.map(|(process, before)| cpu_ns(process) - before).sum();
+        // Nothing copies and encrypts ten bytes in a nanosecond.
+        assert!(spent > BYTES as u64 / 10, "{kind}, {side:?}: {spent} ns");
     }
 }
 
@@ -86,7 +123,7 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
     let server = server();
     for cipher in SshCipher::ALL {
         let mut tunnel = start(Tunnel::Ssh(cipher), server.address());
-        let proofs = tunnel.prove(select_canary(&plain(&server))).unwrap();
+        let proofs = tunnel.prove(select_canary(&plain(server))).unwrap();
         let both_ways = proofs[1]
             .evidence
             .matches(&format!("cipher: {} ", cipher.name()))
@@ -94,48 +131,6 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
         assert_eq!(both_ways, 2, "{proofs:?}");
         assert_eq!(tunnel.facts()["cipher"], cipher.name());
     }
-}
-
-#[test]
-fn each_side_has_processes_and_they_pay_for_what_flows() {
-    const BYTES: usize = 8 << 20;
-    let server = server();
-    let options = plain(&server);
-    for kind in EVERY_TUNNEL {
-        let tunnel = start(kind, server.address());
-        let processes = tunnel.processes();
-        let before: Vec<u64> = processes.iter().map(cpu_ns).collect();
-        let length = ask(
-            &options,
-            tunnel.address(),
-            &format!("SELECT REPEAT('x', {BYTES})"),
-        )
-        .len();
-        assert_eq!(length, BYTES);
-        // Whoever carried bytes was there before and is there still.
-        assert_eq!(tunnel.processes(), processes, "{kind}");
-        for side in [Side::Client, Side::Server] {
-            let spent: u64 = processes
-                .iter()
-                .zip(&before)
-                .filter(|(process, _)| process.side == side)
-                .map(|(process, before)| cpu_ns(process) - before)
-                .sum();
-            // Nothing copies and encrypts ten bytes in a nanosecond.
-            assert!(spent > BYTES as u64 / 10, "{kind}, {side:?}: {spent} ns");
-        }
-    }
-}
-
-#[test]
-fn the_processes_of_ssh_include_the_sessions_of_sshd() {
-    let tunnel = start(Tunnel::Ssh(SshCipher::Aes256Ctr), echo());
-    let servers = tunnel
-        .processes()
-        .into_iter()
-        .filter(|process| process.side == Side::Server)
-        .count();
-    assert!(servers >= 2, "{:?}", tunnel.processes());
 }
 
 #[test]
@@ -159,25 +154,6 @@ fn many_connections_at_once_all_arrive() {
 }
 
 #[test]
-fn a_canary_that_does_not_come_back_is_no_proof() {
-    let server = server();
-    let wrong = ConnectOptions {
-        user: "nobody".into(),
-        ..plain(&server)
-    };
-    for kind in EVERY_TUNNEL {
-        let mut tunnel = start(kind, server.address());
-        let error = tunnel.prove(select_canary(&wrong)).unwrap_err().to_string();
-        assert!(
-            error.contains(&kind.to_string()) && error.contains("Access denied"),
-            "{error}"
-        );
-        // What stood in the way has gone although the proof failed.
-        assert_eq!(ask(&plain(&server), tunnel.address(), "SELECT 1"), "1");
-    }
-}
-
-#[test]
 fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
     for kind in EVERY_TUNNEL {
         let mut tunnel = start(kind, echo());
@@ -193,79 +169,45 @@ fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
 }
 
 #[test]
-fn nothing_is_left_after_stop_and_after_drop() {
-    let target = echo();
-    for kind in EVERY_TUNNEL {
-        for stop in [true, false] {
-            let tunnel = start(kind, target);
-            let (folder, address, processes) =
-                (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
-            if stop {
-                tunnel.stop().unwrap();
-            } else {
-                drop(tunnel);
-            }
-            assert!(!folder.exists());
-            assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");
-            assert!(connect(address).is_err());
-        }
-    }
-}
-
-#[test]
-fn tunnels_live_side_by_side() {
-    let target = echo();
+fn tunnels_stand_side_by_side_keep_their_secrets_and_leave_nothing_after_stop_and_after_drop() {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
     let tunnels: Vec<RunningTunnel> = EVERY_TUNNEL
         .into_iter()
         .chain(EVERY_TUNNEL)
-        .map(|kind| start(kind, target))
+        .map(|kind| start(kind, echo()))
         .collect();
     let addresses: BTreeSet<SocketAddr> = tunnels.iter().map(RunningTunnel::address).collect();
     assert_eq!(addresses.len(), tunnels.len());
-    for address in addresses {
+    for (number, tunnel) in tunnels.into_iter().enumerate() {
+        let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
         connect(address).unwrap();
-    }
-}
-
-#[test]
-fn only_its_user_may_read_its_keys_and_no_argument_holds_one() {
-    for kind in EVERY_TUNNEL {
-        let tunnel = start(kind, echo());
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(tunnel.folder()), 0o700);
-        for entry in fs::read_dir(tunnel.folder()).unwrap().flatten() {
-            let secret = fs::read_to_string(entry.path()).unwrap().contains("PRIVATE KEY");
-            assert!(
-                !secret || mode(&entry.path()) == 0o600,
-                "{}",
-                entry.path().display()
-            );
+        assert!(address.ip().is_loopback());
+        assert!(address.port() < first_ephemeral, "{address}");
+        keeps_its_secrets(&folder, &processes);
+        if number < EVERY_TUNNEL.len() {
+            tunnel.stop().unwrap();
+        } else {
+            drop(tunnel);
         }
-        for process in tunnel.processes() {
-            let arguments = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap();
-            let arguments = String::from_utf8_lossy(&arguments).into_owned();
-            assert!(!arguments.contains("PRIVATE"), "{arguments}");
-        }
+        assert!(!folder.exists());
+        assert_eq!(still_running(&processes), Vec::<u32>::new());
+        assert!(connect(address).is_err());
     }
 }
 
-#[test]
-fn ports_are_below_the_ephemeral_range() {
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
-    let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
-    for kind in EVERY_TUNNEL {
-        let tunnel = start(kind, echo());
-        assert!(tunnel.address().ip().is_loopback());
-        assert!(tunnel.address().port() < first_ephemeral, "{}", tunnel.address());
+/// Only its user may read its keys, and no argument holds one.
+fn keeps_its_secrets(folder: &Path, processes: &[TunnelProcess]) {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder), 0o700);
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let secret = fs::read_to_string(&path).unwrap().contains("PRIVATE KEY");
+        assert!(!secret || mode(&path) == 0o600, "{}", path.display());
     }
-}
-
-#[test]
-fn an_owner_killed_by_sigkill_leaves_nothing() {
-    for kind in EVERY_TUNNEL {
-        let owner = Owner::start(kind, echo());
-        owner.kill();
-        owner.expect_nothing_left();
+    for process in processes {
+        let arguments = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap();
+        let arguments = String::from_utf8_lossy(&arguments).into_owned();
+        assert!(!arguments.contains("PRIVATE"), "{arguments}");
     }
 }
 
@@ -404,11 +346,13 @@ fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 
-fn server() -> PrivateServer {
-    PrivateServer::builder(&MARIADB)
-        .option("--max-allowed-packet=64M")
-        .start()
-        .unwrap()
+/// The server of all these tests; its guard ends it with the program.
+fn server() -> &'static PrivateServer {
+    static SERVER: LazyLock<PrivateServer> = LazyLock::new(|| {
+        let builder = PrivateServer::builder(&MARIADB).option("--max-allowed-packet=64M");
+        builder.start().unwrap()
+    });
+    &SERVER
 }
 
 /// The first field of the first row.

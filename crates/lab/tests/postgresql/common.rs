@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
@@ -13,14 +13,16 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
+/// The server that is tested: the newer one in the tier of every server, whose tests call those of the other.
 pub(crate) fn servers() -> impl Iterator<Item = &'static Entry> {
-    let entries = [&POSTGRESQL, &POSTGRESQL_18];
-    entries.into_iter().filter(|entry| fetched(entry).is_some())
-}
-
-/// By which its processes name themselves.
-pub(crate) fn name(folder: &Path) -> &str {
-    folder.file_name().unwrap().to_str().unwrap()
+    let is_of_every_server = thread::current()
+        .name()
+        .is_some_and(|name| name.contains("test_all::"));
+    let entry = match is_of_every_server {
+        true => &POSTGRESQL_18,
+        false => &POSTGRESQL,
+    };
+    fetched(entry).map(|_| entry).into_iter()
 }
 
 pub(crate) fn user_of(pid: u32) -> u32 {

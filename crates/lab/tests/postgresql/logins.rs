@@ -11,7 +11,7 @@ use ciphertax_wire::tls::TlsPolicy;
 use super::common::{Known, ask, connector, options, servers, trust, with_certificate};
 
 #[test]
-fn each_account_logs_in_by_its_method_and_by_no_other() {
+pub(crate) fn each_account_logs_in_by_its_method_and_by_no_other() {
     for entry in servers() {
         let methods = entry.capabilities.authentication.iter().copied();
         let server = methods
@@ -78,7 +78,7 @@ fn each_account_logs_in_by_its_method_and_by_no_other() {
 }
 
 #[test]
-fn whom_everybody_can_be_reads_and_writes_data_and_runs_no_programs() {
+pub(crate) fn whom_everybody_can_be_reads_and_writes_data_and_runs_no_programs() {
     for entry in servers() {
         let server = PrivateServer::builder(entry)
             .account(AuthenticationMethod::Trust)
@@ -96,7 +96,7 @@ fn whom_everybody_can_be_reads_and_writes_data_and_runs_no_programs() {
 }
 
 #[test]
-fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
+pub(crate) fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
     for entry in servers() {
         let methods = entry.capabilities.authentication.iter().copied();
         let server = methods

@@ -11,7 +11,7 @@ use ciphertax_wire::tls::TlsPolicy;
 use super::common::{ask, connector, options, servers, trust};
 
 #[test]
-fn every_tls_version_is_offered_where_it_is_asked_for() {
+pub(crate) fn every_tls_version_is_offered_where_it_is_asked_for() {
     for entry in servers() {
         let server = PrivateServer::builder(entry)
             .tls_versions(&TlsVersion::ALL)
@@ -34,7 +34,7 @@ fn every_tls_version_is_offered_where_it_is_asked_for() {
 }
 
 #[test]
-fn each_group_of_the_catalogue_is_offered_and_its_own_choice_is_the_servers_default() {
+pub(crate) fn each_group_of_the_catalogue_is_offered_and_its_own_choice_is_the_servers_default() {
     for entry in servers() {
         let server = PrivateServer::builder(entry).start().unwrap();
         let group_of = |policy: &TlsPolicy| {
@@ -65,7 +65,7 @@ fn each_group_of_the_catalogue_is_offered_and_its_own_choice_is_the_servers_defa
 }
 
 #[test]
-fn direct_tls_is_taken_where_the_catalogue_says_so_and_no_session_is_resumed() {
+pub(crate) fn direct_tls_is_taken_where_the_catalogue_says_so_and_no_session_is_resumed() {
     for entry in servers() {
         let server = PrivateServer::builder(entry).start().unwrap();
         let arm = |policy: &TlsPolicy, negotiation| ConnectOptions {

@@ -21,38 +21,17 @@ use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client as _, WireError};
 
 #[test]
-fn mariadb_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MARIADB);
+fn every_mariadb_is_what_the_catalogue_says() {
+    for entry in [&MARIADB, &MARIADB_11_8, &MARIADB_10_2] {
+        hold_to_the_catalogue(entry);
+    }
 }
 
 #[test]
-fn mariadb_11_8_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MARIADB_11_8);
-}
-
-#[test]
-fn mysql_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MYSQL);
-}
-
-#[test]
-fn mysql_5_6_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MYSQL_5_6);
-}
-
-#[test]
-fn mariadb_10_2_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MARIADB_10_2);
-}
-
-#[test]
-fn mariadb_10_11_with_wolfssl_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MARIADB_10_11_WOLFSSL);
-}
-
-#[test]
-fn mariadb_11_4_with_wolfssl_is_what_the_catalogue_says() {
-    hold_to_the_catalogue(&MARIADB_11_4_WOLFSSL);
+fn every_mysql_and_what_is_built_with_wolfssl_is_what_the_catalogue_says() {
+    for entry in [&MYSQL, &MYSQL_5_6, &MARIADB_10_11_WOLFSSL, &MARIADB_11_4_WOLFSSL] {
+        hold_to_the_catalogue(entry);
+    }
 }
 
 fn hold_to_the_catalogue(entry: &'static Entry) {

@@ -10,10 +10,12 @@ use ciphertax_lab::Installation;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL};
 use ciphertax_records::Readability::{Encrypted, Readable};
 use ciphertax_records::{DiskRecord, Readability, Run, SessionRecord, Witness};
-use ciphertax_testkit::cache;
 use rustix::process::Signal;
 
-use crate::common::{PATIENCE, Running, Sandbox, files_with, no_slice_failed, record, servers_of, within};
+use crate::common::{
+    PATIENCE, Running, Sandbox, arm_of, files_with, no_slice_failed, record, servers_of, study_refused,
+    within,
+};
 
 /// Both servers write a binary log, and no arm says that it is to be encrypted.
 const STUDY: &str = r#"
@@ -125,7 +127,6 @@ fn what_a_server_cannot_encrypt_is_refused_before_anything_is_started() {
         ),
         ("mysql", "temporary = true", "mysql cannot do temporary at rest"),
     ] {
-        let sandbox = Sandbox::new();
         let study = format!(
             r#"name = "s"
             question = "?"
@@ -135,17 +136,12 @@ fn what_a_server_cannot_encrypt_is_refused_before_anything_is_started() {
                    {{ name = "encrypted", transport = "plain", at_rest = {{ {at_rest} }} }}]
             cell = [{{ name = "c", workload = "connect_only", load = {{ connections = 1 }} }}]"#
         );
-        fs::write(sandbox.work().join("study.toml"), study).unwrap();
-        let finished = sandbox.finish(&["run", "study.toml", "--out", "run"]);
-        finished.refuses(&["arm encrypted", words]);
-        assert!(!sandbox.run().exists());
+        study_refused(&study, &["arm encrypted", words]);
     }
 }
 
 fn start(sandbox: &Sandbox, cells: &str) -> Running {
-    let mut command = in_sandbox(sandbox, cells);
-    command.env("XDG_CACHE_HOME", cache());
-    Running::start(command)
+    Running::start(in_sandbox(sandbox, cells))
 }
 
 fn in_sandbox(sandbox: &Sandbox, cells: &str) -> std::process::Command {
@@ -153,8 +149,7 @@ fn in_sandbox(sandbox: &Sandbox, cells: &str) -> std::process::Command {
     for entry in [&MARIADB, &MYSQL] {
         fetch(entry);
     }
-    fs::write(sandbox.work().join("study.toml"), [STUDY, cells].concat()).unwrap();
-    sandbox.command(&["run", "study.toml", "--out", "run"])
+    sandbox.study(&[STUDY, cells].concat(), &[])
 }
 
 fn fetch(entry: &'static Entry) -> Installation {
@@ -220,7 +215,7 @@ fn disk<'a>(run: &'a Run, arm: &str, server: &str) -> &'a DiskRecord {
 
 /// What an arm was on a server of this entry.
 fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
-    let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+    let arm = arm_of(run, arm);
     let mut sessions = arm.sessions.iter();
     sessions
         .find(|session| session.server.starts_with(&format!("{server},")))

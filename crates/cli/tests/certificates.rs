@@ -2,18 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
-use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_records::{LiesOn, Run, counter};
-use ciphertax_testkit::cache;
 
-use crate::common::{OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, servers_of};
+use crate::common::{OwnServer, PATIENCE, Sandbox, no_slice_failed, record, samples, servers_of};
 
 const STUDY: &str = r#"
 name = "keys"
 question = "What does the key of the certificate cost?"
-time_s = 12
+time_s = 4
 slice_s = 0.1
 placement = "together"
 
@@ -87,19 +84,11 @@ fn a_target_has_the_certificate_it_has() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
     let refused = sandbox.finish(&["run", "study.toml", &server.url_with(server.password())]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    for arm in ["arm rsa: the target has", "arm ecdsa: the target has"] {
-        assert!(refused.stderr.contains(arm), "{}", refused.stderr);
-    }
+    refused.fails(2, &["arm rsa: the target has", "arm ecdsa: the target has"]);
 }
 
 fn measure(sandbox: &Sandbox, study: &str) -> Run {
-    // Fetched once, not for every sandbox.
-    ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-    command.env("XDG_CACHE_HOME", cache());
-    let mut running = Running::start(command);
+    let mut running = sandbox.start_study(study, &[]);
     running.measures();
     assert_eq!(servers_of(&sandbox.temporary()).len(), 3);
     let finished = running.finish_within(2 * PATIENCE);

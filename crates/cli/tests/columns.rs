@@ -1,12 +1,10 @@
 //! Columns that the server encrypts in the statements that write and read them.
 
-use std::fs;
-
 use ciphertax_lab::catalogue;
 use ciphertax_records::Witness;
-use ciphertax_testkit::{cache, fetched};
+use ciphertax_testkit::fetched;
 
-use crate::common::{Running, Sandbox, record};
+use crate::common::{Sandbox, arm_of, record, study_refused};
 
 fn study(server: &str, columns: &str) -> String {
     format!(
@@ -14,7 +12,7 @@ fn study(server: &str, columns: &str) -> String {
         name = "columns"
         question = "What do columns cost that the server encrypts?"
         server = "{server}"
-        time_s = 10
+        time_s = 3
         slice_s = 0.1
         ycsb = {{ record_count = 2000, verify = true }}
         arm = [
@@ -31,14 +29,12 @@ fn measures(server: &str, columns: &str) {
         return;
     }
     let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("columns.toml"), study(server, columns)).unwrap();
-    let mut command = sandbox.command(&["run", "columns.toml", "--seed", "7", "--out", "run"]);
-    command.env("XDG_CACHE_HOME", cache());
-    let finished = Running::start(command).finish();
+    let seeded = sandbox.start_study(&study(server, columns), &["--seed", "7"]);
+    let finished = seeded.finish();
     finished.measured();
     let run = record(&sandbox.run());
     let proofs = |arm: &str| {
-        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        let arm = arm_of(&run, arm);
         arm.sessions
             .iter()
             .flat_map(|session| &session.proofs)
@@ -64,11 +60,7 @@ fn measures(server: &str, columns: &str) {
         row.hit_rate.is_some_and(|rate| rate > 0.9) && row.log_bytes.is_some_and(|bytes| bytes > 0.0),
         "{row:?}"
     );
-    assert!(
-        finished.stdout.contains("Memory and disk:"),
-        "{}",
-        finished.stdout
-    );
+    finished.shows(&["Memory and disk:"]);
     sandbox.expect_nothing_left();
 }
 
@@ -84,19 +76,13 @@ fn postgresql_encrypts_columns_and_proves_it() {
 
 #[test]
 fn functions_of_another_server_are_refused_by_name() {
-    let sandbox = Sandbox::new();
     for (server, columns, instead) in [
         ("mariadb", "pgcrypto", "take columns = \"aes_encrypt\""),
         ("postgresql", "aes_encrypt", "take columns = \"pgcrypto\""),
         ("mongodb", "aes_encrypt", "leave columns out"),
     ] {
-        fs::write(sandbox.work().join("columns.toml"), study(server, columns)).unwrap();
-        let finished = sandbox.finish(&["run", "columns.toml", "--out", "run"]);
-        finished.refuses(&[
-            "arm encrypted",
-            &format!("cannot encrypt columns by {columns}"),
-            instead,
-        ]);
+        let cannot = format!("cannot encrypt columns by {columns}");
+        study_refused(&study(server, columns), &["arm encrypted", &cannot, instead]);
     }
 }
 

@@ -54,8 +54,7 @@ fn shell(line: &str) -> String {
 
 /// `ciphertax run` with a study of these arms and this command, not yet started.
 fn study(sandbox: &Sandbox, arms: &str, command: &str) -> std::process::Command {
-    fs::write(sandbox.work().join("study.toml"), format!("{arms}{command}")).unwrap();
-    sandbox.command(&["run", "study.toml", "--out", "run"])
+    sandbox.study(&format!("{arms}{command}"), &[])
 }
 
 fn finish_study(sandbox: &Sandbox, arms: &str, command: &str) -> Finished {
@@ -293,12 +292,8 @@ fn the_password_is_in_no_argument_and_in_no_file_that_stays() {
     let line = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" -e 'SELECT SLEEP(0.2)'; s=$?; \
         echo \"$CIPHERTAX_PASSWORD $CIPHERTAX_URL\"; exit $s";
     let arms = ARMS.replace("tls = { client_certificate = \"ecdsa-p256\" }\n", "");
-    fs::write(
-        sandbox.work().join("study.toml"),
-        format!("{arms}{}", shell(line)),
-    )
-    .unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", &target, "--time", "3", "--out", "run"]);
+    let study = format!("{arms}{}", shell(line));
+    let mut command = sandbox.study(&study, &[&target, "--time", "3"]);
     command.env("CIPHERTAX_PASSWORD", password);
     let mut running = Running::start(command);
     running.measures();

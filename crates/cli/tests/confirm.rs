@@ -1,7 +1,5 @@
 //! `--confirm`: what bounds a cell is taken away to try it.
 
-use std::fs;
-
 use ciphertax_model::Metric;
 use ciphertax_records::why::{Bound, Confirmation};
 use ciphertax_testkit::not_tested;
@@ -36,8 +34,7 @@ load = { connections = 4 }
 fn a_server_that_waits_for_its_flushes_is_faster_without_them_and_the_report_says_so() {
     let slow = Preloaded::build("slow_flush.c");
     let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), DURABLE).unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", "--confirm", "--out", "run"]);
+    let mut command = sandbox.study(DURABLE, &["--confirm"]);
     command
         .env("LD_PRELOAD", slow.library())
         .env("SLOW_FLUSH_NS", "4000000");

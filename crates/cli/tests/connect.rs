@@ -110,10 +110,7 @@ fn makes_sense(record: &ConnectionRecord) {
 fn a_connection_to_mariadb_is_taken_apart() {
     let server = OwnServer::start();
     let url = server.url_with(server.password());
-    let verified = format!(
-        "{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={}",
-        server.ca_file().display()
-    );
+    let verified = format!("{}&ssl-mode=VERIFY_IDENTITY", server.verified_url());
     let before = server.schemas();
     let found = connect_where_quiet(&[&verified]);
     assert_eq!(
@@ -309,8 +306,7 @@ fn a_connection_to_postgresql_is_taken_apart() {
 #[test]
 fn a_connection_to_mongodb_is_taken_apart_in_the_order_of_its_phases() {
     let server = OwnMongoDb::start();
-    let url = server.url_with(server.password());
-    let verified = format!("{url}?tlsCAFile={}", server.ca_file().display());
+    let verified = server.verified_url();
     let found = connect_where_quiet(&[&verified]);
     assert_eq!(
         phases(&found),
@@ -462,7 +458,7 @@ fn the_port_of_something_else_is_called_that() {
 }
 
 #[test]
-fn on_a_terminal_of_80_columns_no_word_of_the_table_is_broken() {
+fn on_a_terminal_of_80_columns_a_picture_shows_each_phase_and_no_word_of_the_table_is_broken() {
     let server = OwnServer::start();
     let url = server.url_with(server.password());
     let sandbox = Sandbox::new();
@@ -488,20 +484,7 @@ fn on_a_terminal_of_80_columns_no_word_of_the_table_is_broken() {
             "{name}:\n{text}"
         );
     }
-}
-
-#[test]
-fn on_a_terminal_a_picture_shows_where_each_phase_begins() {
-    let server = OwnServer::start();
-    let mut command = Sandbox::new().command(&["connect", &server.url_with(server.password())]);
-    let sandbox = Sandbox::new();
-    command.current_dir(sandbox.work()).env("COLUMNS", "80");
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    println!("{text}");
-    let bars = text
-        .lines()
-        .filter(|line| line.contains(['█', '▏', '▎', '▍', '▌', '▋', '▊', '▉']));
-    assert_eq!(bars.count(), 6, "{text}");
+    let is_bar = |line: &&str| line.contains(['█', '▏', '▎', '▍', '▌', '▋', '▊', '▉']);
+    assert_eq!(text.lines().filter(is_bar).count(), 6, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -12,21 +12,17 @@ use ciphertax_records::{RunStatus, VoidReason};
 use ciphertax_testkit::{is_root, not_tested};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, servers_of, within};
+use crate::common::{
+    AnyOwn, CLEANED_UP, Finished, OwnPostgreSql, OwnServer, PATIENCE, Running, Sandbox, record, samples,
+    servers_of, within,
+};
+use crate::{mongodb, postgresql};
 
 #[test]
-fn ctrl_c_ends_the_run_in_order() {
-    stopped_in_order(Signal::INT, 130);
-}
-
-#[test]
-fn sigterm_ends_the_run_in_order() {
-    stopped_in_order(Signal::TERM, 143);
-}
-
-#[test]
-fn a_terminal_that_hangs_up_ends_the_run_in_order() {
-    stopped_in_order(Signal::HUP, 129);
+fn ctrl_c_sigterm_and_a_terminal_that_hangs_up_end_the_run_in_order() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        stopped_in_order(signal, code);
+    }
 }
 
 fn stopped_in_order(signal: Signal, code: i32) {
@@ -36,11 +32,7 @@ fn stopped_in_order(signal: Signal, code: i32) {
     running.signal(signal);
     let finished = running.finish();
     assert_eq!(finished.code, Some(code), "{}", finished.stderr);
-    assert!(
-        finished.stdout.contains("stopped by the user"),
-        "{}",
-        finished.stdout
-    );
+    finished.shows(&["stopped by the user"]);
     assert_eq!(reason(&sandbox.run()), "stopped by the user");
     assert!(!samples(&sandbox.run()).is_empty());
     assert!(sandbox.run().join("report.html").exists());
@@ -52,9 +44,7 @@ fn ctrl_c_before_anything_is_measured_leaves_nothing_at_all() {
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&["quick", "--out", "run"]);
     running.says("Starting a private");
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(130), "{finished:?}");
+    running.interrupt();
     assert!(!sandbox.run().exists());
     sandbox.expect_nothing_left();
 }
@@ -74,8 +64,7 @@ fn ctrl_c_is_heard_while_a_server_says_nothing() {
         running.says("Connecting to ");
         let (_connection, _) = silent.accept().unwrap();
         running.signal(Signal::INT);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(130), "{finished:?}");
+        running.finish().fails(130, &[]);
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();
     }
@@ -87,8 +76,7 @@ fn a_killed_run_leaves_no_server_and_can_be_reported() {
     let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
     running.measures();
     assert_eq!(servers_of(&sandbox.temporary()).len(), 1);
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
+    running.kill();
     sandbox.expect_nothing_left();
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Running);
 
@@ -120,8 +108,7 @@ fn a_run_killed_at_any_stage_of_its_start_leaves_no_server() {
             let mut running = sandbox.start(&["quick", "--out", &folder]);
             running.says(stage);
             thread::sleep(Duration::from_millis(delay));
-            running.signal(Signal::KILL);
-            assert_eq!(running.finish().code, None);
+            running.kill();
             assert!(
                 within(CLEANED_UP, || servers_of(&sandbox.temporary()).is_empty()),
                 "{stage}"
@@ -131,42 +118,63 @@ fn a_run_killed_at_any_stage_of_its_start_leaves_no_server() {
     // A folder made just before there was a guard is left to the next start.
     let mut next = sandbox.start(&["quick", "--out", "run"]);
     next.says("Proving");
-    next.signal(Signal::INT);
-    assert_eq!(next.finish().code, Some(130));
+    next.interrupt();
     sandbox.expect_nothing_left();
 }
 
 #[test]
 fn a_server_that_dies_voids_the_slice_and_ends_the_run_with_a_partial_report() {
     let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
-    running.measures();
-    let servers = servers_of(&sandbox.temporary());
-    kill_process(servers[0], Signal::KILL).unwrap();
-    let finished = running.finish();
-    died(&sandbox, &finished);
+    let running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
+    died(&sandbox, &killed(running, &sandbox.temporary()));
+    for study in [postgresql::STUDY, mongodb::AUTHENTICATION] {
+        let sandbox = Sandbox::new();
+        let running = sandbox.start_study(study, &["--time=60"]);
+        ended_early(&sandbox, &killed(running, &sandbox.temporary()));
+    }
 }
 
 #[test]
 fn a_server_of_the_users_own_that_dies_ends_the_run_with_a_partial_report() {
-    let server = OwnServer::start();
-    let sandbox = Sandbox::new();
-    let target = server.url_with(server.password());
-    let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "run"]);
-    running.measures();
-    let servers = servers_of(server.folder());
-    kill_process(servers[0], Signal::KILL).unwrap();
-    let finished = running.finish();
-    died(&sandbox, &finished);
+    let (server, sandbox) = (OwnServer::start(), Sandbox::new());
+    let running = server.start_study(&sandbox, &server.verified_url(), &["--time=60"]);
+    died(&sandbox, &killed(running, server.folder()));
+    let (server, sandbox) = (OwnPostgreSql::start(), Sandbox::new());
+    let running = server.start_study(&sandbox, &server.verified_url(), &["--time=60"]);
+    ended_early(&sandbox, &killed(running, server.folder()));
 }
 
-fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+/// The end of a run whose servers, which serve a folder below this one, are killed while it measures.
+fn killed(mut running: Running, folder: &Path) -> Finished {
+    running.measures();
+    for server in servers_of(folder) {
+        kill_process(server, Signal::KILL).unwrap();
+    }
+    running.finish_within(2 * PATIENCE)
+}
+
+#[test]
+fn a_killed_run_leaves_no_server_of_any_database() {
+    for (study, servers) in [(postgresql::STUDY, 1), (mongodb::AUTHENTICATION, 3)] {
+        let sandbox = Sandbox::new();
+        let mut running = sandbox.start_study(study, &["--time=60"]);
+        running.measures();
+        assert_eq!(servers_of(&sandbox.temporary()).len(), servers);
+        running.kill();
+        sandbox.expect_nothing_left();
+    }
+}
+
+fn ended_early(sandbox: &Sandbox, finished: &Finished) {
+    finished.fails(4, &[]);
     let last = finished.stderr.lines().last().unwrap();
-    assert!(
-        last.starts_with("ciphertax: the run ended early: the server died: "),
-        "{last}"
-    );
+    let words = "ciphertax: the run ended early: the server died: ";
+    assert!(last.starts_with(words), "{last}");
+    sandbox.expect_nothing_left();
+}
+
+fn died(sandbox: &Sandbox, finished: &Finished) {
+    ended_early(sandbox, finished);
     let samples = samples(&sandbox.run());
     let is_death = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ServerDied { .. }));
     let deaths = samples.iter().filter(|sample| is_death(&sample.void)).count();
@@ -182,9 +190,8 @@ fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
         1
     );
     assert!(reason(&sandbox.run()).starts_with("the server died: "));
-    assert!(finished.stdout.contains("Void slices: "), "{}", finished.stdout);
+    finished.shows(&["Void slices: "]);
     assert!(sandbox.run().join("report.html").exists());
-    sandbox.expect_nothing_left();
 }
 
 #[test]
@@ -204,25 +211,17 @@ fn a_full_disk_ends_the_run_with_what_was_measured_on_standard_output_and_no_tru
     }
     let arguments = [private_mounts(), &["sh", "-c", &line]].concat();
     let finished = Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish();
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    for words in [
-        "the run ended early: small/run/samples.jsonl cannot be written: No space left",
-        "make room",
-        "--resume small/run",
-        "small/run/report.html cannot be written",
-        "`ciphertax report small/run` writes the rest",
-    ] {
-        assert!(
-            finished.stderr.contains(words),
-            "{words:?} is not in {}",
-            finished.stderr
-        );
-    }
-    assert!(
-        finished.stdout.contains("This run ended early: "),
-        "{}",
-        finished.stdout
+    finished.fails(
+        4,
+        &[
+            "the run ended early: small/run/samples.jsonl cannot be written: No space left",
+            "make room",
+            "--resume small/run",
+            "small/run/report.html cannot be written",
+            "`ciphertax report small/run` writes the rest",
+        ],
     );
+    finished.shows(&["This run ended early: "]);
     let files = fs::read_to_string(sandbox.work().join("files")).unwrap();
     assert_eq!(files, "run.json\nsamples.jsonl\n");
     assert!(samples(&sandbox.work()).len() > 1);

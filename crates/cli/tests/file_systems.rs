@@ -6,9 +6,9 @@ use ciphertax_lab::file_system;
 use ciphertax_model::{FileSystem, Metric};
 use ciphertax_records::Readability::{Encrypted, Readable};
 use ciphertax_records::{Run, SessionRecord, Witness};
-use ciphertax_testkit::{cache, is_root, not_tested};
+use ciphertax_testkit::{is_root, not_tested};
 
-use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples};
+use crate::common::{PATIENCE, Sandbox, arm_of, no_slice_failed, record, samples};
 use crate::ordinary_user::finish_as_ordinary_user;
 
 /// More data than memory, which is read through the page cache.
@@ -145,7 +145,7 @@ fn of_an_ordinary_user() -> String {
 }
 
 fn session<'a>(run: &'a Run, arm: &str) -> &'a SessionRecord {
-    let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+    let arm = arm_of(run, arm);
     &arm.sessions[0]
 }
 
@@ -160,10 +160,7 @@ mod test_all {
             }
         }
         let sandbox = Sandbox::new();
-        fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-        command.env("XDG_CACHE_HOME", cache());
-        let finished = Running::start(command).finish_within(3 * PATIENCE);
+        let finished = sandbox.start_study(STUDY, &[]).finish_within(3 * PATIENCE);
         finished.measured();
         sandbox.expect_nothing_left();
         let run = record(&sandbox.run());

@@ -5,7 +5,6 @@ use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 
 use ciphertax_testkit::{is_root, not_tested};
-use rustix::process::Signal;
 
 use crate::common::Sandbox;
 
@@ -16,8 +15,7 @@ fn stopped_run() -> Sandbox {
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&["run", "quick", "--time=30", "--keep-operations", "--out=run"]);
     running.measures();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     sandbox
 }
 
@@ -106,7 +104,6 @@ fn root_writes_into_the_folder_of_another_account_only_where_it_is_told_to() {
     assert_ne!(contents(), before);
     let mut running = sandbox.start(&["run", "--resume=run", "--trust-folder"]);
     running.measures();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     sandbox.expect_nothing_left();
 }

@@ -1,11 +1,8 @@
 //! Batches and open loops, through the whole command on a real private server.
 
-use std::fs;
-
 use ciphertax_model::Metric;
 use ciphertax_observe::has_hardware_counters;
 use ciphertax_records::{Phase, Sample, VoidReason};
-use rustix::process::Signal;
 
 use crate::common::{PATIENCE, Sandbox, record, within};
 use crate::server_counter::seconds_of;
@@ -43,17 +40,14 @@ fn ctrl_c_cuts_a_long_batch_short() {
     let sandbox = Sandbox::new();
     let endless = LOADS.replace("batch = 1000", "batch = 1000000");
     let endless = endless.replace("oltp_point_select", "connect_only");
-    fs::write(sandbox.work().join("loads.toml"), endless).unwrap();
-    let mut running = sandbox.start(&["run", "loads.toml", "--out", "run"]);
+    let mut running = sandbox.start_study(&endless, &[]);
     running.says("Opening connections");
     assert!(within(PATIENCE, || sandbox.run().join("run.json").exists()));
     // The batch has begun that is to be cut short.
     let pid = running.pid().as_raw_nonzero().get().cast_unsigned();
     let before = seconds_of(pid);
     assert!(within(PATIENCE, || seconds_of(pid) > before + 0.3));
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    running.interrupt();
     let samples = samples(&sandbox);
     let last = samples.last().unwrap();
     assert_eq!(
@@ -73,8 +67,7 @@ mod test_all {
     #[test]
     fn batches_are_counted_and_storms_kept_to_their_schedule() {
         let sandbox = Sandbox::new();
-        fs::write(sandbox.work().join("loads.toml"), LOADS).unwrap();
-        let finished = sandbox.finish(&["run", "loads.toml", "--out", "run"]);
+        let finished = sandbox.start_study(LOADS, &[]).finish();
         finished.measured();
         let run = record(&sandbox.run());
         let samples = samples(&sandbox);
@@ -99,18 +92,7 @@ mod test_all {
                 "{row:?}"
             );
         }
-        assert!(
-            finished.stdout.contains("in batches of 1,000"),
-            "{}",
-            finished.stdout
-        );
-        assert!(
-            finished
-                .stdout
-                .contains("Operations per second, mean and standard"),
-            "{}",
-            finished.stdout
-        );
+        finished.shows(&["in batches of 1,000", "Operations per second, mean and standard"]);
 
         // A busy machine may be late, which it then says; nothing is left out all the same.
         assert!(of("storm").count() >= 6);
@@ -147,11 +129,7 @@ mod test_all {
                 .iter()
                 .any(|row| row.cell == "storm" && row.arm == "tls" && row.phase == Phase::Tls)
         );
-        assert!(
-            finished.stdout.contains("40 begun per second"),
-            "{}",
-            finished.stdout
-        );
+        finished.shows(&["40 begun per second"]);
         sandbox.expect_nothing_left();
     }
 }

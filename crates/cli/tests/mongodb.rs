@@ -1,22 +1,22 @@
 //! MongoDB through the whole command, on real private servers: access control off and on, logins, YCSB, failover.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Finding, Run, RunStatus, VoidReason};
-use ciphertax_testkit::cache;
 use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Topology};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples, servers_of, within};
+use crate::common::{
+    PATIENCE, Sandbox, arm_of, claims, logins, no_slice_failed, record, samples, servers_of, study_refused,
+    within,
+};
 
-const AUTHENTICATION: &str = r#"
+pub(crate) const AUTHENTICATION: &str = r#"
 name = "logins"
 question = "What does authentication cost?"
 server = "mongodb"
@@ -119,14 +119,7 @@ load = { connections = 2 }
 
 /// Without a login a write is refused where there is access control, and succeeds where there is none.
 fn expect_proofs(run: &Run) {
-    let claims = |arm: &str| {
-        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
-        let claims = arm.sessions[0]
-            .proofs
-            .iter()
-            .map(|proof| format!("{}: {}", proof.claim, proof.evidence));
-        claims.collect::<Vec<_>>().join("\n")
-    };
+    let claims = |arm: &str| claims(run, arm);
     assert!(
         claims("open").contains("a write without a login succeeds"),
         "{}",
@@ -165,65 +158,15 @@ fn expect_every_operation_kept(sandbox: &Sandbox, run: &Run) {
 }
 
 #[test]
-fn a_killed_run_of_mongodb_leaves_no_server_and_no_secret() {
-    let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, AUTHENTICATION, &[]);
-    running.measures();
-    assert_eq!(servers_of(&sandbox.temporary()).len(), 3);
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
-    sandbox.expect_nothing_left();
-}
-
-#[test]
-fn a_single_mongodb_that_dies_ends_the_run_with_a_partial_report() {
-    let sandbox = Sandbox::new();
-    let study = AUTHENTICATION.replace("time_s = 36", "time_s = 60");
-    let mut running = start(&sandbox, &study, &[]);
-    running.measures();
-    for server in servers_of(&sandbox.temporary()) {
-        kill_process(server, Signal::KILL).unwrap();
-    }
-    let finished = running.finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    assert!(finished.stderr.contains("the server died"), "{}", finished.stderr);
-    sandbox.expect_nothing_left();
-}
-
-#[test]
 fn what_mongodb_does_not_have_is_refused_before_anything_starts() {
-    let sandbox = Sandbox::new();
     let study = AUTHENTICATION.replace("workload = \"ycsb_load\"", "workload = \"oltp_point_select\"");
-    let finished = start(&sandbox, &study, &[]).finish();
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    let words = "oltp_point_select is not available on MongoDB";
-    assert!(finished.stderr.contains(words), "{}", finished.stderr);
-    assert!(!sandbox.run().exists());
-
+    study_refused(&study, &["oltp_point_select is not available on MongoDB"]);
     // Clients of a replica set find its members by themselves.
     let behind_tunnel = REPLICA_SET.replace(
         "transport = \"tls1.3\"",
         "transport = \"plain\"\ntunnel = \"stunnel\"",
     );
-    let finished = start(&sandbox, &behind_tunnel, &[]).finish();
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    assert!(finished.stderr.contains("past the tunnel"), "{}", finished.stderr);
-    assert!(!sandbox.run().exists());
-}
-
-pub(crate) fn start(sandbox: &Sandbox, study: &str, options: &[&str]) -> Running {
-    // The server program is fetched once, not for every sandbox.
-    ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    let arguments = ["run", "study.toml", "--out", "run"];
-    let mut command = sandbox.command(
-        &arguments
-            .into_iter()
-            .chain(options.iter().copied())
-            .collect::<Vec<_>>(),
-    );
-    command.env("XDG_CACHE_HOME", cache());
-    Running::start(command)
+    study_refused(&behind_tunnel, &["past the tunnel"]);
 }
 
 /// The primary, as the members that run in the sandbox see it.
@@ -267,24 +210,10 @@ mod test_all {
     #[test]
     fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
         let sandbox = Sandbox::new();
-        let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
-        finished.measured();
-        let run = record(&sandbox.run());
+        let run = sandbox.play(AUTHENTICATION);
         no_slice_failed(&run);
-        sandbox.expect_nothing_left();
 
-        let connects: BTreeMap<&str, Vec<String>> = run
-            .results
-            .connects
-            .iter()
-            .filter(|row| row.cell == "connect")
-            .map(|row| {
-                (
-                    row.arm.as_str(),
-                    row.logins.keys().map(ToString::to_string).collect(),
-                )
-            })
-            .collect();
+        let connects = logins(&run, "connect");
         assert_eq!(connects["open"], ["none/single"]);
         assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
         assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
@@ -313,15 +242,7 @@ mod test_all {
             let baseline = run.head.arms[0].sessions_in(cell).unwrap();
             assert_eq!(baseline.server_id, cell.server_id);
         }
-        let of = |arm: &str| {
-            &run.head
-                .arms
-                .iter()
-                .find(|other| other.name == arm)
-                .unwrap()
-                .sessions[0]
-                .server
-        };
+        let of = |arm: &str| &arm_of(&run, arm).sessions[0].server;
         assert_eq!(of("warm"), of("cold"));
         let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();
         assert_eq!(apart.len(), 3);
@@ -340,7 +261,7 @@ mod test_all {
     #[test]
     fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goes_on() {
         let sandbox = Sandbox::new();
-        let mut running = start(&sandbox, REPLICA_SET, &[]);
+        let mut running = sandbox.start_study(REPLICA_SET, &[]);
         running.measures();
         let members = servers_of(&sandbox.temporary());
         assert_eq!(members.len(), 4);

@@ -10,7 +10,6 @@ use ciphertax_records::{Phase, RunStatus};
 use ciphertax_testkit::{cache, is_root, not_tested};
 
 use crate::common::{PATIENCE, Sandbox, no_slice_failed, record, samples};
-use crate::mongodb::start;
 use crate::transit::expect_round_trips;
 
 /// The driver that the program of these tests uses, fetched once.
@@ -107,7 +106,7 @@ fn a_program_that_does_not_encrypt_or_log_in_as_its_arm_says_is_caught_by_mongod
     ] {
         let sandbox = Sandbox::new();
         let study = with_program(&sandbox, &driver, program);
-        let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
+        let finished = sandbox.start_study(&study, &[]).finish_within(2 * PATIENCE);
         finished.refuses(&words);
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();
@@ -118,7 +117,7 @@ fn a_program_that_does_not_encrypt_or_log_in_as_its_arm_says_is_caught_by_mongod
 fn an_option_file_of_mysql_is_not_for_mongodb() {
     let sandbox = Sandbox::new();
     let study = format!("{PROGRAM}[cell.command]\nrun = [\"true\", \"{{my_cnf}}\"]\n");
-    let finished = start(&sandbox, &study, &[]).finish();
+    let finished = sandbox.start_study(&study, &[]).finish();
     finished.refuses(&["{my_cnf} is for programs that speak to MySQL", "CIPHERTAX_URL"]);
 }
 
@@ -158,10 +157,7 @@ mod test_all {
             return not_tested("links are for root");
         }
         let sandbox = Sandbox::new();
-        start(&sandbox, DISTANCE, &[])
-            .finish_within(2 * PATIENCE)
-            .measured();
-        let run = record(&sandbox.run());
+        let run = sandbox.play(DISTANCE);
         no_slice_failed(&run);
         // ssh, stunnel and HAProxy take connections on this machine.
         expect_round_trips(&run, |row| {
@@ -226,9 +222,7 @@ mod test_all {
             \x20   for _ in range(50):\n\
             \x20       assert table.find_one() is not None\n";
         let study = with_program(&sandbox, &driver, program);
-        let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
-        finished.measured();
-        let run = record(&sandbox.run());
+        let run = sandbox.play(&study);
         assert_eq!(run.head.status, RunStatus::Complete);
         let valid = samples(&sandbox.run())
             .into_iter()

@@ -120,13 +120,7 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
     ]);
     assert_eq!(again.code, Some(2), "{}", again.stderr);
     assert_eq!(again.stdout, finished.stdout);
-    assert!(
-        again
-            .stderr
-            .contains("cpu.collapsed is not written: the run has no profile"),
-        "{}",
-        again.stderr
-    );
+    again.says(&["cpu.collapsed is not written: the run has no profile"]);
     assert_eq!(file("again.csv"), file("estimates.csv"));
     sandbox.expect_nothing_left();
 }
@@ -136,18 +130,12 @@ fn every_step_is_a_line_with_its_time() {
     let sandbox = sandbox();
     let finished = sandbox.finish(&arguments(&["-v", "--cell", "select", "--time", "3"]));
     finished.measured();
-    for words in [
+    finished.says(&[
         " s  Run folder: run",
         " s  Starting a private server",
         " s  select, 1 block",
         " s  Evaluating",
-    ] {
-        assert!(
-            finished.stderr.contains(words),
-            "{words:?} is not in {}",
-            finished.stderr
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -155,7 +143,7 @@ fn what_a_run_would_do_is_said_and_nothing_is_done() {
     let sandbox = sandbox();
     let finished = sandbox.finish(&arguments(&["--dry-run", "--arm", "tls1.2"]));
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    for words in [
+    finished.shows(&[
         "outputs: What does TLS cost?",
         "mariadb, ecdsa-p256: plain, baseline again, tls1.2",
         "tls1.2: TLSv1.2",
@@ -164,13 +152,7 @@ fn what_a_run_would_do_is_said_and_nothing_is_done() {
         "takes 3 s at least, and 6 s at most",
         "1,000 rows to load",
         "Missing\n  nothing",
-    ] {
-        assert!(
-            finished.stdout.contains(words),
-            "{words:?} is not in {}",
-            finished.stdout
-        );
-    }
+    ]);
     assert!(!sandbox.run().exists());
     assert!(fs::read_dir(sandbox.temporary()).unwrap().next().is_none());
 }
@@ -218,7 +200,7 @@ fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would
     let tried = sandbox.finish(&arguments(&["--dry-run", "--confirm"]));
     // Half a minute for each of two cells.
     let words = "and 66 s at most, trying what bounds each cell among it,";
-    assert!(tried.stdout.contains(words), "{}", tried.stdout);
+    tried.shows(&[words]);
     let counted = sandbox.finish(&[
         "run",
         "study.toml",
@@ -228,12 +210,7 @@ fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would
         "--dry-run",
     ]);
     let words = "how often the counter of the server's CPU moves, in 3 min 20 s at most";
-    assert!(
-        counted.stdout.contains(words),
-        "{}{}",
-        counted.stdout,
-        counted.stderr
-    );
+    counted.shows(&[words]);
 }
 
 #[test]
@@ -246,11 +223,7 @@ fn a_target_is_not_asked() {
         "--dry-run",
     ]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    assert!(
-        finished
-            .stdout
-            .contains("Your server, which was not asked\n  mysql://app@127.0.0.1:1/")
-    );
+    finished.shows(&["Your server, which was not asked mysql://app@127.0.0.1:1/"]);
     assert!(!finished.stdout.contains("secret"));
 }
 
@@ -279,11 +252,7 @@ fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
             "{}",
             finished.stderr
         );
-        assert!(
-            finished.stderr.contains(words),
-            "{words:?} is not in {}",
-            finished.stderr
-        );
+        finished.says(&[words]);
         assert!(!sandbox.run().exists());
     }
 }
@@ -297,10 +266,7 @@ fn completions_and_manual_pages_know_every_option() {
         let finished = sandbox.finish(&["completions", shell]);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
         for words in all {
-            assert!(
-                finished.stdout.contains(words),
-                "{words:?} is not in that of {shell}"
-            );
+            finished.shows(&[words]);
         }
         assert!(
             !finished.stdout.contains("column-relay"),

@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue;
 use ciphertax_records::{Phase, RunStatus};
-use ciphertax_testkit::{cache, fetched, postgresql_programs};
+use ciphertax_testkit::{fetched, postgresql_programs};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, goes_on, no_slice_failed, record, samples, servers_of};
+use crate::common::{Sandbox, claims, goes_on, logins, no_slice_failed, samples, servers_of, study_refused};
 
-const STUDY: &str = r#"
+pub(crate) const STUDY: &str = r#"
 name = "tls"
 question = "What does TLS cost?"
 server = "postgresql"
-time_s = 6
+time_s = 4
 slice_s = 0.1
 
 [dataset]
@@ -50,8 +49,8 @@ const LOGINS: &str = r#"
 name = "logins"
 question = "What does a login cost?"
 server = "postgresql"
-time_s = 10
-slice_s = 0.2
+time_s = 4
+slice_s = 0.1
 
 [[arm]]
 name = "trust"
@@ -98,26 +97,19 @@ load = { connections = 2 }
 #[test]
 fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
     let sandbox = Sandbox::new();
-    let finished = start(&sandbox, STUDY, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
+    let run = sandbox.play(STUDY);
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
-    sandbox.expect_nothing_left();
     let [server] = &run.head.servers[..] else {
         panic!("{:?}", run.head.servers)
     };
     assert_eq!(server.product, "PostgreSQL");
     assert!(server.version.starts_with("15."), "{server:?}");
     for arm in &run.head.arms {
-        let claims: Vec<&str> = arm.sessions[0]
-            .proofs
-            .iter()
-            .map(|proof| proof.claim.as_str())
-            .collect();
+        let proofs = &arm.sessions[0].proofs;
         assert!(
-            claims.iter().any(|claim| claim.contains("pg_stat_ssl")),
-            "{claims:?}"
+            proofs.iter().any(|proof| proof.claim.contains("pg_stat_ssl")),
+            "{proofs:?}"
         );
         assert_eq!(arm.sessions[0].facts.authentication.method, "SCRAM-SHA-256");
     }
@@ -143,7 +135,7 @@ fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
 const FIRST_KEYS: &str = r#"
 name = "first-keys"
 question = "Whose first key does the server take?"
-time_s = 8
+time_s = 4
 slice_s = 0.1
 
 [[arm]]
@@ -165,14 +157,7 @@ load = { connections = 2 }
 #[test]
 fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
     let told = |server: &str, version: &str| {
-        let sandbox = Sandbox::new();
-        let study = format!("server = \"{server}\"\n{FIRST_KEYS}");
-        fs::write(sandbox.work().join("study.toml"), study).unwrap();
-        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-        // What was fetched lies there.
-        command.env("XDG_CACHE_HOME", cache());
-        Running::start(command).finish_within(2 * PATIENCE).measured();
-        let run = record(&sandbox.run());
+        let run = Sandbox::new().play(&format!("server = \"{server}\"\n{FIRST_KEYS}"));
         assert!(
             run.head.servers[0].version.starts_with(version),
             "{:?}",
@@ -213,23 +198,9 @@ fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
 
 #[test]
 fn logins_take_the_way_their_arm_says() {
-    let sandbox = Sandbox::new();
-    let finished = start(&sandbox, LOGINS, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
+    let run = Sandbox::new().play(LOGINS);
     no_slice_failed(&run);
-    sandbox.expect_nothing_left();
-    let connects: BTreeMap<&str, Vec<String>> = run
-        .results
-        .connects
-        .iter()
-        .map(|row| {
-            (
-                row.arm.as_str(),
-                row.logins.keys().map(ToString::to_string).collect(),
-            )
-        })
-        .collect();
+    let connects = logins(&run, "connect");
     for (arm, login) in [
         ("trust", "trust/single"),
         ("password", "password/single"),
@@ -241,23 +212,17 @@ fn logins_take_the_way_their_arm_says() {
     ] {
         assert_eq!(connects[arm], [login], "{arm}");
     }
-    let refused = |arm: &str| {
-        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
-        let claims = arm.sessions[0].proofs.iter().map(|proof| proof.claim.clone());
-        claims.collect::<Vec<_>>().join("\n")
-    };
-    for arm in ["password", "md5", "scram", "bound", "many"] {
-        assert!(
-            refused(arm).contains("a wrong password"),
-            "{arm}: {}",
-            refused(arm)
-        );
+    for (arm, words) in [
+        ("password", "a wrong password"),
+        ("md5", "a wrong password"),
+        ("scram", "a wrong password"),
+        ("bound", "a wrong password"),
+        ("many", "a wrong password"),
+        ("certificate", "a certificate of nobody"),
+    ] {
+        let claims = claims(&run, arm);
+        assert!(claims.contains(words), "{arm}: {claims}");
     }
-    assert!(
-        refused("certificate").contains("a certificate of nobody"),
-        "{}",
-        refused("certificate")
-    );
 }
 
 #[test]
@@ -274,16 +239,12 @@ fn pgbench_and_psql_are_told_how_to_reach_their_arm() {
         "SELECT c FROM sbtest1 WHERE id = 7;\n",
     )
     .unwrap();
-    let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
-    no_slice_failed(&run);
+    no_slice_failed(&sandbox.play(&study));
     for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
         // pgbench asks how many there are of its own tables' partitions besides, over a connection of its own.
         let queries = sample.load.operation_count();
         assert!((100..110).contains(&queries), "{queries}");
     }
-    sandbox.expect_nothing_left();
 }
 
 #[test]
@@ -299,10 +260,10 @@ fn a_program_that_is_not_what_its_arm_says_is_found_out() {
         let study = with_program(&format!(
             "[\"env\", \"PGSSLMODE={mode}\", \"{psql}\", \"--command=SELECT 1\"]"
         ));
-        let finished = start(&sandbox, &study, &[]).finish();
+        let finished = sandbox.start_study(&study, &[]).finish();
         assert_eq!(finished.code, Some(2), "{finished:?}");
         for word in words {
-            assert!(finished.stderr.contains(word), "{}", finished.stderr);
+            finished.says(&[word]);
         }
         sandbox.expect_nothing_left();
     }
@@ -311,8 +272,8 @@ fn a_program_that_is_not_what_its_arm_says_is_found_out() {
 #[test]
 fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
     let sandbox = Sandbox::new();
-    let study = STUDY.replace("time_s = 6", "time_s = 120");
-    let mut running = start(&sandbox, &study, &[]);
+    let study = STUDY.replace("time_s = 4", "time_s = 120");
+    let mut running = sandbox.start_study(&study, &[]);
     running.measures();
     let first = servers_of(&sandbox.temporary())[0];
     // The server ends all sessions then, and begins anew.
@@ -321,32 +282,7 @@ fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_server_that_dies_ends_the_run_with_a_partial_report() {
-    let sandbox = Sandbox::new();
-    let study = STUDY.replace("time_s = 6", "time_s = 60");
-    let mut running = start(&sandbox, &study, &[]);
-    running.measures();
-    kill_process(servers_of(&sandbox.temporary())[0], Signal::KILL).unwrap();
-    let finished = running.finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    assert!(finished.stderr.contains("the server died"), "{}", finished.stderr);
-    sandbox.expect_nothing_left();
-}
-
-#[test]
-fn a_killed_run_leaves_no_server_and_no_secret() {
-    let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, STUDY, &["--time", "60"]);
-    running.measures();
-    assert_eq!(servers_of(&sandbox.temporary()).len(), 1);
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
-    sandbox.expect_nothing_left();
-}
-
-#[test]
 fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
-    let sandbox = Sandbox::new();
     for (from, to, words) in [
         (
             "transport = \"tls1.3\"",
@@ -359,15 +295,12 @@ fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
             "TLS without a request",
         ),
         (
-            "time_s = 6",
-            "time_s = 6\nreplica_set = { members = 3 }",
+            "time_s = 4",
+            "time_s = 4\nreplica_set = { members = 3 }",
             "replica_set is for MongoDB alone",
         ),
     ] {
-        let finished = start(&sandbox, &STUDY.replace(from, to), &[]).finish();
-        assert_eq!(finished.code, Some(2), "{finished:?}");
-        assert!(finished.stderr.contains(words), "{words}: {}", finished.stderr);
-        assert!(!sandbox.run().exists());
+        study_refused(&STUDY.replace(from, to), &[words]);
     }
 }
 
@@ -393,19 +326,4 @@ fn a_backend_of(first: rustix::process::Pid) -> rustix::process::Pid {
     };
     let backend = children.split_whitespace().find(is_backend).expect("a backend");
     rustix::process::Pid::from_raw(backend.parse().unwrap()).unwrap()
-}
-
-fn start(sandbox: &Sandbox, study: &str, options: &[&str]) -> Running {
-    // The server's programs are fetched once where the system has none, not for every sandbox.
-    ciphertax_lab::install(&catalogue::POSTGRESQL, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    let arguments = ["run", "study.toml", "--out", "run"];
-    let mut command = sandbox.command(
-        &arguments
-            .into_iter()
-            .chain(options.iter().copied())
-            .collect::<Vec<_>>(),
-    );
-    command.env("XDG_CACHE_HOME", cache());
-    Running::start(command)
 }

@@ -3,11 +3,9 @@
 use std::fs;
 
 use ciphertax_testkit::{is_root, not_tested};
-use rustix::process::{Signal, kill_process};
 
 use crate::common::{
-    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, goes_on, refused, samples_so_far, servers_of,
-    with_rows, within,
+    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, goes_on, refused, samples_so_far, with_rows, within,
 };
 
 #[test]
@@ -96,18 +94,4 @@ fn a_disk_that_is_full_ends_the_load_and_nothing_is_left() {
         ],
     );
     assert_eq!(small.query(contents), ["0"]);
-}
-
-#[test]
-fn a_server_whose_first_process_dies_ends_the_run_with_a_partial_report() {
-    let server = OwnPostgreSql::start();
-    let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&["quick", &server.verified_url(), "--time", "60", "--out", "run"]);
-    running.measures();
-    kill_process(servers_of(server.folder())[0], Signal::KILL).unwrap();
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    let last = finished.stderr.lines().last().unwrap();
-    assert!(last.contains("the run ended early: the server died: "), "{last}");
-    sandbox.expect_nothing_left();
 }

@@ -3,29 +3,13 @@
 use std::fs;
 
 use ciphertax_records::RunStatus;
-use rustix::process::Signal;
 
 use crate::common::{
-    Finished, OwnPostgreSql, PATIENCE, Running, Sandbox, record, refused, with_rows, within,
+    AnyOwn, Finished, OwnPostgreSql, PATIENCE, Running, Sandbox, record, refused, with_rows, within,
 };
 
 /// The advisory lock of a run that measures.
 const LOCK: &str = "1667854440, 1701999713";
-
-#[test]
-fn a_schema_that_ciphertax_did_not_make_is_left_alone() {
-    let server = OwnPostgreSql::start();
-    server.query("CREATE SCHEMA ciphertax");
-    server.query("CREATE TABLE ciphertax.precious (id INT)");
-    let words = ["schema named ciphertax", "did not make", "rename it"];
-    refused(&server.verified_url(), &words);
-    // Nor is one that only looks like it.
-    server.query("CREATE TABLE ciphertax.made_by_ciphertax (mark VARCHAR(100))");
-    server.query("INSERT INTO ciphertax.made_by_ciphertax VALUES ('so they say')");
-    let before = server.contents();
-    refused(&server.verified_url(), &words);
-    assert_eq!(server.contents(), before);
-}
 
 #[test]
 fn two_runs_do_not_measure_one_server_at_the_same_time_whatever_their_database() {
@@ -41,32 +25,6 @@ fn two_runs_do_not_measure_one_server_at_the_same_time_whatever_their_database()
     });
 }
 
-#[test]
-fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
-    let server = OwnPostgreSql::start();
-    let before = server.contents();
-    let target = server.verified_url();
-    for ends in ["run", "clean"] {
-        let sandbox = Sandbox::new();
-        let mut running = sandbox.start(&["quick", &target, "--time", "30", "--out", "killed"]);
-        running.measures();
-        running.signal(Signal::KILL);
-        assert_eq!(running.finish().code, None);
-        assert!(server.contents().contains(&"ciphertax".to_owned()));
-
-        // The claim ends when the server notices that the connection is closed.
-        let locks = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory'";
-        assert!(within(PATIENCE, || server.query(locks) == ["0"]));
-        if ends == "run" {
-            let next = sandbox.start(&["quick", &target, "--time", "2", "--out", "run"]);
-            next.finish_within(2 * PATIENCE).measured();
-        } else {
-            cleaned(&clean(&server));
-        }
-        assert_eq!(server.contents(), before);
-    }
-}
-
 /// What `ciphertax` leaves that was killed while a session of its own worked for it, and the server has not noticed.
 const WORKS_ON: &str = "BEGIN; LOCK TABLE ciphertax.sbtest1 IN SHARE MODE";
 
@@ -75,7 +33,7 @@ fn a_session_of_a_killed_run_that_the_server_still_works_for_keeps_nobody_from_c
     let server = OwnPostgreSql::start();
     let before = server.contents();
     for ends in ["run", "clean"] {
-        leave_behind(&server);
+        server.leave_behind(&server.verified_url());
         server.session_called("ciphertax", |query| {
             query(WORKS_ON);
             if ends == "run" {
@@ -98,7 +56,7 @@ fn a_session_of_a_killed_run_that_the_server_still_works_for_keeps_nobody_from_c
 fn who_keeps_the_tables_locked_is_named_and_neither_ended_nor_waited_for_for_ever() {
     let server = OwnPostgreSql::start();
     let before = server.contents();
-    leave_behind(&server);
+    server.leave_behind(&server.verified_url());
     server.session_called("pg_dump", |query| {
         query("BEGIN; LOCK TABLE ciphertax.sbtest1 IN ACCESS SHARE MODE");
         let holder = query("SELECT pg_backend_pid()").remove(0);
@@ -125,14 +83,14 @@ fn a_run_that_cannot_clean_up_reports_what_it_measured_and_says_what_is_left() {
         query("BEGIN; LOCK TABLE ciphertax.sbtest1 IN ACCESS SHARE MODE");
         running.finish_within(2 * PATIENCE)
     });
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    for words in [
-        "the schema ciphertax is left on postgresql://",
-        "(pg_dump, user ",
-        "ciphertax clean 'postgresql://",
-    ] {
-        assert!(finished.stderr.contains(words), "{words}: {}", finished.stderr);
-    }
+    finished.fails(
+        4,
+        &[
+            "the schema ciphertax is left on postgresql://",
+            "(pg_dump, user ",
+            "ciphertax clean 'postgresql://",
+        ],
+    );
     let status = record(&sandbox.run()).head.status;
     assert!(matches!(status, RunStatus::NotCleanedUp { .. }), "{status:?}");
     // The command that it names lacks the password alone.
@@ -142,17 +100,6 @@ fn a_run_that_cannot_clean_up_reports_what_it_measured_and_says_what_is_left() {
     command.env("CIPHERTAX_PASSWORD", server.password());
     cleaned(&Running::start(command).finish());
     assert_eq!(server.contents(), before);
-}
-
-/// Kills a run that has made its tables.
-fn leave_behind(server: &OwnPostgreSql) {
-    let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&["quick", &server.verified_url(), "--time", "30", "--out", "killed"]);
-    running.measures();
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
-    let sessions = "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'ciphertax'";
-    assert!(within(PATIENCE, || server.query(sessions) == ["0"]));
 }
 
 fn clean(server: &OwnPostgreSql) -> Finished {

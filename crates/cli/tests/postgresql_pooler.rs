@@ -16,7 +16,7 @@ use ciphertax_records::{RunStatus, Sample, VoidReason, Witness, counter};
 use ciphertax_testkit::{cache, fetched, not_tested, unpacked_tunnels};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, poolers_of, record, samples};
+use crate::common::{PATIENCE, Running, Sandbox, arm_of, no_slice_failed, poolers_of, record, samples};
 
 const STUDY: &str = r#"
 name = "pooled"
@@ -66,7 +66,7 @@ fn what_a_pooler_costs_and_saves_are_told_apart() {
     let finished = running.finish_within(2 * PATIENCE);
     let truth = truth.seen();
     finished.measured();
-    assert!(finished.stdout.contains("pooler CPU/op"), "{}", finished.stdout);
+    finished.shows(&["pooler CPU/op"]);
     sandbox.expect_nothing_left();
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
@@ -129,6 +129,7 @@ fn each_side_of_a_pooler_is_proved() {
     let sandbox = Sandbox::new();
     let study = STUDY
         .replace("postgresql-18", "postgresql")
+        .replace("time_s = 12", "time_s = 4")
         .replace("oltp_point_select", "connect_only");
     if !with_old_pgbouncer(&sandbox) {
         return;
@@ -152,7 +153,7 @@ fn each_side_of_a_pooler_is_proved() {
         ("session", "no TLS", Some("SHOW SERVERS: no TLS")),
         ("through", "TLSv1.3", Some("SHOW SERVERS: TLSv1.3")),
     ] {
-        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        let arm = arm_of(&run, arm);
         let proofs = &arm.sessions[0].proofs;
         let evidence = |witness| {
             let proof = proofs.iter().find(|proof| proof.witness == witness);
@@ -190,10 +191,7 @@ fn a_pooler_that_dies_ends_the_run_and_is_named() {
         kill_process(pooler, Signal::KILL).unwrap();
     }
     let finished = running.finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
-    for words in ["the pooler died", "pgbouncer, session pooling"] {
-        assert!(finished.stderr.contains(words), "{}", finished.stderr);
-    }
+    finished.fails(4, &["the pooler died", "pgbouncer, session pooling"]);
     let run = record(&sandbox.run());
     let is_its_death = |reason: &VoidReason| matches!(reason, VoidReason::PoolerDied { .. });
     assert!(
@@ -213,8 +211,7 @@ fn a_killed_run_leaves_no_pooler() {
     let mut running = start_for_a_minute(&sandbox);
     running.measures();
     assert_eq!(poolers_of(&sandbox.temporary()).len(), 1);
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
+    running.kill();
     sandbox.expect_nothing_left();
 }
 
@@ -226,14 +223,11 @@ fn an_old_release_is_refused_where_it_would_lose_prepared_statements() {
     }
     let study = STUDY.replace("postgresql-18", "postgresql");
     let finished = start(&sandbox, &study, |_| ()).finish();
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    for words in [
+    finished.fails(2, &[
         "arm through: with pgbouncer = \"transaction\" PgBouncer 1.18 loses the statements that oltp_point_select prepares",
         "`ciphertax servers install postgresql-18`",
         "the cell queries",
-    ] {
-        assert!(finished.stderr.contains(words), "{}", finished.stderr);
-    }
+    ]);
     assert!(!finished.stderr.contains("connects"), "{}", finished.stderr);
     assert!(!sandbox.run().exists());
 }
@@ -254,8 +248,7 @@ fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
             |_| (),
         )
         .finish();
-        assert_eq!(finished.code, Some(2), "{finished:?}");
-        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+        finished.fails(2, &[words]);
         assert!(!sandbox.run().exists());
     }
 }

@@ -4,16 +4,15 @@ use std::fs;
 use std::net::TcpListener;
 
 use crate::common::{
-    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, another_ca, no_slice_failed, record, refused, within,
+    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, no_slice_failed, record, refused, within,
 };
 
 #[test]
 fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_written() {
     let server = OwnPostgreSql::start();
     let before = server.contents();
-    let ca = format!("sslrootcert={}", server.ca_file().display());
     let wrong = refused(
-        &format!("{}?{ca}", server.url_with("tr0ub4dor")),
+        &server.with_ca(&server.url_with("tr0ub4dor")),
         &[
             "password authentication failed",
             "28P01",
@@ -21,7 +20,7 @@ fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_wri
         ],
     );
     assert!(!wrong.contains("tr0ub4dor"), "{wrong}");
-    refused(&format!("{}?{ca}", server.url()), &["CIPHERTAX_PASSWORD"]);
+    refused(&server.with_ca(&server.url()), &["CIPHERTAX_PASSWORD"]);
     let own = server.url_with(server.password());
     for mode in ["prefer", "allow"] {
         refused(
@@ -33,31 +32,10 @@ fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_wri
 }
 
 #[test]
-fn a_certificate_of_another_authority_is_mended_by_the_parameters_of_libpq() {
-    let server = OwnPostgreSql::start();
-    let (elsewhere, other_ca) = another_ca();
-    let own = server.url_with(server.password());
-    let wrong = refused(
-        &format!("{own}?sslrootcert={}", other_ca.display()),
-        &["signed by another CA", "sslrootcert must name"],
-    );
-    assert!(!wrong.contains("ssl-ca"), "{wrong}");
-    let nowhere = elsewhere.path().join("none.pem");
-    refused(
-        &format!("{own}?sslrootcert={}", nowhere.display()),
-        &["none.pem", "No such file"],
-    );
-}
-
-#[test]
 fn a_user_whom_no_line_of_pg_hba_is_for_is_not_told_to_use_tls() {
     let server = OwnPostgreSql::start();
     server.query("CREATE ROLE nobody LOGIN PASSWORD 'tr0ub4dor'");
-    let target = format!(
-        "{}?sslrootcert={}",
-        server.url_of("nobody:tr0ub4dor"),
-        server.ca_file().display()
-    );
+    let target = server.with_ca(&server.url_of("nobody:tr0ub4dor"));
     let said = refused(&target, &["pg_hba.conf"]);
     assert!(!said.contains("demands TLS of this user"), "{said}");
 }

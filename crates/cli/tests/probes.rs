@@ -5,9 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use ciphertax_records::{ArmRole, VoidReason, Witness};
-use rustix::process::Signal;
 
-use crate::common::{PATIENCE, Running, Sandbox, record, samples_so_far};
+use crate::common::{Sandbox, record, samples_so_far};
 
 /// A second connection that looks at the server in every slice, and commits thirty times in it. In the fifth slice of the probe's
 /// arm it fails.
@@ -55,8 +54,7 @@ fn study(log: &Path) -> String {
 fn a_probe_holds_in_the_slices_of_its_arm_alone_also_after_one_that_failed() {
     let sandbox = Sandbox::new();
     let log = sandbox.work().join("seen");
-    fs::write(sandbox.work().join("probes.toml"), study(&log)).unwrap();
-    let finished = sandbox.finish(&["run", "probes.toml", "--out", "run", "--seed", "3"]);
+    let finished = sandbox.start_study(&study(&log), &["--seed", "3"]).finish();
     finished.measured();
 
     // The trials before anything is measured are nobody's slices, and see the server as it is.
@@ -175,10 +173,9 @@ fn what_cannot_be_probed_is_refused_by_name_before_anything_is_measured() {
         ),
     ] {
         let sandbox = Sandbox::new();
-        fs::write(sandbox.work().join("probed.toml"), probed(server, arm)).unwrap();
-        let arguments = ["run", "probed.toml", "--out", "run"];
-        let arguments: Vec<&str> = arguments.into_iter().chain(target).collect();
-        sandbox.finish(&arguments).refuses(&[words]);
+        let target: Vec<&str> = target.into_iter().collect();
+        let running = sandbox.start_study(&probed(server, arm), &target);
+        running.finish().refuses(&[words]);
         sandbox.expect_nothing_left();
     }
 }
@@ -186,16 +183,9 @@ fn what_cannot_be_probed_is_refused_by_name_before_anything_is_measured() {
 #[test]
 fn ctrl_c_in_a_slice_with_a_probe_leaves_nothing() {
     let sandbox = Sandbox::new();
-    fs::write(
-        sandbox.work().join("probed.toml"),
-        probed("mariadb", "probe = { cpus = 1 }"),
-    )
-    .unwrap();
-    let mut running: Running = sandbox.start(&["run", "probed.toml", "--out", "run"]);
+    let mut running = sandbox.start_study(&probed("mariadb", "probe = { cpus = 1 }"), &[]);
     running.measures();
-    running.signal(Signal::INT);
-    let finished = running.finish_within(PATIENCE);
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    running.interrupt();
     assert!(
         samples_so_far(&sandbox.run())
             .iter()

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use ciphertax_records::{RunStatus, Sample};
-use rustix::process::Signal;
 
 use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
 
@@ -21,15 +20,8 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     let resume = || start(&server, &sandbox, &["run", "--resume", "run"]);
     let mut running = resume();
     running.measures();
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(130), "{finished:?}");
-    assert!(
-        finished
-            .stderr
-            .contains("`ciphertax run --resume run` goes on with it"),
-        "{finished:?}"
-    );
+    let finished = running.interrupt();
+    finished.says(&["`ciphertax run --resume run` goes on with it"]);
     let stopped = samples(&sandbox.run());
     assert!(stopped.len() > killed.len());
     assert_eq!(stopped[..killed.len()], killed);
@@ -114,8 +106,7 @@ fn only_the_same_run_is_resumed() {
     sandbox
         .finish(&["run", "--resume", "run"])
         .refuses(&["another ciphertax still measures it"]);
-    running.signal(Signal::KILL);
-    running.finish();
+    running.kill();
     let before = (
         samples_so_far(&sandbox),
         fs::read_to_string(sandbox.run().join("run.json")).unwrap(),
@@ -135,8 +126,7 @@ fn only_the_same_run_is_resumed() {
     );
     refused(&["no-such-study"], &["unknown study"]);
     let finished = sandbox.finish(&["run", "--resume", "run", "--time", "5"]);
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    assert!(finished.stderr.contains("cannot be used with"), "{finished:?}");
+    finished.fails(2, &["cannot be used with"]);
     let finished = sandbox.finish(&["run", "--resume", "nowhere"]);
     finished.refuses(&["nowhere is not a run folder"]);
     for (from, to, word) in [
@@ -192,8 +182,7 @@ fn only_the_same_run_is_resumed() {
     // Set up anew and stopped before anything more is measured, it is as it was.
     let mut running = sandbox.start(&["run", "quick", "--resume", "run"]);
     running.says("Proving");
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     assert_eq!(samples_so_far(&sandbox), before.0);
     sandbox.expect_nothing_left();
 }
@@ -218,8 +207,7 @@ fn measure_and_kill(server: &OwnServer, sandbox: &Sandbox, time: &str) {
         &["quick", &server.url(), "--time", time, "--out", "run"],
     );
     running.measures();
-    running.signal(Signal::KILL);
-    running.finish();
+    running.kill();
     assert!(within(PATIENCE, || server
         .query("SELECT IS_FREE_LOCK('ciphertax')")
         == ["1"]));

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use ciphertax_records::{RunStatus, VoidReason};
-use ciphertax_wire::mongodb::bson::rawdoc;
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{
-    OwnMongoDb, OwnServer, PATIENCE, Running, Sandbox, record, samples, samples_so_far, servers_of, within,
+    AnyOwn, OwnMongoDb, OwnServer, PATIENCE, Running, Sandbox, record, samples, samples_so_far, servers_of,
+    within,
 };
 
 /// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
@@ -60,46 +60,24 @@ fn a_standard_output_that_is_full_is_said_and_the_report_is_kept() {
 
 #[test]
 fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
-    let server = OwnServer::start();
-    let before = server.schemas();
-    for dataset in [
-        ["--set", "dataset.tables=4", "--set", "dataset.table_size=4000000"].as_slice(),
-        &[
-            "--set",
-            "ycsb.record_count=4000000",
-            "--set",
-            "cell.connect.workload=ycsb_c",
-        ],
-    ] {
+    const TABLES: &[&str] = &["--set=dataset.tables=4", "--set=dataset.table_size=4000000"];
+    const RECORDS: &[&str] = &["--set=ycsb.record_count=4000000"];
+    let (mysql, mongodb) = (OwnServer::start(), OwnMongoDb::start());
+    let ycsb = [RECORDS, &["--set=cell.connect.workload=ycsb_c"]].concat();
+    let each: [(&dyn AnyOwn, &[&str]); 3] = [(&mysql, TABLES), (&mysql, &ycsb), (&mongodb, RECORDS)];
+    for (server, dataset) in each {
+        let before = server.all();
         let sandbox = Sandbox::new();
-        let target = server.url_with(server.password());
-        let arguments = [&["run", "quick", target.as_str(), "--out", "run"], dataset].concat();
-        let mut running = sandbox.start(&arguments);
+        let target = server.verified_url();
+        let mut running = server.start_study(&sandbox, &target, dataset);
         running.says("Loading");
-        let is_loaded = within(PATIENCE, || server.schemas() != before);
-        assert!(is_loaded, "nothing was loaded");
+        assert!(within(PATIENCE, || server.has_ours()), "nothing was loaded");
         thread::sleep(IN_THE_MIDST);
         running.signal(Signal::INT);
-        let finished = running.finish_within(SOON);
-        assert_eq!(finished.code, Some(130), "{finished:?}");
-        assert_eq!(server.schemas(), before);
+        running.finish_within(SOON).fails(130, &[]);
+        assert_eq!(server.all(), before);
         assert!(!sandbox.run().exists());
     }
-}
-
-#[test]
-fn ctrl_c_while_mongodb_is_loaded_is_heard_and_leaves_nothing() {
-    let server = OwnMongoDb::start();
-    let before = server.contents();
-    let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&mongodb(&server, &["--set", "ycsb.record_count=4000000"]));
-    running.says("Loading");
-    assert!(within(PATIENCE, || server.has("ciphertax")), "nothing was loaded");
-    thread::sleep(IN_THE_MIDST);
-    running.signal(Signal::INT);
-    let finished = running.finish_within(SOON);
-    assert_eq!(finished.code, Some(130), "{finished:?}");
-    assert_eq!(server.contents(), before);
 }
 
 #[test]
@@ -184,13 +162,10 @@ fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
     let before = server.schemas();
     let sandbox = Sandbox::new();
     let target = server.url_with(server.password());
-    clean(&sandbox, &target, Some(0), "Nothing to remove");
-
     for stage in ["Loading", "Opening", "measured "] {
         let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "killed"]);
         running.says(stage);
-        running.signal(Signal::KILL);
-        running.finish();
+        running.kill();
         assert!(within(PATIENCE, || server
             .query("SELECT IS_FREE_LOCK('ciphertax')")
             == ["1"]));
@@ -207,10 +182,6 @@ fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
     finished.measured();
     assert_eq!(server.schemas(), before);
-    server.query("CREATE DATABASE ciphertax");
-    server.query("CREATE TABLE ciphertax.precious (id INT)");
-    clean(&sandbox, &target, Some(2), "did not make; it is left alone");
-    assert_eq!(server.query("SHOW TABLES FROM ciphertax"), ["precious"]);
     clean(&sandbox, "mysql://", Some(2), "target");
 }
 
@@ -228,91 +199,7 @@ fn clean_leaves_a_run_that_measures_alone() {
         samples.iter().skip(already).any(|sample| sample.is_valid())
     };
     assert!(within(PATIENCE, goes_on));
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(130), "{finished:?}");
-}
-
-#[test]
-fn clean_removes_a_database_of_mongodb_that_is_marked_and_no_other() {
-    let server = OwnMongoDb::start();
-    server.insert("shop", "orders", [rawdoc! { "_id": 1_i32 }]);
-    let before = server.contents();
-    let sandbox = Sandbox::new();
-    let target = server.url_with(server.password());
-    clean(&sandbox, &target, Some(0), "Nothing to remove");
-    let mut running = sandbox.start(&mongodb(&server, &["--set", "ycsb.record_count=500"]));
-    running.measures();
-    running.signal(Signal::KILL);
-    running.finish();
-    assert!(server.has("ciphertax"));
-    clean(&sandbox, &target, Some(0), "Removed the database ciphertax");
-    assert_eq!(server.contents(), before);
-    server.insert("ciphertax", "precious", [rawdoc! { "_id": 1_i32 }]);
-    clean(&sandbox, &target, Some(2), "did not make; it is left alone");
-    assert!(server.has("ciphertax"));
-}
-
-#[test]
-fn an_account_that_may_not_clean_up_is_refused_before_anything_is_written() {
-    let server = OwnServer::start();
-    server.session(|query| {
-        query("CREATE USER own@'%' IDENTIFIED BY 'word'");
-        query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON ciphertax.* TO own@'%'");
-    });
-    let before = server.schemas();
-    let target = as_user(&server, "own", "word");
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--out", "run"]);
-    finished.refuses(&["DROP command denied", "GRANT ALL ON ciphertax.* TO 'own'@'%'"]);
-    assert!(!finished.stderr.contains("Loading"), "{}", finished.stderr);
-    assert_eq!(server.schemas(), before);
-    assert!(!sandbox.run().exists());
-}
-
-#[test]
-fn an_account_of_mongodb_that_may_not_clean_up_is_refused_before_anything_is_written() {
-    let server = OwnMongoDb::start();
-    let user = |role: &str| {
-        rawdoc! {
-            "createUser": role, "pwd": "word", "roles": [{ "role": role, "db": "ciphertax" }], "$db": "admin",
-        }
-    };
-    for role in ["readWrite", "dbOwner"] {
-        server.ask(&user(role));
-    }
-    let before = server.contents();
-    let target = |role: &str| {
-        format!(
-            "mongodb://{role}:word@{}/?tlsCAFile={}",
-            server.hosts(),
-            server.ca_file().display()
-        )
-    };
-    let arguments = |target: &str| -> Vec<String> {
-        let words = [
-            "run",
-            "mongodb-tls-connection",
-            target,
-            "--out",
-            "run",
-            "--time",
-            "3",
-        ];
-        let short = ["--set", "ycsb.record_count=500", "--set", "slice_s=0.05"];
-        words.into_iter().chain(short).map(str::to_owned).collect()
-    };
-    let sandbox = Sandbox::new();
-    let finish = |role: &str| {
-        let arguments = arguments(&target(role));
-        sandbox.finish(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let command = "db.getSiblingDB(\"admin\").grantRolesToUser(\"readWrite\", [{ role: \"dbOwner\", db: \"ciphertax\" }])";
-    finish("readWrite").refuses(&["dropDatabase", command]);
-    assert_eq!(server.contents(), before);
-    let finished = finish("dbOwner");
-    finished.measured();
-    assert_eq!(server.contents(), before);
+    running.interrupt();
 }
 
 #[test]
@@ -322,7 +209,7 @@ fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
         query("CREATE USER own@'%' IDENTIFIED BY 'word'");
         query("GRANT ALL ON ciphertax.* TO own@'%'");
     });
-    let target = as_user(&server, "own", "word");
+    let target = server.url_of("own:word");
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&["quick", &target, "--time", "12", "--out", "run"]);
     running.measures();
@@ -341,11 +228,7 @@ fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
         assert!(problem.contains(words), "{words:?} is not in {problem}");
         assert!(last.contains(words), "{words:?} is not in {last}");
     }
-    assert!(
-        finished.stdout.contains("cleaning up failed"),
-        "{}",
-        finished.stdout
-    );
+    finished.shows(&["cleaning up failed"]);
     server.query("GRANT DROP ON ciphertax.* TO own@'%'");
     clean(&sandbox, &target, Some(0), "Removed the schema ciphertax");
 }
@@ -369,11 +252,7 @@ fn a_run_of_which_nothing_can_be_said_exits_3() {
     // Too short for a block of any cell.
     let finished = sandbox.finish(&["quick", "--time", "1", "--out", "run"]);
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    assert!(
-        finished.stdout.contains("Nothing can be said"),
-        "{}",
-        finished.stdout
-    );
+    finished.shows(&["Nothing can be said"]);
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
 }
 
@@ -393,37 +272,6 @@ fn clean(sandbox: &Sandbox, target: &str, code: Option<i32>, words: &str) {
 fn executed(server: &OwnServer) -> u64 {
     let asked = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Com_stmt_execute'";
     server.query(asked)[0].parse().unwrap()
-}
-
-fn as_user(server: &OwnServer, user: &str, password: &str) -> String {
-    let url = server.url();
-    let address = url.split_once('@').unwrap().1;
-    format!("mysql://{user}:{password}@{address}")
-}
-
-/// The arguments that measure a MongoDB of the user's own.
-fn mongodb<'a>(server: &OwnMongoDb, options: &[&'a str]) -> Vec<&'a str> {
-    let target = format!(
-        "{}?tlsCAFile={}",
-        server.url_with(server.password()),
-        server.ca_file().display()
-    );
-    let target: &'static str = Box::leak(target.into_boxed_str());
-    let words = [
-        "run",
-        "mongodb-tls-connection",
-        target,
-        "--time",
-        "30",
-        "--out",
-        "run",
-    ];
-    let short = ["--set", "slice_s=0.05"];
-    words
-        .into_iter()
-        .chain(short)
-        .chain(options.iter().copied())
-        .collect()
 }
 
 mod test_all {
@@ -459,11 +307,7 @@ mod test_all {
         assert!(is_disturbed_enough(), "nothing was disturbed");
         let finished = running.finish_within(Duration::from_secs(120));
         finished.measured();
-        assert!(
-            finished.stderr.contains("Waiting until this has passed"),
-            "{}",
-            finished.stderr
-        );
+        finished.says(&["Waiting until this has passed"]);
         let void = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ScheduleMissed { .. }));
         assert!(
             samples(&sandbox.run())

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use ciphertax_model::Metric;
 use ciphertax_observe::{Listener, listener};
 use ciphertax_records::{CounterRecord, CpuSource, Run, Sample};
-use rustix::process::Signal;
 
 use crate::common::{
     OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, samples_so_far, within,
@@ -146,8 +145,7 @@ fn a_run_goes_on_with_the_command_that_is_given_again_alone() {
         &command,
     ]);
     running.measures();
-    running.signal(Signal::KILL);
-    running.finish();
+    running.kill();
     assert!(within(PATIENCE, || server
         .query("SELECT IS_FREE_LOCK('ciphertax')")
         == ["1"]));
@@ -174,8 +172,7 @@ fn a_run_goes_on_with_the_command_that_is_given_again_alone() {
     fs::write(&file, &text).unwrap();
     let mut running = resume(&again);
     running.measures();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     let written = fs::read_to_string(&file).unwrap();
     assert!(!written.contains(SECRET));
     sandbox.expect_nothing_left();

@@ -73,8 +73,7 @@ impl SlowWrite {
 
     /// A run whose server is slower by so many nanoseconds.
     pub(crate) fn run(&self, sandbox: &Sandbox, ns: u32) -> Slowed {
-        fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+        let mut command = sandbox.study(STUDY, &[]);
         command.envs(self.environment(ns));
         let is_over = AtomicBool::new(false);
         let readings = thread::scope(|scope| {

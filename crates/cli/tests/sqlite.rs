@@ -5,9 +5,8 @@ use std::path::Path;
 
 use ciphertax_records::{Phase, RunStatus, ServerPlacement, Witness};
 use ciphertax_testkit::{files_with, not_tested};
-use rustix::process::Signal;
 
-use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples};
+use crate::common::{PATIENCE, Running, Sandbox, arm_of, no_slice_failed, record, samples, study_refused};
 use crate::faults::{mounting_is_allowed, private_mounts};
 
 const STUDY: &str = r#"
@@ -54,11 +53,6 @@ workload = "connect"
 load = { connections = 1 }
 "#;
 
-fn start(sandbox: &Sandbox, study: &str) -> Running {
-    fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]))
-}
-
 #[test]
 fn a_file_holds_what_its_own_cells_ask_and_nothing_of_what_others_do() {
     let study = STUDY.replace("time_s = 8", "time_s = 2").replace(
@@ -66,7 +60,7 @@ fn a_file_holds_what_its_own_cells_ask_and_nothing_of_what_others_do() {
         "workload = \"ycsb_a\"\nstorage = { memory_mb = 9 }",
     );
     let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, &study);
+    let mut running = sandbox.start_study(&study, &[]);
     running.says("Loading the data set: 3000 rows");
     running.says("Loading the data set: 500 rows");
     running.finish_within(2 * PATIENCE).measured();
@@ -78,7 +72,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     let sandbox = Sandbox::new();
     // Whether deriving the key pays is told of the fourth cell, which needs blocks enough.
     let study = STUDY.replace("time_s = 8", "time_s = 20");
-    let finished = start(&sandbox, &study).finish_within(2 * PATIENCE);
+    let finished = sandbox.start_study(&study, &[]).finish_within(2 * PATIENCE);
     finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
@@ -108,7 +102,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
         assert!(!server.same_host, "there is nobody beside it");
     }
     let witnesses = |arm: &str| -> Vec<Witness> {
-        let arm = run.head.arms.iter().find(|record| record.name == arm).unwrap();
+        let arm = arm_of(&run, arm);
         arm.sessions[0].proofs.iter().map(|proof| proof.witness).collect()
     };
     assert_eq!(witnesses("plain"), [Witness::Client, Witness::Disk]);
@@ -156,13 +150,11 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
             .unwrap()
     };
     assert_eq!(data("points") + data("records"), data("open"));
-    for words in [
+    finished.shows(&[
         "embedded: it runs in the application's process",
         "key derivation",
         "opened ",
-    ] {
-        assert!(finished.stdout.contains(words), "{words}: {}", finished.stdout);
-    }
+    ]);
     for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
         assert!(
             !finished.stdout.contains(of_servers),
@@ -237,11 +229,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         ),
     ] {
         assert!(STUDY.contains(from), "{from}");
-        let sandbox = Sandbox::new();
-        let finished = start(&sandbox, &STUDY.replace(from, to)).finish_within(PATIENCE);
-        assert_eq!(finished.code, Some(2), "{to}: {}", finished.stderr);
-        assert!(finished.stderr.contains(words), "{to}: {}", finished.stderr);
-        sandbox.expect_nothing_left();
+        study_refused(&STUDY.replace(from, to), &[words]);
     }
 }
 
@@ -262,7 +250,10 @@ fn arms_that_all_secure_their_memory_are_measured_and_each_is_proved_to() {
         )
         .replace("time_s = 8", "time_s = 2");
     let sandbox = Sandbox::new();
-    start(&sandbox, &study).finish_within(2 * PATIENCE).measured();
+    sandbox
+        .start_study(&study, &[])
+        .finish_within(2 * PATIENCE)
+        .measured();
     let run = record(&sandbox.run());
     no_slice_failed(&run);
     assert_eq!(run.head.arms.len(), 3);
@@ -278,14 +269,13 @@ fn arms_that_all_secure_their_memory_are_measured_and_each_is_proved_to() {
 #[test]
 fn a_run_that_is_killed_leaves_no_file() {
     let sandbox = Sandbox::new();
-    let mut running = start(&sandbox, &STUDY.replace("time_s = 8", "time_s = 60"));
+    let mut running = sandbox.start_study(&STUDY.replace("time_s = 8", "time_s = 60"), &[]);
     running.measures();
     // A write-ahead log that has just been written may hold the first page too.
     let mut plain = files_with(&sandbox.temporary(), "SQLite format 3");
     plain.retain(|file| file.extension().is_some_and(|extension| extension == "db"));
     assert_eq!(plain.len(), 2, "the two plain ones of three: {plain:?}");
-    running.signal(Signal::KILL);
-    assert_eq!(running.finish().code, None);
+    running.kill();
     sandbox.expect_nothing_left();
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Running);
 }
@@ -310,20 +300,16 @@ fn a_disk_that_fills_up_while_the_data_set_is_made_is_named_with_the_remedy() {
     let arguments = [private_mounts(), &["sh", "-c", &line]].concat();
     let finished =
         Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    for words in [
-        "SQLite",
-        "database or disk is full",
-        "make room",
-        "TMPDIR",
-        "--set dataset.table_size",
-    ] {
-        assert!(
-            finished.stderr.contains(words),
-            "{words:?} is not in {}",
-            finished.stderr
-        );
-    }
+    finished.fails(
+        2,
+        &[
+            "SQLite",
+            "database or disk is full",
+            "make room",
+            "TMPDIR",
+            "--set dataset.table_size",
+        ],
+    );
     assert_eq!(
         finished.stdout, "",
         "nothing is left on the disk that goes with the mount"

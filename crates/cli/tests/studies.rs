@@ -12,7 +12,7 @@ use crate::common::{Finished, Sandbox, record};
 fn the_list_says_what_each_study_asks_and_needs() {
     let finished = Sandbox::new().finish(&["studies"]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    for words in [
+    finished.shows(&[
         "quick\n  What does TLS cost",
         "mysql-tls-library\n",
         "mariadb, mariadb-11.4-wolfssl, mysql-5.6",
@@ -21,13 +21,7 @@ fn the_list_says_what_each_study_asks_and_needs() {
         "postgresql; ext4, fscrypt, gocryptfs; root, for file systems",
         "scales     published",
         "ciphertax run NAME",
-    ] {
-        assert!(
-            finished.stdout.contains(words),
-            "{words:?} is not in {}",
-            finished.stdout
-        );
-    }
+    ]);
     assert!(finished.stdout.lines().all(|line| line.chars().count() <= 110));
 }
 
@@ -173,12 +167,7 @@ fn a_setting_that_makes_no_sense_is_named() {
     let finished = sandbox.finish(&["run", "quick", "--scale", "published"]);
     finished.refuses(&["no scale \"published\"", "it has none"]);
     let finished = sandbox.finish(&["run", "quick", "--precision", "1"]);
-    assert_eq!(finished.code, Some(2));
-    assert!(
-        finished.stderr.contains("0.01 is one percent"),
-        "{}",
-        finished.stderr
-    );
+    finished.fails(2, &["0.01 is one percent"]);
 }
 
 fn expect_lines(finished: &Finished, expected: &[&str]) {

@@ -7,7 +7,7 @@ use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, ServerRecord};
 use ciphertax_testkit::{is_root, not_tested};
 
-use crate::common::{Finished, OwnServer, Running, Sandbox, no_slice_failed, record};
+use crate::common::{Finished, OwnServer, Sandbox, arm_of, no_slice_failed, record, refused};
 
 /// A study that is over in a moment.
 const STUDY: &str = r#"
@@ -26,90 +26,6 @@ const STUDY: &str = r#"
         { name = "connects", workload = "connect", load = { connections = 1 } },
     ]
 "#;
-
-#[test]
-fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to_be() {
-    for (has, lacks) in [("TLSv1.2", "TLSv1.3"), ("TLSv1.3", "TLSv1.2")] {
-        let server = OwnServer::start_with(|builder| builder.option(format!("--tls-version={has}")));
-        let arm = lacks.replace("TLSv", "tls");
-        let reason = format!("the server does not offer {lacks}, it has {has}");
-        let (sandbox, finished) = measured(&server.url_with(server.password()));
-        assert!(
-            finished.stderr.contains(&format!("Leaving out {arm}: {reason}")),
-            "{}",
-            finished.stderr
-        );
-        let shown: String = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            shown.contains(&format!("Left out: {arm}, because {reason}.")),
-            "{}",
-            finished.stdout
-        );
-        let run = record(&sandbox.run());
-        assert_eq!(run.head.status, RunStatus::Complete);
-        assert_eq!(
-            run.head
-                .left_out
-                .iter()
-                .map(|left| (&left.arm, left.reason.to_string()))
-                .collect::<Vec<_>>(),
-            [(&arm, reason.clone())]
-        );
-        let other = has.replace("TLSv", "tls");
-        let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
-        assert_eq!(arms, ["plain", "baseline again", &other]);
-
-        // Without its baseline, or without any other arm, nothing can be compared.
-        let sandbox = Sandbox::new();
-        let run = [
-            "run",
-            "mysql-tls-versions",
-            &server.url_with(server.password()),
-            "--out",
-            "run",
-        ];
-        let words = match has {
-            "TLSv1.2" => ["no arm is left", &reason],
-            _ => ["the baseline tls1.2 cannot be measured", &reason],
-        };
-        sandbox.finish(&run).refuses(&words);
-        assert!(!sandbox.run().exists());
-    }
-}
-
-#[test]
-fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
-    let server = OwnServer::start_with(|builder| builder.option("--require-secure-transport=ON"));
-    let url = server.url_with(server.password());
-    let sandbox = Sandbox::new();
-    let refused = sandbox.finish(&["quick", &url, "--out", "run"]);
-    let instead = format!("ciphertax run mysql-tls-versions '{}'", server.url());
-    refused.refuses(&["demands TLS", "plain arm", &instead]);
-    assert!(!sandbox.run().exists());
-
-    // The command that it names works.
-    let study = [
-        "run",
-        "mysql-tls-versions",
-        &server.url(),
-        "--time",
-        "4",
-        "--out",
-        "run",
-    ];
-    let mut command = sandbox.command(&study);
-    command.env("CIPHERTAX_PASSWORD", server.password());
-    let finished = Running::start(command).finish();
-    finished.measured();
-    let run = record(&sandbox.run());
-    assert_eq!(run.head.status, RunStatus::Complete);
-    no_slice_failed(&run);
-    assert!(run.results.measurements.iter().any(|row| row.arm == "tls1.2"));
-
-    // A Unix socket counts as secure there.
-    let (sandbox, _) = measured(&server.socket_url());
-    assert!(record(&sandbox.run()).head.left_out.is_empty());
-}
 
 #[test]
 fn an_account_that_demands_tls_is_told_from_a_wrong_password() {
@@ -194,14 +110,27 @@ fn the_limit_of_a_user_counts_too() {
 }
 
 #[test]
-fn a_missing_right_is_named_with_the_statement_that_gives_it() {
+fn a_missing_right_is_named_with_the_statement_that_gives_it_before_anything_is_written() {
     let server = OwnServer::start();
-    server.query("CREATE USER 'o''brien'@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
-    let url = format!("mysql://o%27brien:tr0ub4dor@127.0.0.1:{}/", server.port());
-    let grant = "GRANT ALL ON ciphertax.* TO 'o''brien'@'127.0.0.1'";
-    refused(&url, &["command denied", "have its administrator run", grant]);
-    server.query(grant);
-    measured(&url);
+    server.session(|query| {
+        query("CREATE USER 'o''brien'@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
+        // Who may write, and not remove what was written.
+        query("CREATE USER own@'%' IDENTIFIED BY 'tr0ub4dor'");
+        query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON ciphertax.* TO own@'%'");
+    });
+    let before = server.schemas();
+    for (user, account, words) in [
+        ("own", "'own'@'%'", "DROP command denied"),
+        ("o%27brien", "'o''brien'@'127.0.0.1'", "command denied"),
+    ] {
+        let url = server.url_of(&format!("{user}:tr0ub4dor"));
+        let grant = format!("GRANT ALL ON ciphertax.* TO {account}");
+        let said = refused(&url, &[words, "have its administrator run", &grant]);
+        assert!(!said.contains("Loading"), "{said}");
+        assert_eq!(server.schemas(), before);
+        server.query(&grant);
+        measured(&url);
+    }
 }
 
 #[test]
@@ -218,7 +147,7 @@ fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
     );
     assert_eq!((own.same_host, &own.cpu_unread), (true, &None));
     for arm in ["tls1.2", "tls1.3"] {
-        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        let arm = arm_of(&run, arm);
         assert!(arm.sessions[0].facts.tls.is_some());
         let mut measured = run.results.measurements.iter();
         assert!(
@@ -288,13 +217,7 @@ fn why_the_servers_cpu_cannot_be_read_is_said() {
 fn a_certificate_for_another_name_is_mended_by_the_options_of_mysql() {
     let server = OwnServer::start_with(|builder| builder.option("--bind-address=127.0.0.2"));
     refused(
-        &format!(
-            "mysql://{}:{}@127.0.0.2:{}/?ssl-mode=VERIFY_IDENTITY&ssl-ca={}",
-            server.user(),
-            server.password(),
-            server.port(),
-            server.ca_file().display()
-        ),
+        &format!("{}&ssl-mode=VERIFY_IDENTITY", server.verified_url()).replace("127.0.0.1", "127.0.0.2"),
         &["it is for other names", "ssl-mode=VERIFY_CA"],
     );
 }
@@ -350,10 +273,4 @@ fn measured(url: &str) -> (Sandbox, Finished) {
     let finished = sandbox.finish(&["run", "study.toml", url, "--out", "run"]);
     finished.measured();
     (sandbox, finished)
-}
-
-fn refused(url: &str, words: &[&str]) {
-    let sandbox = Sandbox::new();
-    sandbox.finish(&["quick", url, "--out", "run"]).refuses(words);
-    assert!(!sandbox.run().exists());
 }

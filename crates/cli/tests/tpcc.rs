@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use ciphertax_lab::catalogue;
 use ciphertax_records::{Proof, Run, Witness};
-use ciphertax_testkit::{cache, fetched};
+use ciphertax_testkit::fetched;
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{Finished, OwnServer, Running, Sandbox, record, samples, servers_of};
+use crate::common::{
+    Finished, OwnServer, Running, Sandbox, arm_of, record, samples, servers_of, study_refused,
+};
 
 const PLAIN: &str = r#"{ name = "plain", transport = "plain" }"#;
 const TLS: &str = r#"{ name = "tls", transport = "tls1.3" }"#;
@@ -33,23 +35,14 @@ fn study(server: &str, arms: &str, load: &str, time_s: u32) -> String {
     )
 }
 
-/// A sandbox with a study in it.
-fn sandbox(study: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("tpcc.toml"), study).unwrap();
-    sandbox
-}
-
-fn start(sandbox: &Sandbox, more: &[&str], variable: Option<(&str, &str)>) -> Running {
-    let arguments = [&["run", "tpcc.toml", "--seed", "7", "--out", "run"], more].concat();
-    let mut command = sandbox.command(&arguments);
-    command.env("XDG_CACHE_HOME", cache());
+fn start(sandbox: &Sandbox, study: &str, more: &[&str], variable: Option<(&str, &str)>) -> Running {
+    let mut command = sandbox.study(study, &[&["--seed", "7"], more].concat());
     command.envs(variable);
     Running::start(command)
 }
 
 fn proofs<'a>(run: &'a Run, arm: &str) -> Vec<&'a Proof> {
-    let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+    let arm = arm_of(run, arm);
     arm.sessions.iter().flat_map(|session| &session.proofs).collect()
 }
 
@@ -65,8 +58,8 @@ fn measures(server: &str) {
         return;
     }
     let arms = format!("{PLAIN}, {TLS}");
-    let sandbox = sandbox(&study(server, &arms, "connections = 4", 4));
-    let finished = start(&sandbox, &[], None).finish_within(Duration::from_secs(180));
+    let (sandbox, study) = (Sandbox::new(), study(server, &arms, "connections = 4", 4));
+    let finished = start(&sandbox, &study, &[], None).finish_within(Duration::from_secs(180));
     finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(run.head.inconsistent, None);
@@ -86,9 +79,12 @@ fn tables_on_mariadb_are_consistent_after_a_run() {
 #[test]
 fn a_key_that_is_none_is_refused_and_not_repeated() {
     let arms = format!("{PLAIN}, {STORED}");
-    let sandbox = sandbox(&study("mariadb", &arms, "connections = 1, batch = 10", 1));
+    let (sandbox, study) = (
+        Sandbox::new(),
+        study("mariadb", &arms, "connections = 1, batch = 10", 1),
+    );
     let wrong = "00112233445566778899aabbccddeefz";
-    let finished: Finished = start(&sandbox, &[], Some((KEY, wrong))).finish();
+    let finished: Finished = start(&sandbox, &study, &[], Some((KEY, wrong))).finish();
     finished.refuses(&[KEY, "32 hexadecimal digits"]);
     assert!(!finished.stderr.contains(wrong), "{}", finished.stderr);
     assert!(!sandbox.run().exists());
@@ -98,16 +94,16 @@ fn a_key_that_is_none_is_refused_and_not_repeated() {
 #[test]
 fn a_server_that_is_killed_in_a_transaction_is_named_and_leaves_nothing() {
     let arms = format!("{PLAIN}, {TLS}");
-    let sandbox = sandbox(&study("mariadb", &arms, "connections = 4", 30));
-    let mut running = start(&sandbox, &[], None);
+    let (sandbox, study) = (Sandbox::new(), study("mariadb", &arms, "connections = 4", 30));
+    let mut running = start(&sandbox, &study, &[], None);
     running.says("Opening connections");
     running.measures();
     for pid in servers_of(&sandbox.temporary()) {
         kill_process(pid, Signal::KILL).unwrap();
     }
     let finished = running.finish();
-    assert_eq!(finished.code, Some(4), "{finished:?}");
-    assert!(finished.stdout.contains("server"), "{}", finished.stdout);
+    finished.fails(4, &[]);
+    finished.shows(&["server"]);
     assert_eq!(record(&sandbox.run()).head.inconsistent, None);
     sandbox.expect_nothing_left();
 }
@@ -119,9 +115,7 @@ fn databases_that_cannot_be_asked_are_refused_by_name() {
         ("sqlite", "take server = \"mariadb\""),
     ] {
         let arms = r#"{ name = "plain", transport = "plain" }, { name = "again", transport = "plain" }"#;
-        let sandbox = sandbox(&study(server, arms, "connections = 1", 1));
-        start(&sandbox, &[], None).finish().refuses(&["cell mix", words]);
-        sandbox.expect_nothing_left();
+        study_refused(&study(server, arms, "connections = 1", 1), &["cell mix", words]);
     }
 }
 
@@ -142,9 +136,9 @@ mod test_all {
     fn sets_of_stored_cells_hold_the_same_after_the_same_transactions_and_only_the_key_reads_them() {
         let arms = format!("{PLAIN}, {STORED}");
         let load = "connections = 2, batch = 60";
-        let sandbox = sandbox(&study("mariadb", &arms, load, 6));
+        let (sandbox, study) = (Sandbox::new(), study("mariadb", &arms, load, 6));
         let key = "00112233445566778899aabbccddeeff";
-        let finished = start(&sandbox, &[], Some((KEY, key))).finish_within(Duration::from_secs(300));
+        let finished = start(&sandbox, &study, &[], Some((KEY, key))).finish_within(Duration::from_secs(300));
         finished.measured();
         let run = record(&sandbox.run());
         for (arm, claim) in [
@@ -188,29 +182,28 @@ mod test_all {
     fn a_row_that_somebody_takes_away_ends_the_run_without_a_figure() {
         let server = OwnServer::start();
         let arms = format!("{PLAIN}, {TLS}");
-        let sandbox = sandbox(&study("mariadb", &arms, "connections = 2", 15));
+        let (sandbox, study) = (Sandbox::new(), study("mariadb", &arms, "connections = 2", 15));
         let password = Some(("CIPHERTAX_PASSWORD", server.password()));
-        let mut running = start(&sandbox, &[&server.url()], password);
+        let mut running = start(&sandbox, &study, &[&server.url()], password);
         running.says("Opening connections");
         running.measures();
         server.query("DELETE FROM ciphertax.order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 1");
         let finished = running.finish();
-        assert_eq!(finished.code, Some(2), "{finished:?}");
         assert_eq!(finished.stdout, "");
-        for word in [
-            "nothing that was measured can be trusted",
-            "clause 3.3.2",
-            "d_id = 3",
-        ] {
-            assert!(finished.stderr.contains(word), "{word}: {}", finished.stderr);
-        }
+        finished.fails(
+            2,
+            &[
+                "nothing that was measured can be trusted",
+                "clause 3.3.2",
+                "d_id = 3",
+            ],
+        );
         // What was measured is there for whoever looks for the fault, and yields no figure later.
         let run = record(&sandbox.run());
         assert!(run.head.inconsistent.is_some() && run.results.estimates.is_empty());
         assert!(!samples(&sandbox.run()).is_empty());
         let report = sandbox.finish(&["report", "run"]);
-        assert_eq!(report.code, Some(2), "{report:?}");
-        assert!(report.stderr.contains("clause 3.3.2"), "{}", report.stderr);
+        report.fails(2, &["clause 3.3.2"]);
         let resumed = sandbox.finish(&["run", "--resume", "run"]);
         assert_eq!(resumed.code, Some(2), "{resumed:?}");
         assert!(!server.schemas().contains(&"ciphertax".to_owned()));

@@ -1,15 +1,14 @@
 //! The axes of what protects data in transit, through the whole command on a real private server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use ciphertax_lab::catalogue::MYSQL;
 use ciphertax_model::Metric;
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord, Verified};
-use ciphertax_testkit::{cache, fetched, is_root, not_tested};
+use ciphertax_records::{Phase, PhaseRow, Run, SessionRecord, Verified};
+use ciphertax_testkit::{fetched, is_root, not_tested};
 
-use crate::common::{Running, Sandbox, no_slice_failed, record, samples};
+use crate::common::{Sandbox, arm_of, no_slice_failed, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -96,8 +95,8 @@ const LOGINS: &str = r#"
 name = "logins"
 question = "What does a login cost that the server does not remember?"
 server = "mysql"
-time_s = 16
-slice_s = 0.2
+time_s = 8
+slice_s = 0.1
 
 [[arm]]
 name = "warm"
@@ -120,39 +119,24 @@ workload = "connect_only"
 load = { connections = 2 }
 "#;
 
-/// Runs a study of this text.
-fn run(text: &str) -> Run {
-    run_in_full(text).0
-}
-
 /// Runs a study of this text and returns what it says at the end too.
 fn run_and_read(text: &str) -> (Run, String) {
-    let (run, _, stdout) = run_in_full(text);
-    (run, stdout)
-}
-
-/// Runs a study of this text and returns its samples and what it says at the end too.
-fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
     let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), text).unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-    // The set-up script keeps the programs of the tunnels there.
-    command.env("XDG_CACHE_HOME", cache());
-    let finished = Running::start(command).finish();
+    let finished = sandbox.start_study(text, &[]).finish();
     finished.measured();
     sandbox.expect_nothing_left();
-    (record(&sandbox.run()), samples(&sandbox.run()), finished.stdout)
+    (record(&sandbox.run()), finished.stdout)
 }
 
 fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
-    let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+    let arm = arm_of(run, arm);
     let mut sessions = arm.sessions.iter();
     sessions.find(|session| session.server == server).unwrap()
 }
 
 #[test]
 fn every_axis_is_measured_and_reported_as_a_fact() {
-    let run = run(ARMS);
+    let run = Sandbox::new().play(ARMS);
     no_slice_failed(&run);
     let (ecdsa, rsa) = ("mariadb, ecdsa-p256", "mariadb, rsa-2048");
     let tls = |arm, server| session(&run, arm, server).facts.tls.clone().unwrap();
@@ -202,7 +186,7 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
     assert!(witnesses.contains(&"tunnel".to_owned()), "{witnesses:?}");
 
     // An arm is measured where it is proved, and nowhere else.
-    let by_socket = run.head.arms.iter().find(|arm| arm.name == "by-socket").unwrap();
+    let by_socket = arm_of(&run, "by-socket");
     assert!(by_socket.sessions.iter().all(|session| session.server != *rsa));
     let tunnels = run
         .results
@@ -235,9 +219,10 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
     if fetched(&MYSQL).is_none() {
         return;
     }
-    let (run, samples, _) = run_in_full(LOGINS);
+    let sandbox = Sandbox::new();
+    let run = sandbox.play(LOGINS);
     no_slice_failed(&run);
-    for sample in samples {
+    for sample in samples(&sandbox.run()) {
         let path = match sample.slice.arm.as_str() {
             "cold" | "cold-plaintext" => "caching_sha2_password/full",
             _ => "caching_sha2_password/fast",

@@ -161,16 +161,14 @@ fn runs_are_compared_in_every_format() {
     let sandbox = with_runs();
     let text = sandbox.finish(&["compare", "before", "same", "dearer/run.json"]);
     assert_eq!(text.code, Some(0), "{text:?}");
-    for words in [
+    text.shows(&[
         "A before, ",
         "B same, ",
         "C dearer, ",
         "is dearer",
         "the same ±",
         "ratio of ratios",
-    ] {
-        assert!(text.stdout.contains(words), "{words}\n{}", text.stdout);
-    }
+    ]);
     let json = sandbox.finish(&["compare", "before", "dearer", "--json"]);
     follows("comparison", &serde_json::from_str(&json.stdout).unwrap());
     let comparison: Comparison = serde_json::from_str(&json.stdout).unwrap();
@@ -183,7 +181,7 @@ fn runs_are_compared_in_every_format() {
     for (file, beginning) in [("a.html", "<!DOCTYPE html>"), ("a.md", "### "), ("a.json", "{")] {
         let finished = sandbox.finish(&["compare", "before", "dearer/", "--export", file]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
-        assert!(finished.stdout.contains("is dearer"), "{finished:?}");
+        finished.shows(&["is dearer"]);
         let text = fs::read_to_string(sandbox.work().join(file)).unwrap();
         assert!(text.trim_start().starts_with(beginning), "{file}: {text}");
     }
@@ -219,8 +217,7 @@ fn what_cannot_be_compared_is_refused_by_name() {
         ),
     ] {
         let finished = sandbox.finish(arguments);
-        assert_eq!(finished.code, Some(2), "{finished:?}");
-        assert!(finished.stderr.contains(words), "{finished:?}");
+        finished.fails(2, &[words]);
     }
 }
 
@@ -279,7 +276,7 @@ fn a_gate_of_a_run_that_was_cut_off_does_not_end_with_0() {
     ] {
         let finished = sandbox.finish(&[&["gate"], &arguments[..]].concat());
         assert_eq!(finished.code, Some(code), "{finished:?}");
-        assert!(finished.stdout.contains(words), "{finished:?}");
+        finished.shows(&[words]);
     }
 }
 
@@ -320,11 +317,7 @@ fn a_gate_ends_with_0_within_1_over_and_3_where_it_cannot_tell() {
     ] {
         let finished = sandbox.finish(&[&["gate", "before"], arguments].concat());
         assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
-        assert!(
-            finished.stdout.contains(words),
-            "{arguments:?}: {}",
-            finished.stdout
-        );
+        finished.shows(&[words]);
     }
     let risen = sandbox.finish(&["gate", "dearer", "--baseline", "before", "--json"]);
     assert_eq!(risen.code, Some(1), "{risen:?}");

@@ -78,6 +78,20 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
+    /// Ends it as Ctrl-C does.
+    pub(crate) fn interrupt(self) -> Finished {
+        self.signal(Signal::INT);
+        let finished = self.finish();
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        finished
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(self) {
+        self.signal(Signal::KILL);
+        assert_eq!(self.finish().code, None);
+    }
+
     /// Waits until a line of standard error begins so.
     pub(crate) fn says(&mut self, beginning: &str) {
         self.says_within(beginning, PATIENCE);
@@ -146,6 +160,35 @@ impl Drop for Running {
 }
 
 impl Finished {
+    /// It ends with this code, and standard error holds each of `words`.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self.says(words);
+    }
+
+    /// Standard error holds each of `words`.
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is not in: {}", self.stderr);
+        }
+    }
+
+    /// Standard output holds each of `words`, wherever its lines are broken.
+    #[track_caller]
+    pub(crate) fn shows(&self, words: &[&str]) {
+        let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = in_one_line(&self.stdout);
+        for word in words {
+            assert!(
+                shown.contains(&in_one_line(word)),
+                "{word:?} is not in: {}",
+                self.stdout
+            );
+        }
+    }
+
     /// It measured nothing and says why in one sentence that holds each of `words`.
     pub(crate) fn refuses(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{self:?}");

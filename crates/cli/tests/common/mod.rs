@@ -2,6 +2,7 @@
 
 mod command;
 pub(crate) mod impostor;
+mod own;
 mod own_mongodb;
 mod own_postgresql;
 mod own_server;
@@ -10,6 +11,7 @@ mod postgresql_copy;
 mod secrets;
 mod traces;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -17,16 +19,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::CertificateKind;
-use ciphertax_records::{Run, Sample, SampleFile, VoidReason, VoidRow};
+use ciphertax_records::{ArmRecord, Run, Sample, SampleFile, VoidReason, VoidRow};
 use ciphertax_report::schema::schema;
-use ciphertax_testkit::processes_with;
+use ciphertax_testkit::{cache, processes_with};
 use rustix::process::Signal;
 use serde_json::Value;
 
 pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
 pub(crate) use command::{Finished, Running};
+pub(crate) use own::{AnyOwn, on_each};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
@@ -160,6 +164,32 @@ impl Sandbox {
         command
     }
 
+    /// Starts `ciphertax run` of a study with this text, whose run is left in [`Sandbox::run`].
+    pub(crate) fn start_study(&self, text: &str, options: &[&str]) -> Running {
+        Running::start(self.study(text, options))
+    }
+
+    /// The same, not yet started. What was fetched and unpacked is found.
+    pub(crate) fn study(&self, text: &str, options: &[&str]) -> std::process::Command {
+        // Servers are fetched once where the system has none, and not for every sandbox.
+        for entry in [&MONGODB, &POSTGRESQL] {
+            if text.contains(&format!("server = \"{entry}\"")) {
+                ciphertax_lab::install(entry, &AtomicBool::new(false), &mut |_| {}).unwrap();
+            }
+        }
+        fs::write(self.work().join("study.toml"), text).unwrap();
+        let mut command = self.command(&[&["run", "study.toml", "--out", "run"], options].concat());
+        command.env("XDG_CACHE_HOME", cache());
+        command
+    }
+
+    /// Plays a study to its end, of which nothing is left but its record.
+    pub(crate) fn play(&self, text: &str) -> Run {
+        self.start_study(text, &[]).finish_within(2 * PATIENCE).measured();
+        self.expect_nothing_left();
+        record(&self.run())
+    }
+
     /// Starts the command.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running::start(self.command(arguments))
@@ -193,6 +223,42 @@ pub(crate) fn refused(target: &str, words: &[&str]) -> String {
     assert!(!sandbox.run().exists());
     sandbox.expect_nothing_left();
     finished.stderr
+}
+
+/// An arm of a run.
+#[track_caller]
+pub(crate) fn arm_of<'a>(run: &'a Run, name: &str) -> &'a ArmRecord {
+    run.head.arms.iter().find(|arm| arm.name == name).unwrap()
+}
+
+/// What proves an arm's sessions, a claim and its evidence a line.
+pub(crate) fn claims(run: &Run, name: &str) -> String {
+    let proofs = arm_of(run, name).sessions[0].proofs.iter();
+    let lines: Vec<String> = proofs
+        .map(|proof| format!("{}: {}", proof.claim, proof.evidence))
+        .collect();
+    lines.join("\n")
+}
+
+/// The ways that logins of each arm went in a cell.
+pub(crate) fn logins<'a>(run: &'a Run, cell: &str) -> BTreeMap<&'a str, Vec<String>> {
+    let rows = run.results.connects.iter().filter(|row| row.cell == cell);
+    rows.map(|row| {
+        (
+            row.arm.as_str(),
+            row.logins.keys().map(ToString::to_string).collect(),
+        )
+    })
+    .collect()
+}
+
+/// A study that is refused, maybe for several reasons, and leaves nothing.
+pub(crate) fn study_refused(study: &str, words: &[&str]) {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.start_study(study, &[]).finish();
+    finished.fails(2, words);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
 }
 
 /// The record of a run, complete or not: it follows the schema.

@@ -1,25 +1,30 @@
-//! A MongoDB that ciphertax is given by URL: the "user's own".
+//! A MongoDB that ciphertax is given by URL.
 
-use std::fmt::Display;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_reactor::Reactor;
-use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
 use super::PATIENCE;
+use super::own::Own;
 
-pub(crate) struct OwnMongoDb {
-    server: PrivateServer,
+pub(crate) struct OwnMongoDb(Own);
+
+impl Deref for OwnMongoDb {
+    type Target = Own;
+
+    fn deref(&self) -> &Own {
+        &self.0
+    }
 }
 
 impl OwnMongoDb {
@@ -29,55 +34,22 @@ impl OwnMongoDb {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
-        ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
-        let builder = set_up(PrivateServer::builder(&MONGODB).guard(guard));
-        Self {
-            server: builder.start().unwrap(),
-        }
-    }
-
-    pub(crate) fn user(&self) -> &str {
-        self.server.user()
+        Self(Own::start(&MONGODB, set_up))
     }
 
     /// Where a member of its replica set is reached that is not the primary.
     pub(crate) fn secondary(&self) -> SocketAddr {
-        let primary = self.server.primary().unwrap();
-        let mut members = self.server.addresses().into_iter();
+        let primary = self.0.server.primary().unwrap();
+        let mut members = self.0.server.addresses().into_iter();
         members.find(|member| *member != primary).unwrap()
-    }
-
-    pub(crate) fn password(&self) -> &str {
-        self.server.password().expose()
-    }
-
-    /// Its URL without the password and options.
-    pub(crate) fn url(&self) -> String {
-        format!("mongodb://{}@{}/", self.server.user(), self.hosts())
-    }
-
-    /// Its URL with a password.
-    pub(crate) fn url_with(&self, password: impl Display) -> String {
-        format!("mongodb://{}:{password}@{}/", self.server.user(), self.hosts())
-    }
-
-    /// Where it is reached, as in a URL.
-    pub(crate) fn hosts(&self) -> String {
-        let members: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
-        members.join(",")
-    }
-
-    pub(crate) fn ca_file(&self) -> &Path {
-        self.server.ca_file().unwrap()
     }
 
     /// Certificate and key of a client in one file, for the account of `MONGODB-X509`.
     pub(crate) fn client_file(&self) -> PathBuf {
-        let files = self.server.client_certificate(CertificateKind::EcdsaP256);
+        let files = self.0.server.client_certificate(CertificateKind::EcdsaP256);
         let files = files.unwrap().unwrap();
         let both = [fs::read(files.certificate).unwrap(), fs::read(files.key).unwrap()].concat();
-        let path = self.server.folder().join("client-both.pem");
+        let path = self.0.server.folder().join("client-both.pem");
         fs::write(&path, both).unwrap();
         path
     }
@@ -88,12 +60,12 @@ impl OwnMongoDb {
         use_it: impl FnOnce(&mut dyn FnMut(&RawDocument) -> RawDocumentBuf) -> T,
     ) -> T {
         let reactor: Rc<Reactor> = Reactor::new().unwrap();
-        let address = match self.server.replica_set() {
-            Some(_) => self.server.primary().unwrap(),
-            None => self.server.address(),
+        let address = match self.0.server.replica_set() {
+            Some(_) => self.0.server.primary().unwrap(),
+            None => self.0.server.address(),
         };
         let method = AuthenticationMethod::ScramSha256;
-        let account = self.server.account(method);
+        let account = self.0.server.account(method);
         let login = account.and_then(|account| Login::by(method, &account.user, account.password.clone()));
         let options = ConnectOptions::new(
             address.ip().to_string(),
@@ -127,6 +99,15 @@ impl OwnMongoDb {
         self.ask(&rawdoc! { "insert": collection, "documents": documents, "$db": database });
     }
 
+    /// Has it refuse sessions without TLS.
+    pub(crate) fn demand_tls(&self) {
+        self.session(|ask| {
+            for mode in ["preferTLS", "requireTLS"] {
+                ask(&rawdoc! { "setParameter": 1_i32, "tlsMode": mode, "$db": "admin" });
+            }
+        });
+    }
+
     /// All its databases with the hash of what each of them holds; none for those of its own.
     pub(crate) fn contents(&self) -> Vec<(String, String)> {
         let list = self.ask(&rawdoc! { "listDatabases": 1_i32, "nameOnly": true, "$db": "admin" });
@@ -143,10 +124,5 @@ impl OwnMongoDb {
             .collect();
         contents.sort();
         contents
-    }
-
-    /// True if it has a database of this name.
-    pub(crate) fn has(&self, database: &str) -> bool {
-        self.contents().iter().any(|(name, _)| name == database)
     }
 }

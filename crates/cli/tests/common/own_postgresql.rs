@@ -1,23 +1,28 @@
-//! A PostgreSQL that ciphertax is given by URL: the "user's own".
+//! A PostgreSQL that ciphertax is given by URL.
 
-use std::fmt::Display;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::time::Instant;
 
+use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
-use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 
+use super::own::Own;
 use super::{PATIENCE, within};
 
-pub(crate) struct OwnPostgreSql {
-    server: PrivateServer,
+pub(crate) struct OwnPostgreSql(Own);
+
+impl Deref for OwnPostgreSql {
+    type Target = Own;
+
+    fn deref(&self) -> &Own {
+        &self.0
+    }
 }
 
 impl OwnPostgreSql {
@@ -27,44 +32,7 @@ impl OwnPostgreSql {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
-        ciphertax_lab::install(&POSTGRESQL, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
-        let builder = set_up(PrivateServer::builder(&POSTGRESQL).guard(guard));
-        Self {
-            server: builder.start().unwrap(),
-        }
-    }
-
-    pub(crate) fn user(&self) -> &str {
-        self.server.user()
-    }
-
-    pub(crate) fn password(&self) -> &str {
-        self.server.password().expose()
-    }
-
-    /// Its URL without the password and options.
-    pub(crate) fn url(&self) -> String {
-        self.url_of(self.user())
-    }
-
-    /// Its URL with a password.
-    pub(crate) fn url_with(&self, password: impl Display) -> String {
-        self.url_of(&format!("{}:{password}", self.user()))
-    }
-
-    /// Its URL for somebody else.
-    pub(crate) fn url_of(&self, user: &str) -> String {
-        format!("postgresql://{user}@{}/{DATABASE}", self.server.address())
-    }
-
-    /// Its URL with its password and the authority of its certificate.
-    pub(crate) fn verified_url(&self) -> String {
-        format!(
-            "{}?sslrootcert={}",
-            self.url_with(self.password()),
-            self.ca_file().display()
-        )
+        Self(Own::start(&POSTGRESQL, set_up))
     }
 
     /// Lets an account in that logs in by its password.
@@ -73,33 +41,16 @@ impl OwnPostgreSql {
         self.change_hba(|line| Some(line.replace(&format!(" {of} "), &format!(" {user},{of} "))));
     }
 
-    /// Its URL for the account `app` with its password and the authority of its certificate.
-    pub(crate) fn app_url(&self) -> String {
-        format!(
-            "{}?sslrootcert={}",
-            self.url_of("app:tr0ub4dor"),
-            self.ca_file().display()
-        )
-    }
-
-    pub(crate) fn ca_file(&self) -> &Path {
-        self.server.ca_file().unwrap()
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.server.folder()
-    }
-
     /// The default account.
     pub(crate) fn options(&self) -> ConnectOptions {
-        let address = self.server.address();
+        let address = self.0.server.address();
         ConnectOptions {
             database: Some(DATABASE.to_owned()),
             ..ConnectOptions::new(
                 address.ip().to_string(),
                 address.port(),
                 self.user(),
-                self.server.password().clone(),
+                self.0.server.password().clone(),
             )
         }
     }

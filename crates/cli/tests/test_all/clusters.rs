@@ -7,7 +7,6 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::{self, MARIADB, MONGODB, MYSQL};
 use ciphertax_records::{Run, Sample, Witness};
 use ciphertax_testkit::{cache, fetched, is_root, not_tested};
-use rustix::process::Signal;
 
 use crate::common::{OwnServer, Running, Sandbox, no_slice_failed, record, samples};
 
@@ -149,8 +148,7 @@ fn a_cluster_of_ones_own_is_measured_by_one_at_a_time() {
     running.measures();
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "second"]);
     finished.refuses(&["another ciphertax measures it", "wait for its end"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     sandbox
         .finish(&["quick", &target, "--time", "2", "--out", "third"])
         .measured();

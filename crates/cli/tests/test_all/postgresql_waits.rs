@@ -4,7 +4,6 @@ use std::fs;
 
 use ciphertax_records::Run;
 use ciphertax_records::why::StateRow;
-use rustix::process::Signal;
 
 use crate::common::{Sandbox, is_looked_into, record};
 
@@ -40,8 +39,7 @@ fn the_servers_own_wait_events_are_those_that_were_seen() {
     let mut running = sandbox.start(&["run", "study.toml", "--out", "run"]);
     running.measures();
     is_looked_into(&sandbox.run(), "plain");
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     let run = record(&sandbox.run());
     let why = &run.results.why;
     let said = share(&run, &why.wait_events, &["Lock"]);

@@ -220,13 +220,7 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
             sample.load.operation_count() + open_loop.not_begun
         );
     }
-    assert!(
-        finished
-            .stdout
-            .contains("The load came from 4 load generators on one machine"),
-        "{}",
-        finished.stdout
-    );
+    finished.shows(&["The load came from 4 load generators on one machine"]);
     sandbox.expect_nothing_left();
 }
 
@@ -384,13 +378,13 @@ fn an_agent_where_no_load_generator_is_is_refused_with_the_hosts_there_are() {
         return;
     };
     let finished = running.finish_within(PATIENCE);
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    for refusal in [
-        "no load generator on nowhere can be the agent: rank 0 on ",
-        "and there is rank 1 on ",
-    ] {
-        assert!(finished.stderr.contains(refusal), "{}", finished.stderr);
-    }
+    finished.fails(
+        2,
+        &[
+            "no load generator on nowhere can be the agent: rank 0 on ",
+            "and there is rank 1 on ",
+        ],
+    );
     let alone = sandbox.finish(&arguments);
     alone.refuses(&["rank://nowhere is one of several load generators, and this one is alone"]);
     sandbox.expect_nothing_left();
@@ -405,7 +399,7 @@ fn what_one_process_alone_knows_is_refused_before_anything_starts() {
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     let refusal = "cell queries: one process empties its table before every slice";
-    assert!(finished.stderr.contains(refusal), "{}", finished.stderr);
+    finished.says(&[refusal]);
     assert!(!sandbox.run().exists());
     sandbox.expect_nothing_left();
 }

@@ -1,0 +1,258 @@
+//! A server that the user already has, whichever database it is: what ciphertax touches there, and what it keeps to itself.
+
+use std::fs;
+use std::path::Path;
+
+use ciphertax_model::TlsVersion;
+use ciphertax_records::{RunStatus, Verified};
+use rustix::process::Signal;
+
+use crate::common::{
+    AnyOwn, OwnMongoDb, OwnPostgreSql, OwnServer, Running, Sandbox, another_ca, arm_of, command_lines_with,
+    logins, no_secret_is_left, no_slice_failed, on_each, record,
+};
+
+#[test]
+fn a_password_in_the_environment_stays_there_and_what_others_have_stays_as_it_is() {
+    on_each(|server| {
+        server.make_shop();
+        let before = (server.all(), server.shop());
+        let sandbox = Sandbox::new();
+        let target = server.with_ca(&server.url());
+        let mut command = sandbox.command(&server.study(&target, &["--time=60"]));
+        command.env("CIPHERTAX_PASSWORD", server.password());
+        let mut running = Running::start(command);
+        running.measures();
+        assert_eq!(command_lines_with(server.password()), Vec::<String>::new());
+        assert!(server.has_ours());
+        running.signal(Signal::INT);
+        let finished = running.finish();
+        finished.fails(130, &[]);
+        no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
+        assert_eq!((server.all(), server.shop()), before);
+        sandbox.expect_nothing_left();
+    });
+}
+
+#[test]
+fn a_password_in_the_url_is_in_nothing_that_is_left() {
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let target = format!("{}&ssl-mode=VERIFY_IDENTITY", server.verified_url());
+    let finished = server.start_study(&sandbox, &target, &[]).finish();
+    finished.measured();
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
+    let run = record(&sandbox.run());
+    let tls = run.head.arms[2].sessions[0].facts.tls.as_ref().unwrap();
+    assert_eq!(tls.verification, Verified::HostName);
+    assert!(run.head.command.contains(&server.url()), "{}", run.head.command);
+}
+
+#[test]
+fn what_ciphertax_did_not_make_is_left_alone_also_where_it_only_looks_like_it() {
+    on_each(|server| {
+        let target = server.verified_url();
+        let is_left_alone = || {
+            let before = server.all();
+            server.refused(&target, &[" named ciphertax", "did not make", "rename it"]);
+            let cleaned = Sandbox::new().finish(&["clean", &target]);
+            cleaned.fails(2, &["did not make; it is left alone"]);
+            assert_eq!(server.all(), before);
+        };
+        server.make_precious();
+        is_left_alone();
+        server.make_mark();
+        is_left_alone();
+    });
+}
+
+#[test]
+fn two_runs_do_not_measure_one_server_at_the_same_time() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        assert_eq!(query("SELECT GET_LOCK('ciphertax', 0)"), ["1"]);
+        let holder = query("SELECT CONNECTION_ID()").remove(0);
+        let connection = format!("connection {holder};");
+        let words = ["another ciphertax measures it", &connection, "wait"];
+        server.refused(&server.url_with(server.password()), &words);
+    });
+}
+
+#[test]
+fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
+    on_each(|server| {
+        let before = server.all();
+        let target = match server.url().starts_with("postgresql") {
+            true => format!("{}&sslmode=verify-full", server.verified_url()),
+            false => server.verified_url(),
+        };
+        let clean = |words| {
+            let cleaned = Sandbox::new().finish(&["clean", &target]);
+            assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
+            cleaned.shows(&[words]);
+            assert_eq!(server.all(), before);
+        };
+        clean("Nothing to remove");
+        server.leave_behind(&target);
+        clean("Removed the ");
+
+        server.leave_behind(&target);
+        let sandbox = Sandbox::new();
+        server.start_study(&sandbox, &target, &[]).finish().measured();
+        assert_eq!(server.all(), before);
+        expect_facts(server, &sandbox);
+    });
+}
+
+/// What a run knows of a server that it did not start.
+fn expect_facts(server: &dyn AnyOwn, sandbox: &Sandbox) {
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.status, RunStatus::Complete);
+    no_slice_failed(&run);
+    let [own] = &run.head.servers[..] else {
+        panic!("{:?}", run.head.servers)
+    };
+    assert_eq!(own.name, server.url());
+    // It runs here, and its processes may be looked at.
+    assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
+    let (version, setting, verification) = match own.product.as_str() {
+        "PostgreSQL" => ("15.", ("fsync", "on"), Verified::HostName),
+        "MongoDB" => ("6", ("storageEngine", "wiredTiger"), Verified::Ca),
+        _ => return,
+    };
+    assert!(
+        own.version.starts_with(version) && own.tls_library.contains("SSL"),
+        "{own:?}"
+    );
+    assert_eq!(own.settings[setting.0], setting.1);
+    let facts = &arm_of(&run, "tls1.3").sessions[0].facts;
+    assert_eq!(facts.tls.as_ref().unwrap().verification, verification);
+    if own.product == "MongoDB" {
+        let mut logins = logins(&run, "connect").into_values();
+        assert!(logins.all(|login| login == ["SCRAM-SHA-256/cached"]));
+    }
+}
+
+#[test]
+fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
+    let mysql = OwnServer::start_with(|builder| builder.option("--require-secure-transport=ON"));
+    let postgresql = OwnPostgreSql::start();
+    postgresql.change_hba(|line| (!line.starts_with("hostnossl")).then(|| line.to_owned()));
+    let mongodb = OwnMongoDb::start();
+    mongodb.demand_tls();
+    let each: [(&dyn AnyOwn, _, _); 3] = [
+        (&mysql, "mysql", "plain arm"),
+        (&postgresql, "postgres", "hostssl"),
+        (&mongodb, "mongodb", "plain arm"),
+    ];
+    for (server, study, words) in each {
+        let instead = format!("ciphertax run {study}-tls-versions '");
+        let said = server.refused(&server.verified_url(), &["demands TLS", words, &instead]);
+        // The URL that it names lacks the password alone.
+        let url = said.split(&instead).nth(1).unwrap().split('\'').next().unwrap();
+        let sandbox = Sandbox::new();
+        let study = format!("{study}-tls-versions");
+        let mut arguments = vec!["run", &study, url, "--time=4", "--out=run"];
+        if study.starts_with("mongodb") {
+            arguments.extend(["--set=ycsb.record_count=500", "--set=slice_s=0.05"]);
+        }
+        let mut command = sandbox.command(&arguments);
+        command.env("CIPHERTAX_PASSWORD", server.password());
+        Running::start(command).finish().measured();
+        let run = record(&sandbox.run());
+        assert_eq!(run.head.status, RunStatus::Complete);
+        no_slice_failed(&run);
+        assert!(!run.results.measurements.is_empty());
+    }
+    // A Unix socket counts as secure there.
+    let sandbox = Sandbox::new();
+    mysql
+        .start_study(&sandbox, &mysql.socket_url(), &[])
+        .finish()
+        .measured();
+    assert!(record(&sandbox.run()).head.left_out.is_empty());
+}
+
+#[test]
+fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to_be() {
+    for (has, lacks) in [
+        (TlsVersion::V1_2, TlsVersion::V1_3),
+        (TlsVersion::V1_3, TlsVersion::V1_2),
+    ] {
+        let mysql = OwnServer::start_with(|builder| builder.option(format!("--tls-version={has}")));
+        let mongodb = OwnMongoDb::start_with(|builder| builder.tls_versions(&[has]).access_control(false));
+        let [of_lacks, of_has] = [lacks, has].map(|version| version.name().replace("TLSv", "tls"));
+        let reason = format!("the server does not offer {lacks}, it has {has}");
+        let open = mongodb.with_ca(&mongodb.url_of(""));
+        let each: [(&dyn AnyOwn, _); 2] = [(&mysql, mysql.verified_url()), (&mongodb, open)];
+        for (server, target) in each {
+            let sandbox = Sandbox::new();
+            let finished = server.start_study(&sandbox, &target, &[]).finish();
+            finished.measured();
+            finished.says(&[&format!("Leaving out {of_lacks}: {reason}")]);
+            finished.shows(&[&format!("Left out: {of_lacks}, because {reason}.")]);
+            let run = record(&sandbox.run());
+            assert_eq!(run.head.status, RunStatus::Complete);
+            let [left_out] = &run.head.left_out[..] else {
+                panic!("{:?}", run.head.left_out)
+            };
+            assert_eq!(
+                (&left_out.arm, left_out.reason.to_string()),
+                (&of_lacks, reason.clone())
+            );
+            let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
+            assert_eq!(arms, ["plain", "baseline again", &of_has]);
+        }
+
+        // Without its baseline, or without any other arm, nothing can be compared.
+        let sandbox = Sandbox::new();
+        let run = ["run", "mysql-tls-versions", &mysql.verified_url(), "--out", "run"];
+        let words = match has {
+            TlsVersion::V1_2 => ["no arm is left", &reason],
+            _ => ["the baseline tls1.2 cannot be measured", &reason],
+        };
+        sandbox.finish(&run).refuses(&words);
+        assert!(!sandbox.run().exists());
+    }
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_mended_by_the_options_of_the_database() {
+    on_each(|server| {
+        let (elsewhere, other_ca) = another_ca();
+        let before = server.all();
+        let own = server.verified_url();
+        let target =
+            |ca: &Path| own.replace(&server.ca_file().display().to_string(), &ca.display().to_string());
+        let option = own.split(['?', '=']).nth(1).unwrap();
+        let must_name = format!("{option} must name");
+        let said = server.refused(&target(&other_ca), &["signed by another CA", &must_name]);
+        assert_eq!(said.contains("ssl-ca"), option == "ssl-ca", "{said}");
+        assert!(!said.contains(server.password()));
+        fs::write(elsewhere.path().join("garbage.pem"), "not a certificate").unwrap();
+        for (file, words) in [("none.pem", "No such file"), ("garbage.pem", "CA file")] {
+            server.refused(&target(&elsewhere.path().join(file)), &[file, words]);
+        }
+        assert_eq!(server.all(), before);
+    });
+}
+
+#[test]
+fn a_tls_arm_on_a_server_without_tls() {
+    let mysql = OwnServer::start_with(|builder| builder.without_tls());
+    let mongodb = OwnMongoDb::start_with(|builder| builder.without_tls().access_control(false));
+    let unverified = "--set=tls.verification=none";
+    let each: [(&dyn AnyOwn, _, &[&str], _); 2] = [
+        (&mysql, mysql.url_with(mysql.password()), &[], "arm tls1.3"),
+        (&mongodb, mongodb.url_of(""), &[unverified], "arm tls1.2"),
+    ];
+    for (server, target, options, arm) in each {
+        let before = server.all();
+        let sandbox = Sandbox::new();
+        let finished = server.start_study(&sandbox, &target, options).finish();
+        finished.refuses(&[arm, "does not offer TLS", "switch TLS on"]);
+        assert!(!sandbox.run().exists());
+        sandbox.expect_nothing_left();
+        assert_eq!(server.all(), before);
+    }
+}

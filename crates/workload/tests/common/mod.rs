@@ -44,6 +44,17 @@ const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
 /// So many operations of a core workload that every kind is among them: one of 5 % is missed in two of ten million slices.
 const ENOUGH: u32 = 300;
 
+/// What may happen to two tables of 2,500 rows and to those of bulk reads, and how many chunks are made anew then.
+pub(crate) const DAMAGE: [(&str, usize); 7] = [
+    ("DELETE FROM ciphertax.sbtest1 WHERE id = 77", 1),
+    ("DELETE FROM ciphertax.sbtest1 WHERE id IN (1000, 1001, 2500)", 3),
+    ("UPDATE ciphertax.sbtest2 SET pad = '' WHERE id = 2001", 1),
+    ("INSERT INTO ciphertax.sbtest2 (k) VALUES (1), (2)", 0),
+    ("UPDATE ciphertax.sbtest2 SET id = -5 WHERE id = 3", 1),
+    ("DROP TABLE ciphertax.sbtest1", 3),
+    ("DELETE FROM ciphertax.bulk WHERE id = 3", 0),
+];
+
 /// How long a slice is.
 pub(crate) const SLICE: Duration = Duration::from_millis(300);
 

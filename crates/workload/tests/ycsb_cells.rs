@@ -5,12 +5,11 @@ use std::sync::Arc;
 use ciphertax_columns::MasterKey;
 use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
     Decrypt, Workload,
 };
-use ciphertax_testkit::{contains, fetched, lease, plain, plain_mongodb};
+use ciphertax_testkit::{contains, plain, plain_mongodb};
 use ciphertax_wire::mongodb::Session as MongodbSession;
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
@@ -19,12 +18,12 @@ use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::mongodb::{self, DATABASE, MongodbTable};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::SqlTable;
-use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
+use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, KeyValue, Ycsb, YcsbLoad};
 
 use crate::common::{
     SLICE, TABLE, access, administer, core_workloads, count_of, empty_server, prepared, run, slice,
 };
-use crate::ycsb_mongodb::documents;
+use crate::ycsb_mongodb::{documents, server};
 use crate::ycsb_mysql::count;
 
 /// A record of the table.
@@ -67,6 +66,19 @@ fn assert_whole(yielded: &SliceYield, cells_of_a_record: u64) {
         assert!(yielded.cells_decrypted > 0);
     }
     assert!(yielded.cells_encrypted >= cells_of_a_record * inserted);
+}
+
+fn reads<S: KeyValue>(store: S) -> SliceYield {
+    let mix = Workload::YcsbC.ycsb_mix().unwrap();
+    slice(
+        Ycsb::new(store, &TABLE, mix, Arc::new(KeySpace::new(&TABLE))),
+        SLICE / 3,
+    )
+}
+
+/// What a message says in parentheses that the key is known by.
+fn number(message: &str) -> &str {
+    message.rsplit('(').next().unwrap().trim_end_matches(')')
 }
 
 fn error_of(yielded: SliceYield) -> String {
@@ -160,12 +172,7 @@ fn a_changed_byte_or_another_key_on_mariadb_names_the_column_and_the_key() {
         true,
     );
     load(&server, Some(&by(&encryption, "07")));
-    let read = |key: &str| {
-        let store = store(&server, Some(&by(&encryption, key)));
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        let mix = Workload::YcsbC.ycsb_mix().unwrap();
-        slice(Ycsb::new(store, &TABLE, mix, keys), SLICE / 3)
-    };
+    let read = |key: &str| reads(store(&server, Some(&by(&encryption, key))));
     assert_whole(&read("07"), 10);
     let wrong_key = error_of(read("08"));
     assert!(
@@ -181,14 +188,6 @@ fn a_changed_byte_or_another_key_on_mariadb_names_the_column_and_the_key() {
         "{changed}"
     );
     // Eight bytes of what the key is known by, and other ones than of the other key.
-    let number = |message: &str| {
-        message
-            .rsplit('(')
-            .next()
-            .unwrap()
-            .trim_end_matches(')')
-            .to_owned()
-    };
     assert_eq!(number(&changed).len(), 16, "{changed}");
     assert_ne!(number(&changed), number(&wrong_key));
     administer(
@@ -227,10 +226,7 @@ fn batches_of_new_records_hold_cells() {
 
 #[test]
 fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = lease(&MONGODB);
+    let Some(server) = server() else { return };
     load_mongodb(&server, None);
     let value = |field: &str| binary(&server, field).bytes;
     let canary = value("field3");
@@ -264,18 +260,10 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
 
 #[test]
 fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = lease(&MONGODB);
+    let Some(server) = server() else { return };
     let encryption = encryption(CellFormat::Csfle, CellMode::Random, CellEncoding::Binary, false);
     load_mongodb(&server, Some(&by(&encryption, "07")));
-    let read = |key: &str| {
-        let store = mongodb_store(&server, Some(&by(&encryption, key)));
-        let keys = Arc::new(KeySpace::new(&TABLE));
-        let mix = Workload::YcsbC.ycsb_mix().unwrap();
-        slice(Ycsb::new(store, &TABLE, mix, keys), SLICE / 3)
-    };
+    let read = |key: &str| reads(mongodb_store(&server, Some(&by(&encryption, key))));
     assert_whole(&read("07"), 2);
     let wrong_key = error_of(read("08"));
     assert!(
@@ -302,13 +290,7 @@ fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
         changed.starts_with("usertable.field3 of record user") && changed.contains("was changed"),
         "{changed}"
     );
-    let number = changed
-        .rsplit('(')
-        .next()
-        .unwrap()
-        .trim_end_matches(')')
-        .to_owned();
-    assert_eq!(number.len(), 32, "{changed}");
+    assert_eq!(number(&changed).len(), 32, "{changed}");
     let plain = vec![b'x'; 100];
     put(&plain, BinarySubtype::Generic);
     let plain = error_of(read("07"));

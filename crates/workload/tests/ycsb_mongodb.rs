@@ -13,7 +13,8 @@ use ciphertax_model::{
 use ciphertax_records::Phase;
 use ciphertax_testkit::{Lease, fetched, lease, plain_mongodb, within};
 use ciphertax_wire::Address;
-use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
+use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::Client;
 use ciphertax_workload::connect::{Connect, Nothing, Task};
@@ -30,10 +31,7 @@ const ELECTION: Duration = Duration::from_secs(10);
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     core_workloads(
         |mix| store(&server, TABLE, mix.writes()),
         || documents(&server, "usertable"),
@@ -44,13 +42,10 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
 
 #[test]
 fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     let set = |bytes: usize| {
-        let value = ciphertax_wire::mongodb::bson::Binary {
-            subtype: ciphertax_wire::mongodb::bson::spec::BinarySubtype::Generic,
+        let value = Binary {
+            subtype: BinarySubtype::Generic,
             bytes: vec![b'x'; bytes],
         };
         update_all(&server, &rawdoc! { "$set": { "field7": value } });
@@ -70,18 +65,13 @@ fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
 
 #[test]
 fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     let delete = |key: &str| {
-        let mut deletes = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
-        deletes.push(rawdoc! { "q": { "_id": key }, "limit": 1_i32 });
+        let deletes = RawArrayBuf::from_iter([rawdoc! { "q": { "_id": key }, "limit": 1_i32 }]);
         rawdoc! { "delete": "usertable", "deletes": deletes, "$db": DATABASE }
     };
     let insert = |key: &str| {
-        let mut documents = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
-        documents.push(rawdoc! { "_id": key });
+        let documents = RawArrayBuf::from_iter([rawdoc! { "_id": key }]);
         rawdoc! { "insert": "usertable", "documents": documents, "$db": DATABASE }
     };
     for (damage, heard) in [
@@ -100,12 +90,9 @@ fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
 
 #[test]
 fn what_two_load_a_part_of_each_is_whole_and_what_one_did_not_is_made() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
     let records = u64::from(TABLE.record_count);
     for parts in [2, 1] {
-        let server = lease(&MONGODB);
+        let Some(server) = server() else { return };
         let options = plain_mongodb(&server);
         let begin = || run(async |reactor| dataset::begin(reactor, &options, &TABLE).await).unwrap();
         assert!(begin());
@@ -129,10 +116,7 @@ fn what_two_load_a_part_of_each_is_whole_and_what_one_did_not_is_made() {
 
 #[test]
 fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     let mut engine = engine(YcsbLoad::new(store(&server, TABLE, true), &TABLE));
     for _ in 0..2 {
         engine.prepare(0).unwrap().unwrap();
@@ -146,10 +130,7 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
 
 #[test]
 fn connections_are_traced_and_find_a_document_or_do_nothing() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     traced(
         Connect {
             access: access(&server),
@@ -192,12 +173,8 @@ fn traced<T: Task<MongodbAccess>>(connect: Connect<MongodbAccess, T>, queries: u
 
 #[test]
 fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = lease(&MONGODB);
-    let mut documents_of_others = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
-    documents_of_others.push(rawdoc! { "_id": "precious" });
+    let Some(server) = server() else { return };
+    let documents_of_others = RawArrayBuf::from_iter([rawdoc! { "_id": "precious" }]);
     ask(
         &server,
         &rawdoc! { "insert": "usertable", "documents": documents_of_others, "$db": DATABASE },
@@ -218,10 +195,7 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
 
 #[test]
 fn what_an_interrupted_proof_left_is_nobody_elses() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = lease(&MONGODB);
+    let Some(server) = server() else { return };
     ask(
         &server,
         &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
@@ -235,10 +209,7 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
 
 #[test]
 fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    let server = loaded();
+    let Some(server) = loaded() else { return };
     let smaller = YcsbTable {
         record_count: 40,
         field_count: 1,
@@ -363,10 +334,16 @@ fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     });
 }
 
-fn loaded() -> Lease {
-    let server = lease(&MONGODB);
+/// A server, where one is available.
+pub(crate) fn server() -> Option<Lease> {
+    fetched(&MONGODB).map(|_| lease(&MONGODB))
+}
+
+/// The same with the table.
+fn loaded() -> Option<Lease> {
+    let server = server()?;
     assert_eq!(load(&server, TABLE).unwrap().len(), 11);
-    server
+    Some(server)
 }
 
 /// Loads the table, and returns what was heard of the progress.
@@ -406,8 +383,7 @@ fn seeds(server: &PrivateServer) -> Vec<Address> {
 }
 
 fn update_all(server: &PrivateServer, change: &RawDocument) {
-    let mut updates = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
-    updates.push(rawdoc! { "q": {}, "u": change.to_owned(), "multi": true });
+    let updates = RawArrayBuf::from_iter([rawdoc! { "q": {}, "u": change.to_owned(), "multi": true }]);
     ask(
         server,
         &rawdoc! { "update": "usertable", "updates": updates, "$db": DATABASE },

@@ -17,6 +17,8 @@ use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
+use crate::postgresql::{ask, options as postgresql_options};
+
 #[test]
 fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
     let Some(server) = server() else { return };
@@ -243,24 +245,9 @@ fn options(
         Arc::new(TlsConnector::new(&policy).unwrap())
     });
     ConnectOptions {
-        database: Some(postgresql::DATABASE.into()),
+        host: address.ip().to_string(),
+        port: address.port(),
         tls,
-        ..ConnectOptions::new(
-            address.ip().to_string(),
-            address.port(),
-            account.user.clone(),
-            account.password.clone(),
-        )
+        ..postgresql_options(server, account)
     }
-}
-
-/// The first value of the first row, on a session of its own.
-fn ask(options: &ConnectOptions, sql: &str) -> Result<String, WireError> {
-    run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, options).await?;
-        let rows = session.query(sql).await?;
-        let answer = rows.first().map_or(String::new(), |row| row.text(0));
-        session.close().await?;
-        Ok(answer)
-    })
 }

@@ -11,6 +11,7 @@ mod file_systems_left_behind;
 mod links;
 mod mongodb;
 mod nothing_left_behind;
+mod owner;
 mod pooler;
 mod postgresql;
 mod private_server;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,10 +20,12 @@ use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     EVERY_TUNNEL, OrdinaryUser, PATIENCE, copy_program, example, folders_in, is_root, is_running, not_tested,
-    owner_command, parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
+    owner_command, plain, processes_with, temporary_folder, unpacked_tunnels, within,
 };
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::owner::{Owner, said_by};
 
 #[test]
 fn every_tunnel_carries_queries_is_proved_and_pays_for_what_flows() {
@@ -230,38 +232,22 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
             processes_with(parent.path())
         );
         // A folder made just before there was a guard is left to the next start.
-        let owner = Owner::start_in(&example("owner"), parent, kind, target);
+        let owner = owner(kind, target, parent);
         assert!(within(PATIENCE, || folders_in(
             owner.parent.path(),
             "ciphertax-server-"
         ) == [owner.folder.clone()]));
-        owner.kill();
-        owner.expect_nothing_left();
+        owner.killed_leaves_nothing();
     }
 }
 
 #[test]
 fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
     for kind in EVERY_TUNNEL {
-        let owner = Owner::start(kind, echo());
-        let guard = parent_of(owner.pids[0]).unwrap();
-        // First the owner is stopped, so that it cannot clean up.
-        kill_process(owner.pid(), Signal::STOP).unwrap();
-        kill_process(Pid::from_raw(guard as i32).unwrap(), Signal::KILL).unwrap();
-        assert!(within(PATIENCE, || !owner.runs()), "{kind}");
-        owner.kill();
-        let Owner {
-            mut process,
-            parent,
-            folder,
-            ..
-        } = owner;
-        process.wait().unwrap();
-        assert!(folder.exists());
-        let next = Owner::start_in(&example("owner"), parent, kind, echo());
-        assert!(!folder.exists());
-        next.kill();
-        next.expect_nothing_left();
+        let (parent, folder) = owner(kind, echo(), temporary_folder()).kill_with_guard();
+        let next = owner(kind, echo(), parent);
+        assert!(!folder.exists(), "{kind}");
+        next.killed_leaves_nothing();
     }
 }
 
@@ -287,16 +273,16 @@ fn it_works_for_an_ordinary_user() {
             .env("XDG_CACHE_HOME", parent.path().join("cache"));
         user.run(&mut command);
         let mut process = command.spawn().unwrap();
-        let owner = Described::read(&mut process, &program);
-        let mut stream = TcpStream::connect(owner.address).unwrap();
+        let (address, folder, pids) = said_by(&mut process);
+        let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"x").unwrap();
         stream.read_exact(&mut [0]).unwrap();
-        for pid in &owner.pids {
+        for pid in &pids {
             assert!(user.has(*pid), "process {pid} has other rights");
         }
         process.kill().unwrap();
         process.wait().unwrap();
-        assert!(within(PATIENCE, || !owner.folder.exists()));
+        assert!(within(PATIENCE, || !folder.exists()));
         assert!(within(PATIENCE, || processes_with(parent.path()).is_empty()));
     }
 }
@@ -391,95 +377,14 @@ fn cpu_ns(process: &TunnelProcess) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A process that owns a tunnel, with temporary files of its own.
-struct Owner {
-    process: Child,
-    parent: tempfile::TempDir,
-    address: SocketAddr,
-    folder: PathBuf,
-    pids: Vec<u32>,
-}
-
-impl Owner {
-    fn start(kind: Tunnel, target: SocketAddr) -> Self {
-        Self::start_in(&example("owner"), temporary_folder(), kind, target)
-    }
-
-    fn start_in(program: &Path, parent: tempfile::TempDir, kind: Tunnel, target: SocketAddr) -> Self {
-        let mut process = tunnel_command(program, parent.path(), kind, target)
-            .spawn()
-            .unwrap();
-        let Described {
-            address,
-            folder,
-            pids,
-        } = Described::read(&mut process, program);
-        let owner = Self {
-            process,
-            parent,
-            address,
-            folder,
-            pids,
-        };
-        assert!(owner.runs());
-        connect(owner.address).unwrap();
-        owner
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.process)
-    }
-
-    fn kill(&self) {
-        kill_process(self.pid(), Signal::KILL).unwrap();
-    }
-
-    fn runs(&self) -> bool {
-        self.pids.iter().any(|pid| is_running(*pid))
-    }
-
-    fn expect_nothing_left(mut self) {
-        self.process.wait().unwrap();
-        assert!(within(PATIENCE, || !self.runs()), "{:?} still run", self.pids);
-        assert!(
-            within(PATIENCE, || !self.folder.exists()),
-            "the folder is still there"
-        );
-        assert!(
-            within(PATIENCE, || processes_with(self.parent.path()).is_empty()),
-            "{:?}",
-            processes_with(self.parent.path())
-        );
-        assert_eq!(
-            folders_in(self.parent.path(), "ciphertax-server-"),
-            Vec::<PathBuf>::new()
-        );
-        assert!(connect(self.address).is_err());
-    }
-}
-
-/// What an owner says of its tunnel.
-struct Described {
-    address: SocketAddr,
-    folder: PathBuf,
-    pids: Vec<u32>,
-}
-
-impl Described {
-    fn read(process: &mut Child, program: &Path) -> Self {
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [address, folder, pids] = words[..] else {
-            panic!("{} said {line:?}", program.display())
-        };
-        Self {
-            address: address.parse().unwrap(),
-            folder: folder.into(),
-            pids: pids.split(',').map(|pid| pid.parse().unwrap()).collect(),
-        }
+/// An owner of a tunnel that carries.
+fn owner(kind: Tunnel, target: SocketAddr, parent: tempfile::TempDir) -> Owner {
+    let command = tunnel_command(&example("owner"), parent.path(), kind, target);
+    let owner = Owner::start(command, parent);
+    connect(owner.address).unwrap();
+    Owner {
+        prefix: "ciphertax-server-",
+        ..owner
     }
 }
 

@@ -28,21 +28,14 @@ question = "Do identical servers cost the same?"
 server = "mariadb"
 time_s = 240
 dataset = { tables = 4, table_size = 25000 }
-[[arm]]
-name = "plain"
-transport = "plain"
-[[arm]]
-name = "plain too"
-transport = "plain"
-at_rest = { file_system = "bind" }
-[[cell]]
-name = "oltp_write_only"
-workload = "oltp_write_only"
-load = { connections = 4 }
-[[cell]]
-name = "oltp_update_index"
-workload = "oltp_update_index"
-load = { connections = 4 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "plain too", transport = "plain", at_rest = { file_system = "bind" } },
+]
+cell = [
+    { name = "oltp_write_only", workload = "oltp_write_only", load = { connections = 4 } },
+    { name = "oltp_update_index", workload = "oltp_update_index", load = { connections = 4 } },
+]
 "#;
 
 ciphertax_testkit::plays_roles!();

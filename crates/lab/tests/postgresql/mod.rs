@@ -5,7 +5,7 @@ mod life;
 mod logins;
 mod tls;
 
-pub(crate) use common::servers;
+pub(crate) use common::{ask, options, servers};
 
 mod test_all {
     use super::{life, logins, tls};

@@ -25,15 +25,10 @@ time_s = 12
 slice_s = 0.1
 storage = { memory_mb = 64, binary_log = true }
 dataset = { tables = 1, table_size = 200 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "logs and tables"
-transport = "plain"
-at_rest = { tables = true, redo_log = true }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "logs and tables", transport = "plain", at_rest = { tables = true, redo_log = true } },
+]
 "#;
 
 const OF_MARIADB: &str = r#"

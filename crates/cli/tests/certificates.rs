@@ -13,25 +13,14 @@ question = "What does the key of the certificate cost?"
 time_s = 4
 slice_s = 0.1
 placement = "together"
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "rsa"
-transport = "tls1.3"
-certificate = "rsa-2048"
-
-[[arm]]
-name = "ecdsa"
-transport = "tls1.3"
-certificate = "ecdsa-p256"
-
-[[cell]]
-name = "connect"
-workload = "connect_only"
-load = { connections = 2 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "rsa", transport = "tls1.3", certificate = "rsa-2048" },
+    { name = "ecdsa", transport = "tls1.3", certificate = "ecdsa-p256" },
+]
+cell = [
+    { name = "connect", workload = "connect_only", load = { connections = 2 } },
+]
 "#;
 
 #[test]

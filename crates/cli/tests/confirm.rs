@@ -14,19 +14,13 @@ time_s = 30
 slice_s = 0.25
 precision = { cpu = 0.001, throughput = 0.001 }
 storage = { flush_log_at_trx_commit = 1, binary_log = true, sync_binlog = 1 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "update"
-workload = "oltp_update_non_index"
-load = { connections = 4 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "update", workload = "oltp_update_non_index", load = { connections = 4 } },
+]
 "#;
 
 #[test]

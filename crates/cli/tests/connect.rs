@@ -54,8 +54,10 @@ fn phase(record: &ConnectionRecord, phase: Phase) -> &ConnectionPhase {
     record.phases.iter().find(|found| found.phase == phase).unwrap()
 }
 
-fn phases(record: &ConnectionRecord) -> Vec<Phase> {
-    record.phases.iter().map(|phase| phase.phase).collect()
+/// Their names in the record, in order.
+fn phases(record: &ConnectionRecord) -> String {
+    let names = record.phases.iter().map(|phase| phase.phase.name());
+    names.collect::<Vec<_>>().join(" ")
 }
 
 /// What holds of every connection that is encrypted.
@@ -115,15 +117,7 @@ fn a_connection_to_mariadb_is_taken_apart() {
     let found = connect_where_quiet(&[&verified]);
     assert_eq!(
         phases(&found),
-        [
-            Phase::Resolve,
-            Phase::Tcp,
-            Phase::Preface,
-            Phase::Tls,
-            Phase::Auth,
-            Phase::FirstOperation,
-            Phase::Close
-        ]
+        "resolve tcp preface tls auth first_operation close"
     );
     makes_sense(&found);
     assert_eq!((found.product.as_str(), found.connections), ("MariaDB", 1));
@@ -186,7 +180,7 @@ fn a_connection_in_plaintext_has_no_certificate_and_one_over_a_socket_no_name_to
     let server = OwnServer::start();
     let found = connect(&[&server.url_with(server.password()), "--transport", "plain"]);
     assert!(found.facts.tls.is_none() && found.chain.is_empty() && found.tried.is_none());
-    assert!(!phases(&found).contains(&Phase::Tls));
+    assert!(!phases(&found).contains("tls"));
     assert_eq!(found.work.len(), 1);
 
     let found = connect(&[
@@ -196,7 +190,7 @@ fn a_connection_in_plaintext_has_no_certificate_and_one_over_a_socket_no_name_to
         "--transport",
         "tls1.2",
     ]);
-    assert!(!phases(&found).contains(&Phase::Resolve));
+    assert!(!phases(&found).contains("resolve"));
     assert_eq!(phase(&found, Phase::Tcp).label, "socket");
     let tls = found.facts.tls.unwrap();
     assert_eq!(tls.version, "TLSv1.2");
@@ -282,16 +276,7 @@ fn a_connection_to_postgresql_is_taken_apart() {
     let found = connect_where_quiet(&[&server.verified_url()]);
     assert_eq!(
         phases(&found),
-        [
-            Phase::Resolve,
-            Phase::Tcp,
-            Phase::Preface,
-            Phase::Tls,
-            Phase::Auth,
-            Phase::Setup,
-            Phase::FirstOperation,
-            Phase::Close
-        ]
+        "resolve tcp preface tls auth setup first_operation close"
     );
     makes_sense(&found);
     assert_eq!(found.product, "PostgreSQL");
@@ -310,15 +295,7 @@ fn a_connection_to_mongodb_is_taken_apart_in_the_order_of_its_phases() {
     let found = connect_where_quiet(&[&verified]);
     assert_eq!(
         phases(&found),
-        [
-            Phase::Resolve,
-            Phase::Tcp,
-            Phase::Tls,
-            Phase::Preface,
-            Phase::Auth,
-            Phase::FirstOperation,
-            Phase::Close
-        ]
+        "resolve tcp tls preface auth first_operation close"
     );
     makes_sense(&found);
     assert_eq!(found.product, "MongoDB");

@@ -13,8 +13,8 @@ use ciphertax_testkit::{is_root, not_tested};
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{
-    AnyOwn, CLEANED_UP, Finished, OwnPostgreSql, OwnServer, PATIENCE, Running, Sandbox, record, samples,
-    servers_of, within,
+    CLEANED_UP, Finished, OwnPostgreSql, OwnServer, PATIENCE, Running, Sandbox, record, samples, servers_of,
+    start_study, within,
 };
 use crate::{mongodb, postgresql};
 
@@ -137,10 +137,10 @@ fn a_server_that_dies_voids_the_slice_and_ends_the_run_with_a_partial_report() {
 #[test]
 fn a_server_of_the_users_own_that_dies_ends_the_run_with_a_partial_report() {
     let (server, sandbox) = (OwnServer::start(), Sandbox::new());
-    let running = server.start_study(&sandbox, &server.verified_url(), &["--time=60"]);
+    let running = start_study(&sandbox, &server.verified_url(), &["--time=60"]);
     died(&sandbox, &killed(running, server.folder()));
     let (server, sandbox) = (OwnPostgreSql::start(), Sandbox::new());
-    let running = server.start_study(&sandbox, &server.verified_url(), &["--time=60"]);
+    let running = start_study(&sandbox, &server.verified_url(), &["--time=60"]);
     ended_early(&sandbox, &killed(running, server.folder()));
 }
 

@@ -20,26 +20,14 @@ time_s = 30
 slice_s = 0.3
 storage = { memory_mb = 8 }
 dataset = { tables = 1, table_size = 60000, distribution = "uniform" }
-
-[[arm]]
-name = "ext4"
-transport = "plain"
-at_rest = { file_system = "ext4" }
-
-[[arm]]
-name = "fscrypt"
-transport = "plain"
-at_rest = { file_system = "fscrypt" }
-
-[[arm]]
-name = "gocryptfs"
-transport = "plain"
-at_rest = { file_system = "gocryptfs" }
-
-[[cell]]
-name = "read"
-workload = "oltp_point_select"
-load = { connections = 2 }
+arm = [
+    { name = "ext4", transport = "plain", at_rest = { file_system = "ext4" } },
+    { name = "fscrypt", transport = "plain", at_rest = { file_system = "fscrypt" } },
+    { name = "gocryptfs", transport = "plain", at_rest = { file_system = "gocryptfs" } },
+]
+cell = [
+    { name = "read", workload = "oltp_point_select", load = { connections = 2 } },
+]
 "#;
 
 const ARMS: [&str; 3] = ["ext4", "fscrypt", "gocryptfs"];
@@ -132,15 +120,15 @@ const RUN: [&str; 3] = ["run", "study.toml", "--out=run"];
 
 /// What any user can have, with all data in memory.
 fn of_an_ordinary_user() -> String {
-    let (head, cell) = STUDY.split_once("[[arm]]").unwrap();
-    let cell = cell.split_once("[[cell]]").unwrap().1;
+    let (head, cell) = STUDY.split_once("arm = [").unwrap();
+    let cell = cell.split_once("cell = [").unwrap().1;
     let head = head
         .replace("memory_mb = 8", "memory_mb = 64")
         .replace("60000", "1000")
         .replace("time_s = 30", "time_s = 3");
     format!(
         "{head}arm = [{{ name = \"disk\", transport = \"plain\" }}, \
-         {{ name = \"other\", transport = \"plain\", at_rest = {{ file_system = \"bind\" }} }}]\n[[cell]]{cell}"
+         {{ name = \"other\", transport = \"plain\", at_rest = {{ file_system = \"bind\" }} }}]\ncell = [{cell}"
     )
 }
 

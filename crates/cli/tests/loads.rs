@@ -12,27 +12,15 @@ name = "loads"
 question = "Is every kind of load what it says?"
 time_s = 24
 slice_s = 0.5
-
-[dataset]
-table_size = 1000
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "batch"
-workload = "oltp_point_select"
-load = { connections = 4, workers = 2, batch = 1000 }
-
-[[cell]]
-name = "storm"
-workload = "connect"
-load = { connections = 64, rate = 40 }
+dataset = { table_size = 1000 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "batch", workload = "oltp_point_select", load = { connections = 4, workers = 2, batch = 1000 } },
+    { name = "storm", workload = "connect", load = { connections = 64, rate = 40 } },
+]
 "#;
 
 #[test]

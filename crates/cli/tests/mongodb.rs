@@ -23,30 +23,13 @@ server = "mongodb"
 time_s = 36
 slice_s = 0.2
 
-[ycsb]
-record_count = 2000
-verify = true
-
-[[arm]]
-name = "open"
-transport = "plain"
-authentication = { method = "none" }
-
-[[arm]]
-name = "warm"
-transport = "plain"
-authentication = { method = "SCRAM-SHA-256" }
-
-[[arm]]
-name = "cold"
-transport = "plain"
-authentication = { method = "SCRAM-SHA-1", password_cache = "cold", speculative = false }
-
-[[arm]]
-name = "certificate"
-transport = "tls1.3"
-tls = { client_certificate = "ecdsa-p256" }
-authentication = { method = "MONGODB-X509" }
+ycsb = { record_count = 2000, verify = true }
+arm = [
+    { name = "open", transport = "plain", authentication = { method = "none" } },
+    { name = "warm", transport = "plain", authentication = { method = "SCRAM-SHA-256" } },
+    { name = "cold", transport = "plain", authentication = { method = "SCRAM-SHA-1", password_cache = "cold", speculative = false } },
+    { name = "x509", transport = "tls1.3", tls = { client_certificate = "ecdsa-p256" }, authentication = { method = "MONGODB-X509" } },
+]
 
 [[cell]]
 name = "connect"
@@ -58,7 +41,7 @@ keep_operations = true
 name = "mix"
 workload = "ycsb"
 mix = { read = 0.6, update = 0.2, insert = 0.1, scan = 0.1 }
-arms = ["open", "warm", "certificate"]
+arms = ["open", "warm", "x509"]
 load = { connections = 4 }
 
 # Inserts into the same table as the cell before.
@@ -82,39 +65,17 @@ server = "mongodb"
 time_s = 25
 slice_s = 0.2
 replica_set = { members = 3, read_only_member = true }
-
-[precision]
-cpu = 0.0005
-throughput = 0.0005
-
-[ycsb]
-record_count = 1000
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "writes"
-workload = "ycsb_a"
-read_preference = "secondary"
-load = { connections = 4 }
-
-[[cell]]
-name = "reads"
-workload = "ycsb_c"
-read_preference = "secondary"
-load = { connections = 4 }
-
-[[cell]]
-name = "connects"
-workload = "connect"
-read_preference = "nearest"
-load = { connections = 2 }
+precision = { cpu = 0.0005, throughput = 0.0005 }
+ycsb = { record_count = 1000 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "writes", workload = "ycsb_a", read_preference = "secondary", load = { connections = 4 } },
+    { name = "reads", workload = "ycsb_c", read_preference = "secondary", load = { connections = 4 } },
+    { name = "connects", workload = "connect", read_preference = "nearest", load = { connections = 2 } },
+]
 "#;
 
 /// Without a login a write is refused where there is access control, and succeeds where there is none.
@@ -125,7 +86,7 @@ fn expect_proofs(run: &Run) {
         "{}",
         claims("open")
     );
-    for arm in ["warm", "cold", "certificate"] {
+    for arm in ["warm", "cold", "x509"] {
         let claims = claims(arm);
         assert!(
             claims.contains("a write without a login is refused"),
@@ -164,7 +125,7 @@ fn what_mongodb_does_not_have_is_refused_before_anything_starts() {
     // Clients of a replica set find its members by themselves.
     let behind_tunnel = REPLICA_SET.replace(
         "transport = \"tls1.3\"",
-        "transport = \"plain\"\ntunnel = \"stunnel\"",
+        "transport = \"plain\", tunnel = \"stunnel\"",
     );
     study_refused(&behind_tunnel, &["past the tunnel"]);
 }
@@ -217,7 +178,7 @@ mod test_all {
         assert_eq!(connects["open"], ["none/single"]);
         assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
         assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
-        assert_eq!(connects["certificate"], ["MONGODB-X509/single"]);
+        assert_eq!(connects["x509"], ["MONGODB-X509/single"]);
 
         let servers: BTreeSet<&str> = run
             .head

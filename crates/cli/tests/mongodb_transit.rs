@@ -22,37 +22,17 @@ server = "mongodb"
 time_s = 20
 slice_s = 0.4
 link = { rtt_ms = 20 }
-
-[ycsb]
-record_count = 500
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[arm]]
-name = "ssh"
-transport = "plain"
-tunnel = { ssh = "aes256-gcm@openssh.com" }
-
-[[arm]]
-name = "stunnel"
-transport = "plain"
-tunnel = "stunnel"
-
-[[arm]]
-name = "haproxy"
-transport = "plain"
-tunnel = "haproxy"
-
-[[cell]]
-name = "connect"
-workload = "connect"
-load = { connections = 2 }
+ycsb = { record_count = 500 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+    { name = "ssh", transport = "plain", tunnel = { ssh = "aes256-gcm@openssh.com" } },
+    { name = "stunnel", transport = "plain", tunnel = "stunnel" },
+    { name = "haproxy", transport = "plain", tunnel = "haproxy" },
+]
+cell = [
+    { name = "connect", workload = "connect", load = { connections = 2 } },
+]
 "#;
 
 const PROGRAM: &str = r#"
@@ -61,18 +41,11 @@ question = "What does TLS cost under a program of my own?"
 server = "mongodb"
 time_s = 30
 precision = { cpu = 0.5, throughput = 0.5 }
-
-[ycsb]
-record_count = 500
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
+ycsb = { record_count = 500 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
 [[cell]]
 name = "mine"
 workload = "command"
@@ -182,22 +155,10 @@ mod test_all {
             return not_tested("links are for root");
         }
         let sandbox = Sandbox::new();
-        let mut command = sandbox.command(&[
-            "run",
-            "mongodb-tls-connection",
-            "--out",
-            "run",
-            "--time",
-            "16",
-            "--set",
-            "link.rtt_ms=10",
-            "--set",
-            "placement=free",
-            "--set",
-            "ycsb.record_count=500",
-            "--set",
-            "slice_s=0.2",
-        ]);
+        let study = ["run", "mongodb-tls-connection", "--out=run", "--time=16"];
+        let far = ["--set=link.rtt_ms=10", "--set=placement=free"];
+        let short = ["--set=ycsb.record_count=500", "--set=slice_s=0.2"];
+        let mut command = sandbox.command(&[&study[..], &far, &short].concat());
         command.env("XDG_CACHE_HOME", cache());
         let finished = crate::common::Running::start(command).finish_within(2 * PATIENCE);
         finished.measured();

@@ -15,18 +15,11 @@ slice_s = 0.1
 profile = "off"
 dataset = { table_size = 1000 }
 precision = { cpu = 0.5, throughput = 0.5 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls1.3"
-transport = "tls1.3"
-
-[[arm]]
-name = "tls1.2"
-transport = "tls1.2"
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls1.3", transport = "tls1.3" },
+    { name = "tls1.2", transport = "tls1.2" },
+]
 
 [[cell]]
 name = "select"

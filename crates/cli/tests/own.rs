@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::common::{
     AnyOwn, OwnMongoDb, OwnPostgreSql, OwnServer, Running, Sandbox, another_ca, arm_of, command_lines_with,
-    logins, no_secret_is_left, no_slice_failed, on_each, record,
+    logins, no_secret_is_left, no_slice_failed, on_each, record, refused, start_study, study,
 };
 
 #[test]
@@ -19,7 +19,7 @@ fn a_password_in_the_environment_stays_there_and_what_others_have_stays_as_it_is
         let before = (server.all(), server.shop());
         let sandbox = Sandbox::new();
         let target = server.with_ca(&server.url());
-        let mut command = sandbox.command(&server.study(&target, &["--time=60"]));
+        let mut command = sandbox.command(&study(&target, &["--time=60"]));
         command.env("CIPHERTAX_PASSWORD", server.password());
         let mut running = Running::start(command);
         running.measures();
@@ -39,7 +39,7 @@ fn a_password_in_the_url_is_in_nothing_that_is_left() {
     let server = OwnServer::start();
     let sandbox = Sandbox::new();
     let target = format!("{}&ssl-mode=VERIFY_IDENTITY", server.verified_url());
-    let finished = server.start_study(&sandbox, &target, &[]).finish();
+    let finished = start_study(&sandbox, &target, &[]).finish();
     finished.measured();
     no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     let run = record(&sandbox.run());
@@ -54,7 +54,7 @@ fn what_ciphertax_did_not_make_is_left_alone_also_where_it_only_looks_like_it() 
         let target = server.verified_url();
         let is_left_alone = || {
             let before = server.all();
-            server.refused(&target, &[" named ciphertax", "did not make", "rename it"]);
+            refused(&target, &[" named ciphertax", "did not make", "rename it"]);
             let cleaned = Sandbox::new().finish(&["clean", &target]);
             cleaned.fails(2, &["did not make; it is left alone"]);
             assert_eq!(server.all(), before);
@@ -74,7 +74,7 @@ fn two_runs_do_not_measure_one_server_at_the_same_time() {
         let holder = query("SELECT CONNECTION_ID()").remove(0);
         let connection = format!("connection {holder};");
         let words = ["another ciphertax measures it", &connection, "wait"];
-        server.refused(&server.url_with(server.password()), &words);
+        refused(&server.url_with(server.password()), &words);
     });
 }
 
@@ -98,7 +98,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
 
         server.leave_behind(&target);
         let sandbox = Sandbox::new();
-        server.start_study(&sandbox, &target, &[]).finish().measured();
+        start_study(&sandbox, &target, &[]).finish().measured();
         assert_eq!(server.all(), before);
         expect_facts(server, &sandbox);
     });
@@ -147,7 +147,7 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     ];
     for (server, study, words) in each {
         let instead = format!("ciphertax run {study}-tls-versions '");
-        let said = server.refused(&server.verified_url(), &["demands TLS", words, &instead]);
+        let said = refused(&server.verified_url(), &["demands TLS", words, &instead]);
         // The URL that it names lacks the password alone.
         let url = said.split(&instead).nth(1).unwrap().split('\'').next().unwrap();
         let sandbox = Sandbox::new();
@@ -166,8 +166,7 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     }
     // A Unix socket counts as secure there.
     let sandbox = Sandbox::new();
-    mysql
-        .start_study(&sandbox, &mysql.socket_url(), &[])
+    start_study(&sandbox, &mysql.socket_url(), &[])
         .finish()
         .measured();
     assert!(record(&sandbox.run()).head.left_out.is_empty());
@@ -183,11 +182,9 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         let mongodb = OwnMongoDb::start_with(|builder| builder.tls_versions(&[has]).access_control(false));
         let [of_lacks, of_has] = [lacks, has].map(|version| version.name().replace("TLSv", "tls"));
         let reason = format!("the server does not offer {lacks}, it has {has}");
-        let open = mongodb.with_ca(&mongodb.url_of(""));
-        let each: [(&dyn AnyOwn, _); 2] = [(&mysql, mysql.verified_url()), (&mongodb, open)];
-        for (server, target) in each {
+        for target in [mysql.verified_url(), mongodb.with_ca(&mongodb.url_of(""))] {
             let sandbox = Sandbox::new();
-            let finished = server.start_study(&sandbox, &target, &[]).finish();
+            let finished = start_study(&sandbox, &target, &[]).finish();
             finished.measured();
             finished.says(&[&format!("Leaving out {of_lacks}: {reason}")]);
             finished.shows(&[&format!("Left out: {of_lacks}, because {reason}.")]);
@@ -226,12 +223,12 @@ fn a_certificate_of_another_authority_is_mended_by_the_options_of_the_database()
             |ca: &Path| own.replace(&server.ca_file().display().to_string(), &ca.display().to_string());
         let option = own.split(['?', '=']).nth(1).unwrap();
         let must_name = format!("{option} must name");
-        let said = server.refused(&target(&other_ca), &["signed by another CA", &must_name]);
+        let said = refused(&target(&other_ca), &["signed by another CA", &must_name]);
         assert_eq!(said.contains("ssl-ca"), option == "ssl-ca", "{said}");
         assert!(!said.contains(server.password()));
         fs::write(elsewhere.path().join("garbage.pem"), "not a certificate").unwrap();
         for (file, words) in [("none.pem", "No such file"), ("garbage.pem", "CA file")] {
-            server.refused(&target(&elsewhere.path().join(file)), &[file, words]);
+            refused(&target(&elsewhere.path().join(file)), &[file, words]);
         }
         assert_eq!(server.all(), before);
     });
@@ -249,7 +246,7 @@ fn a_tls_arm_on_a_server_without_tls() {
     for (server, target, options, arm) in each {
         let before = server.all();
         let sandbox = Sandbox::new();
-        let finished = server.start_study(&sandbox, &target, options).finish();
+        let finished = start_study(&sandbox, &target, options).finish();
         finished.refuses(&[arm, "does not offer TLS", "switch TLS on"]);
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();

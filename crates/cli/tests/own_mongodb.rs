@@ -4,24 +4,26 @@ use ciphertax_model::{AuthenticationMethod, ReplicaSet};
 use ciphertax_records::RunStatus;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 
-use crate::common::{AnyOwn, OwnMongoDb, Sandbox, logins, no_secret_is_left, no_slice_failed, record};
+use crate::common::{
+    OwnMongoDb, Sandbox, logins, no_secret_is_left, no_slice_failed, record, refused, start_study,
+};
 
 #[test]
 fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_written() {
     let server = OwnMongoDb::start();
     let before = server.contents();
     let wrong = server.with_ca(&server.url_with("tr0ub4dor"));
-    let wrong = server.refused(&wrong, &["refused", "check user and password"]);
+    let wrong = refused(&wrong, &["refused", "check user and password"]);
     assert!(!wrong.contains("tr0ub4dor"), "{wrong}");
-    server.refused(&server.with_ca(&server.url()), &["CIPHERTAX_PASSWORD"]);
+    refused(&server.with_ca(&server.url()), &["CIPHERTAX_PASSWORD"]);
     let nobody = server.with_ca(&server.url_of(""));
-    server.refused(&nobody, &["name a user in the URL", "CIPHERTAX_PASSWORD"]);
+    refused(&nobody, &["name a user in the URL", "CIPHERTAX_PASSWORD"]);
     let unverified = server.url_with(server.password());
-    server.refused(&unverified, &["tls1.2", "no CA is known", "URL"]);
+    refused(&unverified, &["tls1.2", "no CA is known", "URL"]);
     let target = server.verified_url();
     let set = format!("{target}&replicaSet=rs0");
-    server.refused(&set, &["no replica set", "leave replicaSet out"]);
-    server.session(|_| drop(server.refused(&target, &["another ciphertax measures it", "wait"])));
+    refused(&set, &["no replica set", "leave replicaSet out"]);
+    server.session(|_| drop(refused(&target, &["another ciphertax measures it", "wait"])));
     assert_eq!(server.contents(), before);
 }
 
@@ -37,7 +39,7 @@ fn a_certificate_in_the_url_logs_in() {
         server.client_file().display()
     );
     // Without TLS nobody can show a certificate.
-    server.refused(&target, &["arm plain", "mongodb-tls-versions"]);
+    refused(&target, &["arm plain", "mongodb-tls-versions"]);
     let command = ["run", "mongodb-tls-versions", &target, "--time=3", "--out=run"];
     let short = ["--set=ycsb.record_count=500", "--set=slice_s=0.05"];
     sandbox.finish(&[&command[..], &short].concat()).measured();
@@ -58,7 +60,7 @@ fn other_clients_keep_connections() {
     let before = server.contents();
     let sandbox = Sandbox::new();
     let many = ["--set=load.connections=20"];
-    let finished = server.start_study(&sandbox, &target, &many).finish();
+    let finished = start_study(&sandbox, &target, &many).finish();
     finished.refuses(&[
         "opens 121 connections at a time",
         "of the 30 that maxIncomingConnections allows",
@@ -67,7 +69,7 @@ fn other_clients_keep_connections() {
     ]);
     assert_eq!(server.contents(), before);
     let fewer = ["--set=load.connections=4"];
-    server.start_study(&sandbox, &target, &fewer).finish().measured();
+    start_study(&sandbox, &target, &fewer).finish().measured();
 }
 
 #[test]
@@ -92,15 +94,12 @@ fn a_missing_right_is_named_with_the_command_that_gives_it() {
         let grant = format!(
             r#"db.getSiblingDB("accounts").grantRolesToUser("{name}", [{{ role: "dbOwner", db: "ciphertax" }}])"#
         );
-        server.refused(target, &[words, "have its administrator run", &grant]);
+        refused(target, &[words, "have its administrator run", &grant]);
     }
     assert_eq!(server.contents(), before);
     let roles = role("dbOwner");
     server.ask(&rawdoc! { "grantRolesToUser": "reader", "roles": roles, "$db": "accounts" });
-    server
-        .start_study(&Sandbox::new(), &reader, &[])
-        .finish()
-        .measured();
+    start_study(&Sandbox::new(), &reader, &[]).finish().measured();
 }
 
 #[test]
@@ -119,7 +118,7 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
         "{}&authSource=accounts&authMechanism=SCRAM-SHA-1",
         server.app_url()
     );
-    server.start_study(&sandbox, &target, &[]).finish().measured();
+    start_study(&sandbox, &target, &[]).finish().measured();
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
@@ -151,18 +150,18 @@ mod test_all {
         let options = format!("tlsCAFile={}&replicaSet", server.ca_file().display());
         let own = server.url_with(server.password());
         let other = format!("{own}?{options}=rs0");
-        server.refused(&other, &["named ciphertax", "replicaSet=ciphertax"]);
+        refused(&other, &["named ciphertax", "replicaSet=ciphertax"]);
         // Another run is seen at the primary, though it was given other members.
         let (user, password) = (server.user(), server.password());
         let of_secondary = format!(
             "mongodb://{user}:{password}@{}/?{options}=ciphertax",
             server.secondary()
         );
-        server.session(|_| drop(server.refused(&of_secondary, &["another ciphertax measures it", "wait"])));
+        server.session(|_| drop(refused(&of_secondary, &["another ciphertax measures it", "wait"])));
 
         let sandbox = Sandbox::new();
         let target = format!("{own}?{options}=ciphertax");
-        let finished = server.start_study(&sandbox, &target, &[]).finish();
+        let finished = start_study(&sandbox, &target, &[]).finish();
         finished.measured();
         assert_eq!(server.contents(), before);
         let run = record(&sandbox.run());

@@ -17,32 +17,16 @@ question = "What does TLS cost?"
 server = "postgresql"
 time_s = 4
 slice_s = 0.1
-
-[dataset]
-table_size = 2000
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "queries"
-workload = "oltp_point_select"
-load = { connections = 4 }
-
-[[cell]]
-name = "connects"
-workload = "connect"
-load = { connections = 2 }
-
-[[cell]]
-name = "bulk"
-workload = "bulk_read"
-load = { connections = 1 }
+dataset = { table_size = 2000 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "queries", workload = "oltp_point_select", load = { connections = 4 } },
+    { name = "connects", workload = "connect", load = { connections = 2 } },
+    { name = "bulk", workload = "bulk_read", load = { connections = 1 } },
+]
 "#;
 
 const LOGINS: &str = r#"
@@ -51,47 +35,18 @@ question = "What does a login cost?"
 server = "postgresql"
 time_s = 4
 slice_s = 0.1
-
-[[arm]]
-name = "trust"
-transport = "tls1.3"
-authentication = { method = "trust" }
-
-[[arm]]
-name = "password"
-transport = "tls1.3"
-authentication = { method = "password" }
-
-[[arm]]
-name = "md5"
-transport = "tls1.3"
-authentication = { method = "md5" }
-
-[[arm]]
-name = "scram"
-transport = "tls1.3"
-authentication = { method = "SCRAM-SHA-256", password_cache = "cold" }
-
-[[arm]]
-name = "bound"
-transport = "tls1.3"
-authentication = { method = "SCRAM-SHA-256-PLUS" }
-
-[[arm]]
-name = "many"
-transport = "plain"
-authentication = { method = "SCRAM-SHA-256", password_cache = "cold", scram_iterations = 20000 }
-
-[[arm]]
-name = "certificate"
-transport = "tls1.3"
-tls = { client_certificate = "ecdsa-p256" }
-authentication = { method = "cert" }
-
-[[cell]]
-name = "connect"
-workload = "connect"
-load = { connections = 2 }
+arm = [
+    { name = "trust", transport = "tls1.3", authentication = { method = "trust" } },
+    { name = "password", transport = "tls1.3", authentication = { method = "password" } },
+    { name = "md5", transport = "tls1.3", authentication = { method = "md5" } },
+    { name = "scram", transport = "tls1.3", authentication = { method = "SCRAM-SHA-256", password_cache = "cold" } },
+    { name = "bound", transport = "tls1.3", authentication = { method = "SCRAM-SHA-256-PLUS" } },
+    { name = "certificate", transport = "tls1.3", tls = { client_certificate = "ecdsa-p256" }, authentication = { method = "cert" } },
+    { name = "many", transport = "plain", authentication = { method = "SCRAM-SHA-256", password_cache = "cold", scram_iterations = 20000 } }
+]
+cell = [
+    { name = "connect", workload = "connect", load = { connections = 2 } },
+]
 "#;
 
 #[test]
@@ -137,20 +92,13 @@ name = "first-keys"
 question = "Whose first key does the server take?"
 time_s = 4
 slice_s = 0.1
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[arm]]
-name = "its-group"
-transport = "tls1.3"
-tls = { group = "P-256" }
-
-[[cell]]
-name = "connects"
-workload = "connect_only"
-load = { connections = 2 }
+arm = [
+    { name = "tls", transport = "tls1.3" },
+    { name = "its-group", transport = "tls1.3", tls = { group = "P-256" } },
+]
+cell = [
+    { name = "connects", workload = "connect_only", load = { connections = 2 } },
+]
 "#;
 
 /// OpenSSL offers X25519 first, which PostgreSQL takes since 18.
@@ -286,12 +234,12 @@ fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
     for (from, to, words) in [
         (
             "transport = \"tls1.3\"",
-            "transport = \"tls1.3\"\ntls = { resumption = \"ticket\" }",
+            "transport = \"tls1.3\", tls = { resumption = \"ticket\" }",
             "resum",
         ),
         (
             "transport = \"tls1.3\"",
-            "transport = \"tls1.3\"\ntls = { negotiation = \"direct\" }",
+            "transport = \"tls1.3\", tls = { negotiation = \"direct\" }",
             "TLS without a request",
         ),
         (
@@ -312,7 +260,7 @@ fn program(name: &str) -> Option<String> {
 
 /// The study with a program as its only load.
 fn with_program(command: &str) -> String {
-    let (arms, _) = STUDY.split_once("[[cell]]").unwrap();
+    let (arms, _) = STUDY.split_once("cell = [").unwrap();
     format!("{arms}[[cell]]\nname = \"program\"\nworkload = \"command\"\ncommand = {{ run = {command} }}\n")
 }
 

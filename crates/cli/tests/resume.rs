@@ -5,7 +5,7 @@ use std::fs;
 
 use ciphertax_records::{RunStatus, Sample};
 
-use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
+use crate::common::{AnyOwn, OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
 
 #[test]
 fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
@@ -208,7 +208,5 @@ fn measure_and_kill(server: &OwnServer, sandbox: &Sandbox, time: &str) {
     );
     running.measures();
     running.kill();
-    assert!(within(PATIENCE, || server
-        .query("SELECT IS_FREE_LOCK('ciphertax')")
-        == ["1"]));
+    assert!(within(PATIENCE, || server.is_free()));
 }

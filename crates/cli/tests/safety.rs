@@ -12,7 +12,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::common::{
     AnyOwn, OwnMongoDb, OwnServer, PATIENCE, Running, Sandbox, record, samples, samples_so_far, servers_of,
-    within,
+    start_study, within,
 };
 
 /// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
@@ -69,7 +69,7 @@ fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
         let before = server.all();
         let sandbox = Sandbox::new();
         let target = server.verified_url();
-        let mut running = server.start_study(&sandbox, &target, dataset);
+        let mut running = start_study(&sandbox, &target, dataset);
         running.says("Loading");
         assert!(within(PATIENCE, || server.has_ours()), "nothing was loaded");
         thread::sleep(IN_THE_MIDST);
@@ -87,26 +87,15 @@ fn ctrl_c_cuts_a_long_slice_short() {
     let target = server.url_with(server.password());
     for load in ["load.connections=2", "load.batch=1000000", "load.rate=10"] {
         let sandbox = Sandbox::new();
-        let mut running = sandbox.start(&[
-            "run",
-            "quick",
-            &target,
-            "--out",
-            "run",
-            "--time",
-            "3600",
-            "--set",
-            "slice_s=10",
-            "--set",
-            load,
-        ]);
+        let load = format!("--set={load}");
+        let long = ["--time=3600", "--set=slice_s=10", &load];
+        let mut running = start_study(&sandbox, &target, &long);
         running.says("Opening");
         // Nothing but a slice executes statements that were prepared.
         let before_it = executed(&server);
         assert!(within(PATIENCE, || executed(&server) > before_it + 5), "{load}");
         running.signal(Signal::INT);
-        let finished = running.finish_within(SOON);
-        assert_eq!(finished.code, Some(130), "{finished:?}");
+        running.finish_within(SOON).fails(130, &[]);
         let samples = samples(&sandbox.run());
         let [only] = samples.as_slice() else {
             panic!("{load}: {} slices", samples.len())
@@ -145,9 +134,7 @@ fn ctrl_c_is_heard_where_the_server_has_stopped_answering_and_a_second_says_what
     }
     assert!(!finished.stderr.contains(server.password()));
     // The server keeps the claim until it notices that the connection is closed.
-    assert!(within(PATIENCE, || server
-        .query("SELECT IS_FREE_LOCK('ciphertax')")
-        == ["1"]));
+    assert!(within(PATIENCE, || server.is_free()));
     clean(&sandbox, &target, Some(0), "");
     assert_eq!(server.schemas(), before);
 }
@@ -166,9 +153,7 @@ fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
         let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "killed"]);
         running.says(stage);
         running.kill();
-        assert!(within(PATIENCE, || server
-            .query("SELECT IS_FREE_LOCK('ciphertax')")
-            == ["1"]));
+        assert!(within(PATIENCE, || server.is_free()));
         clean(&sandbox, &target, Some(0), "");
         assert_eq!(server.schemas(), before, "{stage}");
         fs::remove_dir_all(sandbox.work().join("killed")).unwrap();

@@ -19,19 +19,13 @@ question = "Where does the time go?"
 time_s = 45
 slice_s = 0.25
 precision = { cpu = 0.001, throughput = 0.001 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 2 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "select", workload = "oltp_point_select", load = { connections = 2 } },
+]
 "#;
 
 /// The arm of the study that is slower.

@@ -15,49 +15,25 @@ question = "What does SQLCipher cost?"
 server = "sqlite"
 time_s = 8
 slice_s = 0.1
-
-[dataset]
-tables = 1
-table_size = 3000
-
-[ycsb]
-record_count = 500
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "encrypted"
-transport = "plain"
-at_rest = { sqlcipher = { kdf_iter = 20000 } }
-
-[[cell]]
-name = "points"
-workload = "oltp_point_select"
-load = { connections = 2 }
-
-[[cell]]
-name = "writes"
-workload = "oltp_read_write"
-load = { connections = 2 }
-
-[[cell]]
-name = "records"
-workload = "ycsb_a"
-load = { connections = 1 }
-
-[[cell]]
-name = "open"
-workload = "connect"
-load = { connections = 1 }
+dataset = { tables = 1, table_size = 3000 }
+ycsb = { record_count = 500 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "encrypted", transport = "plain", at_rest = { sqlcipher = { kdf_iter = 20000 } } },
+]
+cell = [
+    { name = "points", workload = "oltp_point_select", load = { connections = 2 } },
+    { name = "writes", workload = "oltp_read_write", load = { connections = 2 } },
+    { name = "records", workload = "ycsb_a", load = { connections = 1 } },
+    { name = "open", workload = "connect", load = { connections = 1 } },
+]
 "#;
 
 #[test]
 fn a_file_holds_what_its_own_cells_ask_and_nothing_of_what_others_do() {
     let study = STUDY.replace("time_s = 8", "time_s = 2").replace(
         "workload = \"ycsb_a\"",
-        "workload = \"ycsb_a\"\nstorage = { memory_mb = 9 }",
+        "workload = \"ycsb_a\", storage = { memory_mb = 9 }",
     );
     let sandbox = Sandbox::new();
     let mut running = sandbox.start_study(&study, &[]);
@@ -168,7 +144,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
 fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is_made() {
     for (from, to, words) in [
         (
-            "transport = \"plain\"\nat_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "transport = \"plain\", at_rest = { sqlcipher = { kdf_iter = 20000 } }",
             "transport = \"tls1.3\"",
             "sqlite cannot do TLSv1.3",
         ),
@@ -193,8 +169,8 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
             "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone",
         ),
         (
-            "transport = \"plain\"\nat_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "transport = \"plain\"\nat_rest = { sqlcipher = { memory_security = true } }",
+            "transport = \"plain\", at_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "transport = \"plain\", at_rest = { sqlcipher = { memory_security = true } }",
             "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too",
         ),
         (
@@ -238,15 +214,15 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
 fn arms_that_all_secure_their_memory_are_measured_and_each_is_proved_to() {
     let secured = |rounds: u32| {
         format!(
-            "transport = \"plain\"\nat_rest = {{ sqlcipher = {{ kdf_iter = {rounds}, memory_security = true }} }}"
+            "transport = \"plain\", at_rest = {{ sqlcipher = {{ kdf_iter = {rounds}, memory_security = true }} }}"
         )
     };
     let study = STUDY
-        .replace("at_rest = { sqlcipher = { kdf_iter = 20000 } }\n", "")
+        .replace(", at_rest = { sqlcipher = { kdf_iter = 20000 } }", "")
         .replacen("transport = \"plain\"", &secured(1000), 1)
         .replace(
-            "name = \"encrypted\"\ntransport = \"plain\"",
-            &format!("name = \"encrypted\"\n{}", secured(2000)),
+            "name = \"encrypted\", transport = \"plain\"",
+            &format!("name = \"encrypted\", {}", secured(2000)),
         )
         .replace("time_s = 8", "time_s = 2");
     let sandbox = Sandbox::new();

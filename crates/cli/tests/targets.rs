@@ -7,7 +7,7 @@ use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, ServerRecord};
 use ciphertax_testkit::{is_root, not_tested};
 
-use crate::common::{Finished, OwnServer, Sandbox, arm_of, no_slice_failed, record, refused};
+use crate::common::{Finished, OwnServer, Sandbox, arm_of, no_slice_failed, record, refused, start_study};
 
 /// A study that is over in a moment.
 const STUDY: &str = r#"
@@ -73,18 +73,9 @@ fn other_clients_keep_connections_and_the_advice_fits() {
 fn most_open(server: &OwnServer) -> u32 {
     server.query("FLUSH STATUS");
     let sandbox = Sandbox::new();
-    let fewer = [
-        "run",
-        "quick",
-        &server.url_with(server.password()),
-        "--set",
-        "load.connections=2",
-        "--time",
-        "4",
-        "--out",
-        "run",
-    ];
-    let finished = sandbox.finish(&fewer);
+    let fewer = ["--set=load.connections=2", "--time=4"];
+    let target = server.url_with(server.password());
+    let finished = start_study(&sandbox, &target, &fewer).finish();
     finished.measured();
     no_slice_failed(&record(&sandbox.run()));
     let used = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'";

@@ -15,47 +15,18 @@ name = "axes"
 question = "Does every axis reach the connection?"
 time_s = 6
 slice_s = 0.1
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "rustls"
-transport = "tls1.3"
-tls = { library = "rustls", group = "X25519", cipher = "TLS_AES_128_GCM_SHA256" }
-
-[[arm]]
-name = "resumed"
-transport = "tls1.3"
-tls = { resumption = "ticket" }
-
-[[arm]]
-name = "old"
-transport = "tls1.1"
-tls = { verification = "none", client_certificate = "rsa-2048" }
-
-[[arm]]
-name = "by-socket"
-transport = "plain"
-authentication = { method = "unix_socket" }
-
-[[arm]]
-name = "ssh"
-transport = "plain"
-tunnel = { ssh = "aes256-gcm@openssh.com" }
-
-[[cell]]
-name = "connect"
-workload = "connect"
-load = { connections = 2 }
-
-[[cell]]
-name = "chain"
-certificate = "rsa-2048"
-workload = "connect_only"
-load = { connections = 2 }
-arms = ["plain", "rustls"]
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "rustls", transport = "tls1.3", tls = { library = "rustls", group = "X25519", cipher = "TLS_AES_128_GCM_SHA256" } },
+    { name = "resumed", transport = "tls1.3", tls = { resumption = "ticket" } },
+    { name = "old", transport = "tls1.1", tls = { verification = "none", client_certificate = "rsa-2048" } },
+    { name = "by-socket", transport = "plain", authentication = { method = "unix_socket" } },
+    { name = "ssh", transport = "plain", tunnel = { ssh = "aes256-gcm@openssh.com" } },
+]
+cell = [
+    { name = "connect", workload = "connect", load = { connections = 2 } },
+    { name = "chain", certificate = "rsa-2048", workload = "connect_only", load = { connections = 2 }, arms = ["plain", "rustls"] },
+]
 "#;
 
 const DISTANCE: &str = r#"
@@ -64,31 +35,15 @@ question = "Does a link keep its client at a distance, and a tunnel cross it?"
 time_s = 12
 slice_s = 0.5
 link = { rtt_ms = 20 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls"
-
-[[arm]]
-name = "ssh"
-transport = "plain"
-tunnel = { ssh = "aes256-gcm@openssh.com" }
-
-[[cell]]
-name = "connect"
-workload = "connect_only"
-load = { connections = 2 }
-
-[[cell]]
-name = "farther"
-link = { rtt_ms = 60 }
-workload = "connect_only"
-load = { connections = 2 }
-arms = ["plain", "ssh"]
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls" },
+    { name = "ssh", transport = "plain", tunnel = { ssh = "aes256-gcm@openssh.com" } },
+]
+cell = [
+    { name = "connect", workload = "connect_only", load = { connections = 2 } },
+    { name = "farther", link = { rtt_ms = 60 }, workload = "connect_only", load = { connections = 2 }, arms = ["plain", "ssh"] },
+]
 "#;
 
 const LOGINS: &str = r#"
@@ -97,26 +52,14 @@ question = "What does a login cost that the server does not remember?"
 server = "mysql"
 time_s = 8
 slice_s = 0.1
-
-[[arm]]
-name = "warm"
-transport = "tls1.3"
-authentication = { method = "caching_sha2_password" }
-
-[[arm]]
-name = "cold"
-transport = "tls1.3"
-authentication = { method = "caching_sha2_password", password_cache = "cold" }
-
-[[arm]]
-name = "cold-plaintext"
-transport = "plain"
-authentication = { method = "caching_sha2_password", password_cache = "cold" }
-
-[[cell]]
-name = "connect"
-workload = "connect_only"
-load = { connections = 2 }
+arm = [
+    { name = "warm", transport = "tls1.3", authentication = { method = "caching_sha2_password" } },
+    { name = "cold", transport = "tls1.3", authentication = { method = "caching_sha2_password", password_cache = "cold" } },
+    { name = "cold-plaintext", transport = "plain", authentication = { method = "caching_sha2_password", password_cache = "cold" } },
+]
+cell = [
+    { name = "connect", workload = "connect_only", load = { connections = 2 } },
+]
 "#;
 
 /// Runs a study of this text and returns what it says at the end too.

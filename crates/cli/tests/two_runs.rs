@@ -17,19 +17,13 @@ const STUDY: &str = r#"
 name = "made-up"
 question = "Does it add up?"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 8 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "select", workload = "oltp_point_select", load = { connections = 8 } },
+]
 "#;
 
 const OPERATIONS: u64 = 1_000;

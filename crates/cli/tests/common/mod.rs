@@ -30,7 +30,7 @@ use serde_json::Value;
 
 pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
 pub(crate) use command::{Finished, Running};
-pub(crate) use own::{AnyOwn, on_each};
+pub(crate) use own::{AnyOwn, on_each, refused, start_study, study};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
@@ -213,16 +213,6 @@ impl Sandbox {
             "a folder of a private server is left"
         );
     }
-}
-
-/// A run of `quick` that is refused, of which nothing is left; returns what it says.
-pub(crate) fn refused(target: &str, words: &[&str]) -> String {
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", target, "--time", "2", "--out", "run"]);
-    finished.refuses(words);
-    assert!(!sandbox.run().exists());
-    sandbox.expect_nothing_left();
-    finished.stderr
 }
 
 /// An arm of a run.

@@ -134,6 +134,35 @@ pub(crate) fn on_each(test: impl Fn(&dyn AnyOwn)) {
     test(&OwnMongoDb::start());
 }
 
+/// The arguments that measure a target by a built-in study in a moment, unless `options` say for how long.
+pub(crate) fn study<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let (study, records) = match target.starts_with("mongodb") {
+        true => ("mongodb-tls-connection", "--set=ycsb.record_count=500"),
+        false => ("quick", "--set=dataset.table_size=2000"),
+    };
+    let mut arguments = vec!["run", study, target, records, "--set=slice_s=0.05"];
+    for (option, default) in [("--time", "--time=3"), ("--out", "--out=run")] {
+        if !options.iter().any(|given| given.starts_with(option)) {
+            arguments.push(default);
+        }
+    }
+    [&arguments[..], options].concat()
+}
+
+pub(crate) fn start_study(sandbox: &Sandbox, target: &str, options: &[&str]) -> Running {
+    sandbox.start(&study(target, options))
+}
+
+/// A run that is refused, of which nothing is left; returns what it says.
+pub(crate) fn refused(target: &str, words: &[&str]) -> String {
+    let sandbox = Sandbox::new();
+    let finished = start_study(&sandbox, target, &[]).finish();
+    finished.refuses(words);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+    finished.stderr
+}
+
 /// What tests do with any of them.
 pub(crate) trait AnyOwn: Deref<Target = Own> {
     /// All that it holds but what is the system's, in alphabetical order.
@@ -180,39 +209,10 @@ pub(crate) trait AnyOwn: Deref<Target = Own> {
         self.all().iter().any(|name| name.starts_with("ciphertax"))
     }
 
-    /// The arguments that measure it by a built-in study in a moment, unless `options` say for how long.
-    fn study<'a>(&self, target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
-        let (study, records) = match self.url().starts_with("mongodb") {
-            true => ("mongodb-tls-connection", "--set=ycsb.record_count=500"),
-            false => ("quick", "--set=dataset.table_size=2000"),
-        };
-        let mut arguments = vec!["run", study, target, records, "--set=slice_s=0.05"];
-        for (option, default) in [("--time", "--time=3"), ("--out", "--out=run")] {
-            if !options.iter().any(|given| given.starts_with(option)) {
-                arguments.push(default);
-            }
-        }
-        [&arguments[..], options].concat()
-    }
-
-    fn start_study(&self, sandbox: &Sandbox, target: &str, options: &[&str]) -> Running {
-        sandbox.start(&self.study(target, options))
-    }
-
-    /// A run that is refused, of which nothing is left; returns what it says.
-    fn refused(&self, target: &str, words: &[&str]) -> String {
-        let sandbox = Sandbox::new();
-        let finished = self.start_study(&sandbox, target, &[]).finish();
-        finished.refuses(words);
-        assert!(!sandbox.run().exists());
-        sandbox.expect_nothing_left();
-        finished.stderr
-    }
-
     /// Starts a run, and kills it when it measures; returns when the server has noticed.
     fn leave_behind(&self, target: &str) {
         let sandbox = Sandbox::new();
-        let mut running = self.start_study(&sandbox, target, &["--time=60", "--out=killed"]);
+        let mut running = start_study(&sandbox, target, &["--time=60", "--out=killed"]);
         running.measures();
         running.kill();
         assert!(self.has_ours());

@@ -11,14 +11,10 @@ use ciphertax_testkit::{cache, fetched, is_root, not_tested};
 use crate::common::{OwnServer, Running, Sandbox, no_slice_failed, record, samples};
 
 const ARMS: &str = r#"
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "both"
-transport = "tls1.3"
-cluster_tls = true
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "both", transport = "tls1.3", cluster_tls = true },
+]
 "#;
 
 #[test]

@@ -17,19 +17,13 @@ precision = { cpu = 0.001, throughput = 0.001 }
 profile = "waits"
 server = "postgresql"
 dataset = { table_size = 1 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "update"
-workload = "oltp_update_non_index"
-load = { connections = 8 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+]
+cell = [
+    { name = "update", workload = "oltp_update_non_index", load = { connections = 8 } },
+]
 "#;
 
 #[test]

@@ -171,10 +171,10 @@ impl Sandbox {
 
     /// The same, not yet started. What was fetched and unpacked is found.
     pub(crate) fn study(&self, text: &str, options: &[&str]) -> std::process::Command {
-        // Servers are fetched once where the system has none, and not for every sandbox.
+        // Servers are fetched once where the system has none, and not for every sandbox; a run says why one is not there.
         for entry in [&MONGODB, &POSTGRESQL] {
-            if text.contains(&format!("server = \"{entry}\"")) {
-                ciphertax_lab::install(entry, &AtomicBool::new(false), &mut |_| {}).unwrap();
+            if text.contains(&format!("server = \"{}\"", entry.name)) {
+                let _ = ciphertax_lab::install(entry, &AtomicBool::new(false), &mut |_| {});
             }
         }
         fs::write(self.work().join("study.toml"), text).unwrap();

@@ -139,7 +139,9 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
 fn an_owner_killed_at_any_moment_of_the_start() {
     let parent = temporary_folder();
     for delay in [0, 2, 5, 10, 20, 50, 100, 150, 200, 250, 300, 400] {
-        let mut process = command(&example("owner"), MARIADB_SERVER, parent.path()).spawn().unwrap();
+        let mut process = command(&example("owner"), MARIADB_SERVER, parent.path())
+            .spawn()
+            .unwrap();
         thread::sleep(Duration::from_millis(delay));
         process.kill().unwrap();
         process.wait().unwrap();

@@ -3,6 +3,8 @@
 CARGO ?= cargo
 BIN := target/release/ciphertax
 
+# Tests wait for servers more than they compute.
+export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 # Programs of tests that start no server.
 CHECKS := checks memory sqlite_memory_security process_cpu process_tree run_queue
 

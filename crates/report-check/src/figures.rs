@@ -70,11 +70,15 @@ impl Number {
         let Ok(value) = self.value.parse::<f64>() else {
             return Some(format!("{:?} is no number", self.value));
         };
-        let Some(reading) = Reading::of(&self.text, &self.scale) else {
+        let at_least = self.text.strip_prefix("> ");
+        let Some(reading) = Reading::of(at_least.unwrap_or(&self.text), &self.scale) else {
             return Some(format!("{:?} does not read as a number", self.text));
         };
         let value = if reading.unsigned { value.abs() } else { value };
-        let right = (reading.value - value).abs() <= reading.precision * (0.5 + 1e-6);
+        let right = match at_least {
+            Some(_) => value > reading.value,
+            None => (reading.value - value).abs() <= reading.precision * (0.5 + 1e-6),
+        };
         (!right).then(|| format!("{} is shown as {:?}", self.value, self.text))
     }
 }

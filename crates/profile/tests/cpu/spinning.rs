@@ -54,16 +54,17 @@ fn spinner() -> (u32, impl FnOnce(Duration) -> Duration) {
 #[test]
 fn a_functions_share_is_its_share_of_the_time_and_samples_are_as_many_as_the_time_says() {
     let Some(mut bed) = Bed::new() else { return };
-    // A hypervisor that takes CPUs away adds samples: one is due when the CPU comes back, and the time is none that was used.
+    // A hypervisor that takes CPUs away adds samples: one is due when the CPU comes back, and the time is none that was used. A
+    // machine that is busy may have samples lost.
     let is_as_many = (0..5).any(|_| {
-        let (samples, expected) = spin_beside_another(&mut bed);
-        (samples as f64 / expected - 1.0).abs() < 0.05
+        let (samples, lost, expected) = spin_beside_another(&mut bed);
+        lost == 0 && (samples as f64 / expected - 1.0).abs() < 0.05
     });
     assert!(is_as_many);
 }
 
-/// Samples of a thread that spins, and how many they should be; the shares of its functions must be right.
-fn spin_beside_another(bed: &mut Bed) -> (u64, f64) {
+/// Samples of a thread that spins, those lost, and how many they should be; the shares of its functions must be right.
+fn spin_beside_another(bed: &mut Bed) -> (u64, u64, f64) {
     let (watched, run) = spinner();
     let (_unwatched, run_other) = spinner();
     let watched = Watched {
@@ -78,7 +79,7 @@ fn spin_beside_another(bed: &mut Bed) -> (u64, f64) {
     });
     assert_eq!(profile.sides.len(), 1);
     let client = side(&profile, ProfiledSide::Client);
-    assert_eq!((client.hz, client.lost), (HZ, 0));
+    assert_eq!(client.hz, HZ);
     assert_eq!(client.comprises, bed.profiler.comprises());
     let expected = time.as_secs_f64() * f64::from(HZ);
     let one = share(bed.samples_in(client, "spin_in_one_function"), client.samples);
@@ -87,7 +88,7 @@ fn spin_beside_another(bed: &mut Bed) -> (u64, f64) {
     assert!((one - 0.25).abs() < 0.04, "{one}");
     assert!((other - 0.75).abs() < 0.04, "{other}");
     assert!(share(client.complete, client.samples) >= 0.99, "{client:?}");
-    (client.samples, expected)
+    (client.samples, client.lost, expected)
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub use document::{Document, Table};
-pub use ground::{Ground, Login, MongodbGround, PostgresqlGround, ROWS, TABLES};
+pub use ground::{Ground, Login, MariadbGround, MongodbGround, PostgresqlGround, ROWS, TABLES};
 pub use repeats::Repeats;
 pub use slice::{ServerCpu, Slice, load};
 pub use turns::{Figures, Measured, NO_BAR, PeerTable, at_least, at_most, billing, in_turns, met};

@@ -1,22 +1,19 @@
 //! A private MariaDB with the data set in memory, and its word on who was there.
 
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, Transport};
-use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::{self, SCHEMA};
+use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::Tables;
+use ciphertax_workload::sql::{DataSession, Tables};
 use serde::{Deserialize, Serialize};
 
-use super::{PATIENCE, finish};
-use crate::{Result, ServerCpu};
+use super::{Ground, PATIENCE, finish, tls};
+use crate::Result;
 
 /// Rows of the table `sbtest1`, as `ciphertax quick` has them.
 pub const ROWS: u32 = 100_000;
@@ -30,16 +27,8 @@ pub const TABLES: Tables = Tables {
     thinned: false,
 };
 
-/// A private server with the data set, and a session to ask it things.
-pub struct Ground {
-    reactor: Rc<Reactor>,
-    control: Session,
-    dataset: Dataset,
-    /// The server's CPU time.
-    pub cpu: ServerCpu,
-    /// The server itself.
-    pub server: PrivateServer,
-}
+/// A private MariaDB with the data set, and a session to ask it things.
+pub type MariadbGround = Ground<Session>;
 
 /// What a client needs to know, in a form that can be told to another process. It holds the password of a server that
 /// lives as long as the benchmark, so it goes through pipes only.
@@ -54,7 +43,7 @@ pub struct Login {
     ca_file: Option<PathBuf>,
 }
 
-impl Ground {
+impl MariadbGround {
     /// Starts a server with a certificate and writes the data set.
     ///
     /// # Errors
@@ -67,28 +56,20 @@ impl Ground {
     /// Starts this server and writes this data set.
     ///
     /// # Errors
-    /// As [`Ground::prepare`].
+    /// As [`MariadbGround::prepare`].
     pub fn prepare_on(server: PrivateServerBuilder, dataset: &Dataset) -> Result<Self> {
         eprintln!("starting a private MariaDB and writing {dataset} …");
-        let server = server.start()?;
-        let reactor = Reactor::new()?;
-        let options = ConnectOptions {
-            database: None,
-            ..login(&server, Transport::Plain).access(|policy| policy)?.options
-        };
-        let task = async {
-            dataset::prepare::<Session>(&reactor, &options, dataset, |_| ()).await?;
-            let (session, _) = Session::connect(&reactor, &options).await?;
-            Ok::<_, Box<dyn std::error::Error>>(session)
-        };
-        let control = finish(&reactor, dataset::patience(dataset), task)??;
-        Ok(Self {
-            cpu: ServerCpu::of(server.pids()[0])?,
-            dataset: *dataset,
-            reactor,
-            control,
-            server,
-        })
+        let mut ground = Self::start(server, |server| {
+            let access = login(server, Transport::Plain).access(|policy| policy)?;
+            Ok(Session::within(&access.options, None))
+        })?;
+        ground.load(&ground.access(Transport::Plain)?.options, &(*dataset).into())?;
+        let server = ground.ask(
+            "SELECT CONCAT('MariaDB ', @@version, ', ', @@version_ssl_library, ', buffer pool ', \
+             @@innodb_buffer_pool_size DIV 1048576, ' MiB')",
+        )?;
+        ground.identity = format!("{server}, {dataset}");
+        Ok(ground)
     }
 
     /// What a client needs to know.
@@ -119,43 +100,14 @@ impl Ground {
         Ok(format!("{} {}", word.version, word.cipher).trim().to_owned())
     }
 
-    /// Rows of a query, each value as text.
-    ///
-    /// # Errors
-    /// The server's own.
-    pub fn query(&mut self, sql: &str, columns: usize) -> Result<Vec<Vec<String>>> {
-        let Self { reactor, control, .. } = self;
-        let rows = finish(reactor, PATIENCE, control.query(sql))??;
-        Ok(rows
-            .iter()
-            .map(|row| (0..columns).map(|column| row.text(column)).collect())
-            .collect())
-    }
-
     /// A counter of the server, all sessions together.
     ///
     /// # Errors
-    /// If it is not a number.
+    /// If there is none of that name, or it is not a number.
     pub fn counter(&mut self, name: &str) -> Result<u64> {
-        let rows = self.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'"), 2)?;
-        let value = rows
-            .first()
-            .ok_or_else(|| format!("the server has no counter {name}"))?;
-        Ok(value[1].parse()?)
-    }
-
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// The server's own.
-    pub fn identity(&mut self) -> Result<String> {
-        let sql = "SELECT @@version, @@version_ssl_library, @@innodb_buffer_pool_size DIV 1048576";
-        let rows = self.query(sql, 3)?;
-        let row = rows.first().ok_or("the server does not say its version")?;
-        Ok(format!(
-            "MariaDB {}, {}, buffer pool {} MiB, {}",
-            row[0], row[1], row[2], self.dataset
-        ))
+        let value = self.value(&format!("SHOW GLOBAL STATUS LIKE '{name}'"), 1)?;
+        let count = value.parse();
+        count.map_err(|_| format!("the server's counter {name} says {value:?}").into())
     }
 }
 
@@ -164,16 +116,8 @@ impl Login {
     ///
     /// # Errors
     /// If TLS cannot be prepared.
-    pub fn access(&self, adapt: impl Fn(TlsPolicy) -> TlsPolicy) -> Result<MysqlAccess> {
-        let tls = match (self.transport.is_encrypted(), &self.ca_file) {
-            (false, _) => None,
-            (true, None) => return Err("the server has no certificate".into()),
-            (true, Some(ca_file)) => {
-                let verification = Verification::HostName(ca_file.clone(), self.host.clone());
-                let policy = adapt(TlsPolicy::new(self.transport.tls_version(), verification));
-                Some(Arc::new(TlsConnector::new(&policy)?))
-            }
-        };
+    pub fn access(&self, adapt: impl FnOnce(TlsPolicy) -> TlsPolicy) -> Result<MysqlAccess> {
+        let tls = tls(self.transport, self.ca_file.as_deref(), &self.host, adapt)?;
         let password = Secret::new(self.password.clone());
         Ok(MysqlAccess {
             options: ConnectOptions {

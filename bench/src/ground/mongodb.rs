@@ -1,32 +1,19 @@
 //! A private MongoDB, and its word on who was there.
 
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
-use ciphertax_reactor::Reactor;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_model::{Arm, AuthenticationMethod, ReadPreference};
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, ScramKeys, ServerCounters, Session};
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, ServerCounters, Session};
+use ciphertax_wire::tls::{ClientCertificate, TlsPolicy};
 use ciphertax_workload::mongodb::MongodbAccess;
 
-use super::{PATIENCE, finish};
-use crate::{Result, ServerCpu};
+use super::{Ground, PATIENCE, account, fetch, finish, method, scram_keys, tls};
+use crate::Result;
 
 /// A private MongoDB, and a session to ask it things.
-pub struct MongodbGround {
-    reactor: Rc<Reactor>,
-    control: Session,
-    /// The server's CPU time.
-    pub cpu: ServerCpu,
-    /// The server itself.
-    pub server: PrivateServer,
-}
+pub type MongodbGround = Ground<Session>;
 
 impl MongodbGround {
     /// Starts this server, and fetches it before if it is not there.
@@ -34,31 +21,20 @@ impl MongodbGround {
     /// # Errors
     /// If there is no server, or it refuses.
     pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
-        install(&MONGODB, &AtomicBool::new(false), &mut |step| {
-            eprintln!("installing MongoDB: {step} …");
-        })?;
+        fetch(&MONGODB)?;
         eprintln!("starting a private MongoDB …");
-        let server = server.start()?;
-        let [pid] = server.pids()[..] else {
-            return Err("a benchmark has a single server".into());
+        let mut ground = Self::start(server, |server| options(server, server.default_account().method))?;
+        let build = ground.command(&rawdoc! { "buildInfo": 1_i32, "$db": "admin" })?;
+        let version = build.get_str("version")?;
+        let library = build.get_document("openssl")?.get_str("running")?;
+        let cache = &ground.server.settings()["wiredTigerCacheSizeGB"];
+        let access_control = match ground.server.user() {
+            "" => "off",
+            _ => "on",
         };
-        let reactor = Reactor::new()?;
-        let options = options(&server, default_method(&server))?;
-        let (control, _) = finish(&reactor, PATIENCE, Session::connect(&reactor, &options))??;
-        Ok(Self {
-            cpu: ServerCpu::of(pid)?,
-            reactor,
-            control,
-            server,
-        })
-    }
-
-    /// Runs a task on a reactor of this thread, and ends it when the time is up.
-    ///
-    /// # Errors
-    /// If it has not ended by then.
-    pub fn run<T>(&self, patience: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Result<T> {
-        finish(&self.reactor, patience, task(&self.reactor))
+        ground.identity =
+            format!("MongoDB {version}, {library}, cache {cache} GiB, access control {access_control}");
+        Ok(ground)
     }
 
     /// How so many connections at a time of an arm reach the server, and what their sessions must be.
@@ -66,24 +42,29 @@ impl MongodbGround {
     /// # Errors
     /// If the server has no account for the arm's method, or TLS cannot be prepared.
     pub fn access(&self, arm: &Arm, connections: usize) -> Result<MongodbAccess> {
-        let authentication = &arm.authentication;
-        let method = authentication
-            .method
-            .ok_or("an arm of a benchmark says how it logs in")?;
-        let scram_keys = match authentication.password_cache {
-            PasswordCache::Warm => ScramKeys::kept(),
-            PasswordCache::Cold => ScramKeys::Derived,
+        let method = method(arm)?;
+        let client_certificate = match method {
+            AuthenticationMethod::MongodbX509 => self.server.client_certificate(Default::default())?,
+            _ => None,
         };
-        let tls = match arm.transport.is_encrypted() {
-            true => Some(Arc::new(TlsConnector::new(&self.policy(arm, method)?)?)),
-            false => None,
-        };
+        let options = options(&self.server, method)?;
+        let tls = tls(arm.transport, self.server.ca_file(), &options.host, |policy| {
+            TlsPolicy {
+                cipher: arm.tls.cipher.clone(),
+                library: arm.tls.library,
+                client_certificate: client_certificate.map(|files| ClientCertificate {
+                    certificate: files.certificate,
+                    key: files.key,
+                }),
+                ..policy
+            }
+        })?;
         Ok(MongodbAccess {
             options: ConnectOptions {
                 tls,
-                scram_keys,
-                speculative: authentication.speculative,
-                ..options(&self.server, method)?
+                scram_keys: scram_keys(arm),
+                speculative: arm.authentication.speculative,
+                ..options
             },
             seeds: Vec::new(),
             routes: Vec::new(),
@@ -93,34 +74,12 @@ impl MongodbGround {
         })
     }
 
-    fn policy(&self, arm: &Arm, method: AuthenticationMethod) -> Result<TlsPolicy> {
-        let ca_file = self.server.ca_file().ok_or("the server has no certificate")?;
-        let host = self.server.address().ip().to_string();
-        let client_certificate = match method {
-            AuthenticationMethod::MongodbX509 => self.server.client_certificate(Default::default())?,
-            _ => None,
-        };
-        Ok(TlsPolicy {
-            cipher: arm.tls.cipher.clone(),
-            library: arm.tls.library,
-            client_certificate: client_certificate.map(|files| ClientCertificate {
-                certificate: files.certificate,
-                key: files.key,
-            }),
-            ..TlsPolicy::new(
-                arm.transport.tls_version(),
-                Verification::HostName(ca_file.to_owned(), host),
-            )
-        })
-    }
-
     /// What a command answers; it names its database as `$db`.
     ///
     /// # Errors
     /// The server's own.
     pub fn command(&mut self, command: &RawDocument) -> Result<RawDocumentBuf> {
-        let Self { reactor, control, .. } = self;
-        Ok(finish(reactor, PATIENCE, control.command(command))??)
+        Ok(finish(&self.reactor, PATIENCE, self.control.command(command))??)
     }
 
     /// What the server counted since it started.
@@ -128,8 +87,8 @@ impl MongodbGround {
     /// # Errors
     /// The server's own.
     pub fn counters(&mut self) -> Result<ServerCounters> {
-        let Self { reactor, control, .. } = self;
-        Ok(finish(reactor, PATIENCE, ServerCounters::read(control))??)
+        let task = ServerCounters::read(&mut self.control);
+        Ok(finish(&self.reactor, PATIENCE, task)??)
     }
 
     /// Makes sure by the server's word that since `before` an arm made `connections` connections at least, all of its
@@ -157,24 +116,6 @@ impl MongodbGround {
         }
         Ok(())
     }
-
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// The server's own.
-    pub fn identity(&mut self) -> Result<String> {
-        let build = self.command(&rawdoc! { "buildInfo": 1_i32, "$db": "admin" })?;
-        let version = build.get_str("version")?;
-        let library = build.get_document("openssl")?.get_str("running")?;
-        let cache = &self.server.settings()["wiredTigerCacheSizeGB"];
-        let access_control = match default_method(&self.server) {
-            AuthenticationMethod::NoLogin => "off",
-            _ => "on",
-        };
-        Ok(format!(
-            "MongoDB {version}, {library}, cache {cache} GiB, access control {access_control}"
-        ))
-    }
 }
 
 /// True if there was as much as expected of what an arm asks for, and nothing of what it does not.
@@ -186,20 +127,9 @@ fn agrees(counted: u64, is_asked_for: bool, least: u64) -> bool {
     }
 }
 
-/// How the default account logs in.
-fn default_method(server: &PrivateServer) -> AuthenticationMethod {
-    if server.user().is_empty() {
-        AuthenticationMethod::NoLogin
-    } else {
-        server.entry().default_method()
-    }
-}
-
 /// A connection in plaintext.
 fn options(server: &PrivateServer, method: AuthenticationMethod) -> Result<ConnectOptions> {
-    let account = server
-        .account(method)
-        .ok_or_else(|| format!("the server has no account for {method}"))?;
+    let account = account(server, method)?;
     let login = Login::by(method, &account.user, account.password.clone())
         .ok_or_else(|| format!("{method} is not MongoDB's"))?;
     let address = server.address();

@@ -1,49 +1,40 @@
 //! A private PostgreSQL, and its word on who was there.
 
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, ScramKeys, Session};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::{self, Contents, SCHEMA};
+use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind};
+use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
+use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 
-use super::{PATIENCE, finish};
+use super::{Ground, PATIENCE, account, fetch, method, scram_keys, tls};
 use crate::Result;
 
 /// A private PostgreSQL, and a session to ask it things.
-pub struct PostgresqlGround {
-    reactor: Rc<Reactor>,
-    control: Session,
-    /// The server itself.
-    pub server: PrivateServer,
-}
+pub type PostgresqlGround = Ground<Session>;
 
 impl PostgresqlGround {
-    /// Starts this server, which is fetched first where the system has none.
+    /// Starts a server with accounts for logins by `trust` and SCRAM, which is fetched first where the system has none.
     ///
     /// # Errors
     /// If it cannot be had, or refuses.
-    pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
-        install(&POSTGRESQL, &AtomicBool::new(false), &mut |_| {})?;
+    pub fn prepare() -> Result<Self> {
+        fetch(&POSTGRESQL)?;
         eprintln!("starting a private PostgreSQL …");
-        let server = server.start()?;
-        let reactor = Reactor::new()?;
-        let options = options(&server, server.default_account().method)?;
-        let (control, _) = finish(&reactor, PATIENCE, Session::connect(&reactor, &options))??;
-        Ok(Self {
-            reactor,
-            control,
-            server,
-        })
+        let server = PrivateServer::builder(&POSTGRESQL)
+            .certificate(CertificateKind::EcdsaP256)
+            .account(AuthenticationMethod::Trust)
+            .account(AuthenticationMethod::ScramSha256Plus);
+        let mut ground = Self::start(server, |server| options(server, server.default_account().method))?;
+        let version = ground.ask("SHOW server_version")?;
+        let buffers = ground.ask("SHOW shared_buffers")?;
+        ground.identity = format!("PostgreSQL {version}, shared_buffers {buffers}");
+        Ok(ground)
     }
 
     /// How so many connections at a time of an arm reach the server, and what their sessions must be.
@@ -51,30 +42,18 @@ impl PostgresqlGround {
     /// # Errors
     /// If the server has no account for the arm's method, or TLS cannot be prepared.
     pub fn access(&self, arm: &Arm, connections: usize) -> Result<PostgresqlAccess> {
-        let authentication = &arm.authentication;
-        let method = authentication
-            .method
-            .ok_or("an arm of a benchmark says how it logs in")?;
-        let options = options(&self.server, method)?;
-        let tls = match arm.transport.is_encrypted() {
-            false => None,
-            true => {
-                let ca_file = self.server.ca_file().ok_or("the server has no certificate")?;
-                let verification = Verification::HostName(ca_file.to_owned(), options.host.clone());
-                Some(Arc::new(TlsConnector::new(&TlsPolicy {
-                    library: arm.tls.library,
-                    ..TlsPolicy::new(arm.transport.tls_version(), verification)
-                })?))
+        let options = options(&self.server, method(arm)?)?;
+        let tls = tls(arm.transport, self.server.ca_file(), &options.host, |policy| {
+            TlsPolicy {
+                library: arm.tls.library,
+                ..policy
             }
-        };
+        })?;
         Ok(PostgresqlAccess {
             options: ConnectOptions {
                 schema: Some(SCHEMA.to_owned()),
                 tls,
-                scram_keys: match authentication.password_cache {
-                    PasswordCache::Warm => ScramKeys::kept(),
-                    PasswordCache::Cold => ScramKeys::Derived,
-                },
+                scram_keys: scram_keys(arm),
                 ..options
             },
             expectation: Expectation::of(arm),
@@ -82,31 +61,6 @@ impl PostgresqlGround {
             is_pooled: false,
             columns: None,
         })
-    }
-
-    /// Makes tables as ciphertax does, as the account of this method, and tells how long that took.
-    ///
-    /// # Errors
-    /// If the server refuses.
-    pub fn load(&self, method: AuthenticationMethod, contents: impl Into<Contents>) -> Result<Duration> {
-        let contents = contents.into();
-        let options = options(&self.server, method)?;
-        let began = Instant::now();
-        let mut opened = Vec::new();
-        let task =
-            dataset::prepare_contents::<Session>(&self.reactor, &options, &contents, &mut opened, |_| ());
-        finish(&self.reactor, contents.patience(), task)??;
-        Ok(began.elapsed())
-    }
-
-    /// Runs statements, and returns the first value of the last one's first row; empty if it has none.
-    ///
-    /// # Errors
-    /// The server's own.
-    pub fn ask(&mut self, sql: &str) -> Result<String> {
-        let Self { reactor, control, .. } = self;
-        let rows = finish(reactor, PATIENCE, control.query(sql))??;
-        Ok(rows.last().map_or(String::new(), |row| row.text(0)))
     }
 
     /// Sessions that there were since the server started, in the only database that has any.
@@ -137,23 +91,11 @@ impl PostgresqlGround {
             thread::sleep(Duration::from_millis(20));
         }
     }
-
-    /// Which server it is.
-    ///
-    /// # Errors
-    /// The server's own.
-    pub fn identity(&mut self) -> Result<String> {
-        let version = self.ask("SHOW server_version")?;
-        let buffers = self.ask("SHOW shared_buffers")?;
-        Ok(format!("PostgreSQL {version}, shared_buffers {buffers}"))
-    }
 }
 
 /// A connection in plaintext.
 fn options(server: &PrivateServer, method: AuthenticationMethod) -> Result<ConnectOptions> {
-    let account = server
-        .account(method)
-        .ok_or_else(|| format!("the server has no account for {method}"))?;
+    let account = account(server, method)?;
     let address = server.address();
     let host = address.ip().to_string();
     Ok(ConnectOptions {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table, at_most, in_turns};
+use ciphertax_bench::{Document, MariadbGround, Result, Slice, TABLES, Table, at_most, in_turns};
 use ciphertax_engine::{Engine, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::{Load, Transport};
 use ciphertax_reactor::Reactor;
@@ -19,7 +19,7 @@ const THREADED_CONNECTIONS: u32 = 64;
 /// The most for an operation by two load threads, over that by one.
 const BAR_OF_TWO: f64 = 1.1;
 
-pub(super) fn measure(document: &mut Document, ground: &Ground, repeats: u32) -> Result<()> {
+pub(super) fn measure(document: &mut Document, ground: &MariadbGround, repeats: u32) -> Result<()> {
     document.paragraph(
         "Per operation: a workload that answers at once, without any socket, so that what is left is the loop of a connection, \
          one look at the clock and the recording.",
@@ -74,7 +74,7 @@ fn cost_per_operation(repeats: u32) -> Result<Table> {
     Ok(table)
 }
 
-fn cost_of_threads(ground: &Ground, repeats: u32) -> Result<Table> {
+fn cost_of_threads(ground: &MariadbGround, repeats: u32) -> Result<Table> {
     let mut table = Table::new("operation | one, µs/op | two, µs/op | two / one | bar | met");
     let threads = |workers| Load {
         workers: Some(workers),

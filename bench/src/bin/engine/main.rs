@@ -13,7 +13,7 @@ mod responses;
 
 use std::process::ExitCode;
 
-use ciphertax_bench::{Document, Ground, Result, TABLES};
+use ciphertax_bench::{Document, MariadbGround, Result, TABLES};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::CertificateKind;
@@ -62,9 +62,9 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let server = PrivateServer::builder(&MARIADB)
         .certificate(CertificateKind::EcdsaP256)
         .connections(connections + 100);
-    let mut ground = Ground::prepare_on(server, &TABLES.dataset)?;
+    let ground = MariadbGround::prepare_on(server, &TABLES.dataset)?;
     let mut document = Document::new("The engine's own cost, and many connections", "engine");
-    document.fact("server", ground.identity()?);
+    document.fact("server", &ground.identity);
     document.fact(
         "asked",
         format!("{repeats} repeats, up to {connections} connections"),

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{
-    Document, Ground, Login, NO_BAR, Repeats, Result, Slice, TABLES, Table, at_least, at_most,
+    Document, Login, MariadbGround, NO_BAR, Repeats, Result, Slice, TABLES, Table, at_least, at_most,
 };
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, TlsLibrary, Transport};
@@ -75,7 +75,12 @@ struct Found {
     opening_cpu_s: f64,
 }
 
-pub(super) fn measure(document: &mut Document, ground: &Ground, many: u32, repeats: u32) -> Result<()> {
+pub(super) fn measure(
+    document: &mut Document,
+    ground: &MariadbGround,
+    many: u32,
+    repeats: u32,
+) -> Result<()> {
     document.paragraph(&format!(
         "Opened: connections per second, each logged in and with its statement prepared, to a MariaDB on the same CPUs, with its thread \
          pool beyond 2,000, and the CPU time that takes the client. Memory: growth of the resident set of a process (`VmRSS`) by the \

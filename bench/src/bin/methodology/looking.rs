@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Result, Slice, Table};
+use ciphertax_bench::{Document, MariadbGround, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_explain::why::categories::{Rules, feature, is_cryptography};
 use ciphertax_model::{Direction, Load, Transport};
@@ -69,8 +69,8 @@ struct Seen {
 
 /// Measures so many blocks, each with a slice of every way.
 pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
-    let mut ground = Ground::prepare()?;
-    document.fact("server", ground.identity()?);
+    let mut ground = MariadbGround::prepare()?;
+    document.fact("server", &ground.identity);
     let word = ground.servers_word(Transport::Tls13)?;
     document.fact(
         "asked",
@@ -78,7 +78,7 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
             "prepared point select, {CONNECTIONS} connections, {word}; {blocks} blocks of a slice of {SLICE:?} of each way, in turns"
         ),
     );
-    let version = ground.query("SELECT @@version", 1)?.concat().concat();
+    let version = ground.ask("SELECT @@version")?;
     let rules = Rules::of_server(&version);
     let arms = point_selects(&ground, &[Transport::Tls13])?;
     let mut engine = Engine::start(arms, &Load::closed(CONNECTIONS), 1)?;

@@ -21,7 +21,7 @@ mod poll_delay;
 
 use std::process::ExitCode;
 
-use ciphertax_bench::{Document, Ground, Result, TABLES};
+use ciphertax_bench::{Document, MariadbGround, Result, TABLES};
 use ciphertax_model::Transport;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::PointSelect;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 }
 
 /// An arm for each transport.
-fn point_selects(ground: &Ground, transports: &[Transport]) -> Result<Vec<PointSelect<MysqlAccess>>> {
+fn point_selects(ground: &MariadbGround, transports: &[Transport]) -> Result<Vec<PointSelect<MysqlAccess>>> {
     let arm = |transport: &Transport| {
         Ok(PointSelect {
             access: ground.access(*transport)?,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Repeats, Result, Slice, Table};
+use ciphertax_bench::{Document, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{Direction, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
@@ -56,7 +56,7 @@ type Estimates = [Repeats; FIGURES.len()];
 /// A server and its load in one placement, and what every method estimated there.
 struct Bed {
     placement: &'static str,
-    ground: Ground,
+    ground: MariadbGround,
     engine: Engine,
     estimates: Vec<Estimates>,
 }
@@ -66,7 +66,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         Bed::make("threads where the kernel puts them", None)?,
         Bed::make("all threads on one CPU", Some(last_allowed_cpu()?))?,
     ];
-    document.fact("server", beds[0].ground.identity()?);
+    document.fact("server", &beds[0].ground.identity);
     let asked = format!(
         "prepared point select, {} connections, TLSv1.3 / plain; every estimate measures {SECONDS} s of all arms together; \
          {repeats} estimates by each method, the methods in turns",
@@ -101,7 +101,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 impl Bed {
     /// `cpu` is where server and load must run; `None` leaves them to the kernel.
     fn make(placement: &'static str, cpu: Option<usize>) -> Result<Self> {
-        let ground = Ground::prepare()?;
+        let ground = MariadbGround::prepare()?;
         if let Some(cpu) = cpu {
             confine_process(ground.server.pids()[0], cpu)?;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Figures, Ground, Repeats, Result, Slice, Table, in_turns};
+use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table, in_turns};
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
@@ -22,7 +22,7 @@ const SIDES: [Side; 2] = [
 /// A placement under test, with a server of its own.
 struct Placed {
     name: &'static str,
-    ground: Ground,
+    ground: MariadbGround,
     engine: Engine,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         Placed::new("apart: each side on a CPU of its own", Some(last), Some(first))?,
         Placed::new("together: both sides on one CPU", Some(last), Some(last))?,
     ];
-    document.fact("server", placed[0].ground.identity()?);
+    document.fact("server", &placed[0].ground.identity);
     document.fact(
         "asked",
         format!(
@@ -74,7 +74,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 impl Placed {
     /// On these CPUs; `None` leaves a side to the kernel.
     fn new(name: &'static str, server: Option<usize>, load: Option<usize>) -> Result<Self> {
-        let ground = Ground::prepare()?;
+        let ground = MariadbGround::prepare()?;
         if let Some(cpu) = server {
             confine_process(ground.server.pids()[0], cpu)?;
         }

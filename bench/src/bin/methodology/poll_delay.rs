@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Result, Slice, Table};
+use ciphertax_bench::{Document, MariadbGround, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, Transport};
 use ciphertax_stats::histogram;
@@ -16,8 +16,8 @@ const POLL_DELAYS_US: [u32; 5] = [0, 20, 50, 100, 200];
 const ARMS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 
 pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
-    let mut ground = Ground::prepare()?;
-    document.fact("server", ground.identity()?);
+    let ground = MariadbGround::prepare()?;
+    document.fact("server", &ground.identity);
     let asked = format!(
         "prepared point select, {blocks} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each poll delay, all in turns"
     );
@@ -52,7 +52,7 @@ struct Series {
     operations: u64,
 }
 
-fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
+fn cell(ground: &MariadbGround, connections: u32, blocks: u32) -> Result<Table> {
     let mut settings = POLL_DELAYS_US
         .iter()
         .map(|poll_delay_us| Setting::start(ground, connections, *poll_delay_us))
@@ -76,7 +76,7 @@ fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
 }
 
 impl Setting {
-    fn start(ground: &Ground, connections: u32, poll_delay_us: u32) -> Result<Self> {
+    fn start(ground: &MariadbGround, connections: u32, poll_delay_us: u32) -> Result<Self> {
         let load = Load {
             poll_delay_us,
             ..Load::closed(connections)
@@ -89,7 +89,7 @@ impl Setting {
         })
     }
 
-    fn measure_block(&mut self, ground: &Ground) -> Result<()> {
+    fn measure_block(&mut self, ground: &MariadbGround) -> Result<()> {
         for arm in self.order.next().unwrap_or_default() {
             let slice = Slice::measure(&ground.cpu, &mut self.engine, arm, SLICE)?;
             self.arms[arm].push(&slice)?;

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use ciphertax_bench::{Document, Measured, PostgresqlGround, Result};
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, PasswordCache, TlsLibrary, Transport};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, TlsLibrary, Transport};
 use ciphertax_testkit::peers::{Limit, Pgbench, PgbenchCall, PgbenchScript};
 
 /// Asks the server, through pgbench's own connection, what this connection is, and has it note that.
@@ -25,16 +23,12 @@ pub(crate) struct BesidePgbench {
 }
 
 impl BesidePgbench {
-    /// Starts the server with accounts for logins by `trust` and SCRAM, makes sure that the sessions of pgbench are what
+    /// Starts the server, makes sure that the sessions of pgbench are what
     /// each transport says, and adds what they are.
     pub(crate) fn prepare(document: &mut Document) -> Result<Self> {
-        let server = PrivateServer::builder(&POSTGRESQL)
-            .certificate(CertificateKind::EcdsaP256)
-            .account(AuthenticationMethod::Trust)
-            .account(AuthenticationMethod::ScramSha256Plus);
-        let mut ground = PostgresqlGround::prepare(server)?;
+        let mut ground = PostgresqlGround::prepare()?;
         let pgbench = Pgbench::find()?;
-        document.fact("PostgreSQL", ground.identity()?);
+        document.fact("PostgreSQL", &ground.identity);
         document.fact("pgbench", pgbench.version()?);
         ground.ask("CREATE TABLE public.word (word TEXT)")?;
         let folder = ground.server.folder();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ciphertax_bench::{Document, Ground, Measured, Result, TABLES};
+use ciphertax_bench::{Document, MariadbGround, Measured, Result, TABLES};
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_testkit::peers::{Limit, Run, Sysbench, SysbenchCall, run_program};
 use ciphertax_workload::dataset::SCHEMA;
@@ -19,17 +19,17 @@ end
 
 /// The server, and sysbench.
 pub(crate) struct BesideSysbench {
-    pub(crate) ground: Ground,
+    pub(crate) ground: MariadbGround,
     pub(crate) sysbench: Sysbench,
 }
 
 impl BesideSysbench {
     /// Starts the server, makes sure that the sessions of both are what each transport says, and adds what they are.
     pub(crate) fn prepare(document: &mut Document) -> Result<Self> {
-        let mut ground = Ground::prepare()?;
+        let ground = MariadbGround::prepare()?;
         let sysbench = Sysbench::set_up(&ground.server, SCHEMA)?;
         fs::write(sysbench.folder().join("word.lua"), WORD)?;
-        document.fact("MariaDB", ground.identity()?);
+        document.fact("MariaDB", &ground.identity);
         document.fact("sysbench", Sysbench::version()?);
         let beside = Self { ground, sysbench };
         for transport in [Transport::Plain, Transport::Tls13] {

@@ -9,10 +9,8 @@ use ciphertax_bench::{
 };
 use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
-use ciphertax_model::{
-    Arm, AuthenticationMethod, CertificateKind, Load, PasswordCache, TlsLibrary, Transport,
-};
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_model::{Arm, AuthenticationMethod, Load, PasswordCache, TlsLibrary, Transport};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_workload::connect::{Connect, Nothing};
 use openssl::hash::MessageDigest;
@@ -72,8 +70,8 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
         .account(AuthenticationMethod::MongodbX509);
     let mut open = MongodbGround::prepare(PrivateServer::builder(&MONGODB).access_control(false))?;
     let mut locked = MongodbGround::prepare(locked)?;
-    document.fact("MongoDB of the logins", locked.identity()?);
-    document.fact("MongoDB without logins", open.identity()?);
+    document.fact("MongoDB of the logins", &locked.identity);
+    document.fact("MongoDB without logins", &open.identity);
     let iterations = locked.server.settings()["scramSHA256IterationCount"].parse()?;
     document.fact(
         "iterations of MongoDB",
@@ -106,12 +104,8 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
 }
 
 fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
-    let server = PrivateServer::builder(&POSTGRESQL)
-        .certificate(CertificateKind::EcdsaP256)
-        .account(AuthenticationMethod::Trust)
-        .account(AuthenticationMethod::ScramSha256Plus);
-    let mut ground = PostgresqlGround::prepare(server)?;
-    document.fact("PostgreSQL", ground.identity()?);
+    let mut ground = PostgresqlGround::prepare()?;
+    document.fact("PostgreSQL", &ground.identity);
     document.fact("iterations of PostgreSQL", ITERATIONS_OF_POSTGRESQL.to_string());
     let arms_over = |transport: Transport| {
         // The default account's; in plaintext there is nothing that a login could be tied to.

@@ -50,7 +50,6 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         format!("{TABLES}, -M prepared, {SECONDS} s a turn; logins by {METHOD}"),
     );
     let loads = load(&mut beside, repeats)?;
-    beside.ground.load(METHOD, TABLES)?;
     let mut table = PeerTable::new("pgbench", "transaction");
     for (script, connections, bar) in BARS {
         for (transport, library) in SESSIONS {
@@ -82,22 +81,18 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     Ok(())
 }
 
-/// Has both load in turns; no table is left.
+/// Has both load in turns, and ciphertax at the end once more.
 fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
-    let user = beside
-        .ground
-        .server
-        .account(METHOD)
-        .ok_or("there is an account for it")?
-        .user
-        .clone();
+    let arm = arm(Transport::Plain, TlsLibrary::OpenSsl, METHOD, PasswordCache::Warm);
+    let (options, contents) = (beside.ground.access(&arm, 1)?.options, TABLES.into());
+    let user = &options.user;
     let figures = in_turns("load", &["ciphertax", "pgbench"], repeats, |index| {
         // Each begins without tables, and without what the other left to be written.
         beside.ground.ask(&drop_all)?;
         beside.ground.ask("CHECKPOINT")?;
         let took = if index == 0 {
-            beside.ground.load(METHOD, TABLES)?
+            beside.ground.load(&options, &contents)?
         } else {
             beside
                 .ground
@@ -114,6 +109,7 @@ fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
         })
     })?;
     beside.ground.ask(&drop_all)?;
+    beside.ground.load(&options, &contents)?;
     let [ours, theirs] = [0, 1].map(|index: usize| figures[index].throughput());
     let ratio = ours.over(&theirs);
     let bar = at_least(&ratio, BAR_OF_LOAD);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Ground, Measured, Result};
+use ciphertax_bench::{MariadbGround, Measured, Result};
 use ciphertax_observe::ProcessCpu;
 use ciphertax_testkit::peers::run_program;
 
@@ -27,7 +27,7 @@ pub(crate) struct SysbenchTpcc {
 
 impl SysbenchTpcc {
     /// Without tables so far.
-    pub(crate) fn new(scripts: &Path, ground: &Ground, warehouses: u32) -> Self {
+    pub(crate) fn new(scripts: &Path, ground: &MariadbGround, warehouses: u32) -> Self {
         let address = ground.server.address();
         let arguments = [
             "./tpcc.lua".to_owned(),
@@ -48,13 +48,13 @@ impl SysbenchTpcc {
     }
 
     /// Removes its tables, if there are any.
-    pub(crate) fn remove(&self, ground: &mut Ground) -> Result<()> {
-        ground.query(&format!("DROP DATABASE IF EXISTS {SCHEMA}"), 0)?;
+    pub(crate) fn remove(&self, ground: &mut MariadbGround) -> Result<()> {
+        ground.ask(&format!("DROP DATABASE IF EXISTS {SCHEMA}"))?;
         Ok(())
     }
 
     /// Has it write its tables by four sessions, where there are none. Returns its CPU time.
-    pub(crate) fn prepare(&self, ground: &mut Ground) -> Result<Duration> {
+    pub(crate) fn prepare(&self, ground: &mut MariadbGround) -> Result<Duration> {
         eprintln!("sysbench-tpcc writes its tables …");
         let host = ground.server.address().ip();
         for sql in [
@@ -62,14 +62,19 @@ impl SysbenchTpcc {
             format!("CREATE USER IF NOT EXISTS '{USER}'@'{host}' IDENTIFIED BY ''"),
             format!("GRANT ALL ON {SCHEMA}.* TO '{USER}'@'{host}'"),
         ] {
-            ground.query(&sql, 0)?;
+            ground.ask(&sql)?;
         }
         Ok(run_program(&mut self.command("prepare", 4), "")?.cpu)
     }
 
     /// Has it run, and counts for so long after it has warmed up: by its own CPU clock, with transactions and statements
     /// by the server's word.
-    pub(crate) fn measure(&self, ground: &mut Ground, terminals: u32, time: Duration) -> Result<Measured> {
+    pub(crate) fn measure(
+        &self,
+        ground: &mut MariadbGround,
+        terminals: u32,
+        time: Duration,
+    ) -> Result<Measured> {
         let mut command = self.command("run", terminals);
         command
             .stdin(Stdio::null())
@@ -108,7 +113,7 @@ impl SysbenchTpcc {
 }
 
 /// Transactions that ended, and statements.
-fn counts(ground: &mut Ground) -> Result<(u64, u64)> {
+fn counts(ground: &mut MariadbGround) -> Result<(u64, u64)> {
     let transactions = ground.counter("Com_commit")? + ground.counter("Com_rollback")?;
     Ok((transactions, ground.counter("Questions")?))
 }

@@ -1,18 +1,16 @@
 //! Transactions of TPC-C, beside those of sysbench-tpcc and `oltp_read_write`.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Measured, Result, Slice, TABLES, Table, in_turns, load};
+use ciphertax_bench::{Document, MariadbGround, Measured, Result, Slice, TABLES, Table, in_turns, load};
 use ciphertax_engine::Engine;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{StatementKind, Tpcc, Transport};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_workload::ArmColumns;
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents};
-use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::sql::tpcc::Terminals;
 use ciphertax_workload::sql::{Oltp, Scenario};
 
@@ -36,7 +34,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
     if let Some(peer) = &peer {
         peer.prepare(&mut ground)?;
     }
-    document.fact("server", ground.identity()?);
+    document.fact("server", &ground.identity);
     document.fact("asked", format!("{WAREHOUSES} warehouses, {TURN:?} a turn"));
     let mut table = Table::new(
         "terminals | who asks | client µs/transaction | of sysbench-tpcc's | statements/transaction | client µs/statement \
@@ -81,22 +79,15 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
 }
 
 /// A server with both data sets.
-fn ground() -> Result<Ground> {
+fn ground() -> Result<MariadbGround> {
     let server = PrivateServer::builder(&MARIADB).cache_mb(4096);
-    let ground = Ground::prepare_on(server, &TABLES.dataset)?;
+    let ground = MariadbGround::prepare_on(server, &TABLES.dataset)?;
     eprintln!("writing {WAREHOUSES} warehouses …");
-    let mut contents = Contents::from(TpccContents::plain(tables(StatementKind::Prepared)));
-    contents.sbtest = Some(TABLES.dataset);
-    let options = ConnectOptions {
-        database: None,
-        ..ground.access(Transport::Plain)?.options
+    let contents = Contents {
+        sbtest: Some(TABLES.dataset),
+        ..TpccContents::plain(tables(StatementKind::Prepared)).into()
     };
-    let reactor = Reactor::new()?;
-    let mut opened = Vec::new();
-    let task = dataset::prepare_contents::<Session>(&reactor, &options, &contents, &mut opened, |_| ());
-    reactor
-        .run_one(task, Instant::now() + contents.patience())?
-        .ok_or("the server does not answer")??;
+    ground.load(&ground.access(Transport::Plain)?.options, &contents)?;
     Ok(ground)
 }
 
@@ -109,7 +100,7 @@ fn tables(statements: StatementKind) -> Tpcc {
 }
 
 /// Those of the first [`NAMES`].
-fn engines(ground: &Ground, terminals: u32) -> Result<[Engine; 3]> {
+fn engines(ground: &MariadbGround, terminals: u32) -> Result<[Engine; 3]> {
     let load = load(terminals);
     let access = ground.access(Transport::Plain)?;
     let tpcc = |statements| Terminals {

@@ -2,18 +2,18 @@
 //! checking them does.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ciphertax_bench::{Document, Figures, Ground, Measured, Repeats, Result, TABLES, Table, in_turns, met};
+use ciphertax_bench::{
+    Document, Figures, MariadbGround, Measured, Repeats, Result, TABLES, Table, in_turns, met,
+};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Tpcc, Transport};
 use ciphertax_observe::ProcessCpu;
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::tpcc::{self, TpccContents, When};
-use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::sql::Statements;
+use ciphertax_workload::dataset::{Contents, SCHEMA};
 
 use crate::sysbench_tpcc::SysbenchTpcc;
 
@@ -38,13 +38,13 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
         ..TABLES.dataset
     };
     let server = PrivateServer::builder(&MARIADB).cache_mb(1024);
-    let mut ground = Ground::prepare_on(server, &small)?;
+    let mut ground = MariadbGround::prepare_on(server, &small)?;
     let contents = TpccContents::plain(Tpcc {
         warehouses: WAREHOUSES,
         ..Tpcc::default()
     });
     let peer = scripts.map(|scripts| SysbenchTpcc::new(scripts, &ground, WAREHOUSES));
-    document.fact("server", ground.identity()?);
+    document.fact("server", &ground.identity);
     document.fact(
         "asked",
         format!("{}, {} sessions", contents.tables, contents.tables.load_workers),
@@ -59,7 +59,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
                 let client = peer.prepare(&mut ground)?;
                 (client, Duration::from_nanos(ground.cpu.read_ns()? - before))
             }
-            _ => by_ourselves(&ground, &contents, index == BY_LINES)?,
+            _ => by_ourselves(&mut ground, &contents, index == BY_LINES)?,
         };
         if index == BY_LINES {
             checks.push(check(&ground, &contents)?);
@@ -113,55 +113,31 @@ fn of_checks(checks: &[Cpu]) -> Table {
 }
 
 /// What the twelve conditions take.
-fn check(ground: &Ground, contents: &TpccContents) -> Result<Cpu> {
+fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Cpu> {
     let options = ground.access(Transport::Plain)?.options;
-    let reactor = Reactor::new()?;
     let limit = Contents::from(contents.clone()).patience();
-    let task = async {
-        let (mut session, _) = Session::connect(&reactor, &options).await?;
-        for set in &contents.sets {
-            tpcc::check(&mut session, set.names, &contents.tables, When::AfterLoad, &[]).await?;
-        }
-        Ok::<_, Box<dyn std::error::Error>>(())
-    };
     used(ground, || {
-        reactor.run_one(task, Instant::now() + limit)?.ok_or("it hangs")?
+        ground.run(limit, async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &options).await?;
+            for set in &contents.sets {
+                tpcc::check(&mut session, set.names, &contents.tables, When::AfterLoad, &[]).await?;
+            }
+            Ok(())
+        })?
     })
 }
 
 /// What loading all tables into an empty schema takes.
-fn by_ourselves(ground: &Ground, contents: &TpccContents, takes_lines: bool) -> Result<Cpu> {
-    let options = ConnectOptions {
-        database: None,
-        ..ground.access(Transport::Plain)?.options
-    };
-    let reactor = Reactor::new()?;
-    let limit = Contents::from(contents.clone()).patience();
-    let begin = async {
-        let (mut session, _) = Session::connect(&reactor, &options).await?;
-        dataset::remove(&mut session).await?;
-        session
-            .command(&format!("SET GLOBAL local_infile = {}", u8::from(takes_lines)))
-            .await?;
-        Ok::<_, Box<dyn std::error::Error>>(())
-    };
-    reactor
-        .run_one(begin, Instant::now() + limit)?
-        .ok_or("it hangs")??;
-    let load = async {
-        let contents = Contents::from(contents.clone());
-        dataset::prepare_contents::<Session>(&reactor, &options, &contents, &mut Vec::new(), |_| ()).await
-    };
-    used(ground, || {
-        reactor
-            .run_one(load, Instant::now() + limit)?
-            .ok_or("it hangs")??;
-        Ok(())
-    })
+fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines: bool) -> Result<Cpu> {
+    ground.ask(&format!("DROP SCHEMA IF EXISTS {SCHEMA}"))?;
+    ground.ask(&format!("SET GLOBAL local_infile = {}", u8::from(takes_lines)))?;
+    let options = ground.access(Transport::Plain)?.options;
+    let contents = Contents::from(contents.clone());
+    used(ground, || ground.load(&options, &contents))
 }
 
 /// What something takes.
-fn used(ground: &Ground, something: impl FnOnce() -> Result<()>) -> Result<Cpu> {
+fn used<T>(ground: &MariadbGround, something: impl FnOnce() -> Result<T>) -> Result<Cpu> {
     let client = ProcessCpu::open(std::process::id())?;
     let (client_before, server_before) = (client.read()?.total_ns, ground.cpu.read_ns()?);
     something()?;

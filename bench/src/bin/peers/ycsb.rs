@@ -44,7 +44,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         .access_control(false)
         .cache_mb(cache_mb(&table));
     let mut ground = MongodbGround::prepare(server)?;
-    document.fact("server", ground.identity()?);
+    document.fact("server", &ground.identity);
     document.fact("go-ycsb", go.versions()?);
     let (field_count, field_length) = (table.field_count, table.field_length);
     let asked = format!(

@@ -45,10 +45,14 @@ impl Repeats {
 
     /// The standard deviation of the repeats (n − 1); not a number if there are fewer than two.
     pub fn standard_deviation(&self) -> f64 {
-        let count = self.0.len() as f64;
-        let mean = self.0.iter().sum::<f64>() / count;
+        let mean = self.mean();
         let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
-        (squares / (count - 1.0)).sqrt()
+        (squares / (self.0.len() as f64 - 1.0)).sqrt()
+    }
+
+    /// The mean of the repeats; not a number if there is none.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
     fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {

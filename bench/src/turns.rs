@@ -80,6 +80,11 @@ impl From<&Slice> for Measured {
 }
 
 impl Figures {
+    /// Notes one more turn.
+    pub fn push(&mut self, turn: impl Into<Measured>) {
+        self.0.push(turn.into());
+    }
+
     /// One figure of all turns.
     pub fn of(&self, figure: impl Fn(&Measured) -> f64) -> Repeats {
         self.0.iter().map(figure).collect()
@@ -116,7 +121,7 @@ pub fn in_turns(
     let orders = BalancedOrder::new(names.len(), 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {
         for index in order {
-            figures[index].0.push(measure(index)?);
+            figures[index].push(measure(index)?);
         }
         let so_far = names
             .iter()

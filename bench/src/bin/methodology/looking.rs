@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, MariadbGround, Result, Slice, Table};
+use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_explain::why::categories::{Rules, feature, is_cryptography};
 use ciphertax_model::{Direction, Load, Transport};
@@ -30,7 +30,9 @@ const NOBODY: usize = 0;
 const NOBODY_AGAIN: usize = 1;
 
 /// Who looks.
+#[derive(Default)]
 enum Looker {
+    #[default]
     Nobody,
     /// Samples of what runs.
     Samples(CpuProfiler),
@@ -39,16 +41,14 @@ enum Looker {
 }
 
 /// A way to look, or not to, and what came of it.
+#[derive(Default)]
 struct Way {
     name: String,
     looker: Looker,
     stacks: Stacks,
     symbols: SymbolTable,
     seen: Seen,
-    /// CPU time of the server for an operation in microseconds, slice by slice.
-    server_us: Vec<f64>,
-    /// Operations a second, slice by slice.
-    throughput: Vec<f64>,
+    figures: Figures,
 }
 
 /// What was seen in some slices.
@@ -98,8 +98,7 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
                 way.seen = Seen::default();
                 continue;
             }
-            way.server_us.push(slice.server_us);
-            way.throughput.push(slice.throughput);
+            way.figures.push(&slice);
         }
         eprintln!("block {block} of {blocks}");
     }
@@ -116,15 +115,12 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
 
 fn ways() -> Result<Vec<Way>> {
     let samples = |hz: u32, why: &str| -> Result<Way> {
-        let profiler = CpuProfiler::open(hz, SLICE)?;
-        Ok(Way::new(
-            format!("{hz} samples a second{why}"),
-            Looker::Samples(profiler),
-        ))
+        let looker = Looker::Samples(CpuProfiler::open(hz, SLICE)?);
+        Ok(Way::new(format!("{hz} samples a second{why}"), looker))
     };
     let mut ways = vec![
-        Way::new("nobody".to_owned(), Looker::Nobody),
-        Way::new("nobody, again".to_owned(), Looker::Nobody),
+        Way::new("nobody", Looker::Nobody),
+        Way::new("nobody, again", Looker::Nobody),
         samples(HZ, "")?,
     ];
     let affordable = affordable_hz(&HZ_OR_FEWER, SHARE);
@@ -137,15 +133,11 @@ fn ways() -> Result<Vec<Way>> {
 }
 
 impl Way {
-    fn new(name: String, looker: Looker) -> Self {
+    fn new(name: impl Into<String>, looker: Looker) -> Self {
         Self {
-            name,
+            name: name.into(),
             looker,
-            stacks: Stacks::default(),
-            symbols: SymbolTable::default(),
-            seen: Seen::default(),
-            server_us: Vec::new(),
-            throughput: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -229,8 +221,8 @@ fn table(ways: &[Way]) -> Result<Table> {
             .with_category
             .map_or(ABSENT.into(), |known| share(known, seen.stacks));
         let purpose = share(seen.with_purpose, seen.cryptography);
-        let server = change(ways, index, Direction::HigherCosts, |way| &way.server_us)?;
-        let throughput = change(ways, index, Direction::LowerCosts, |way| &way.throughput)?;
+        let server = change(ways, index, Direction::HigherCosts, Figures::server_us)?;
+        let throughput = change(ways, index, Direction::LowerCosts, Figures::throughput)?;
         table.row(&format!(
             "{} | {server} | {throughput} | {stacks} | {complete} | {known} | {purpose} | {lost}",
             way.name
@@ -241,20 +233,17 @@ fn table(ways: &[Way]) -> Result<Table> {
 
 /// A figure of a way beside both series of slices in which nobody looks, as a run compares a variant; of the second of these, beside
 /// the first.
-fn change(ways: &[Way], index: usize, direction: Direction, of: fn(&Way) -> &Vec<f64>) -> Result<String> {
-    let [nobody, again, own] = [NOBODY, NOBODY_AGAIN, index].map(|index| of(&ways[index]));
+fn change(ways: &[Way], index: usize, direction: Direction, of: fn(&Figures) -> Repeats) -> Result<String> {
+    let [nobody, again, own] = [NOBODY, NOBODY_AGAIN, index].map(|index| of(&ways[index].figures));
     let estimate = if index == NOBODY_AGAIN {
-        Estimate::robust_of_log_ratios(&log_ratios(nobody, again)?)?
+        Estimate::robust_of_log_ratios(&log_ratios(nobody.values(), again.values())?)?
     } else {
-        let blocks = nobody.iter().zip(again).zip(own);
+        let blocks = nobody.values().iter().zip(again.values()).zip(own.values());
         let blocks: Vec<[f64; 3]> = blocks
             .map(|((nobody, again), own)| [nobody, again, own].map(|value| value.ln()))
             .collect();
         compare(&blocks, direction)?.estimate
     };
-    Ok(change_with_interval(Interval {
-        value: estimate.change,
-        low: estimate.low,
-        high: estimate.high,
-    }))
+    let (value, low, high) = (estimate.change, estimate.low, estimate.high);
+    Ok(change_with_interval(Interval { value, low, high }))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, MariadbGround, Result, Slice, Table};
+use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, Transport};
 use ciphertax_stats::histogram;
@@ -39,17 +39,9 @@ struct Setting {
     poll_delay_us: u32,
     engine: Engine,
     order: BalancedOrder,
-    arms: [Series; 2],
-}
-
-/// The slices of one arm.
-struct Series {
-    client_us: Vec<f64>,
-    server_us: Vec<f64>,
-    throughput: Vec<f64>,
+    arms: [Figures; 2],
+    /// Of the plain arm, in nanoseconds.
     latency: Histogram<u64>,
-    latency_sum_us: f64,
-    operations: u64,
 }
 
 fn cell(ground: &MariadbGround, connections: u32, blocks: u32) -> Result<Table> {
@@ -85,23 +77,27 @@ impl Setting {
             poll_delay_us,
             engine: Engine::start(point_selects(ground, &ARMS)?, &load, 1)?,
             order: BalancedOrder::new(ARMS.len(), u64::from(poll_delay_us) + 1),
-            arms: [Series::new(), Series::new()],
+            arms: Default::default(),
+            latency: histogram::empty(),
         })
     }
 
     fn measure_block(&mut self, ground: &MariadbGround) -> Result<()> {
         for arm in self.order.next().unwrap_or_default() {
             let slice = Slice::measure(&ground.cpu, &mut self.engine, arm, SLICE)?;
-            self.arms[arm].push(&slice)?;
+            self.arms[arm].push(&slice);
+            if ARMS[arm] == Transport::Plain {
+                self.latency.add(&slice.latency)?;
+            }
         }
         Ok(())
     }
 
     fn row(&self) -> Result<String> {
         let [plain, tls] = &self.arms;
-        let [p50, p99] = [0.5, 0.99].map(|q| plain.latency.value_at_quantile(q) as f64 / 1e3);
-        let change = |of: fn(&Series) -> &Vec<f64>| -> Result<String> {
-            let estimate = Estimate::of_pairs(of(plain), of(tls))?;
+        let [p50, p99] = [0.5, 0.99].map(|q| self.latency.value_at_quantile(q) as f64 / 1e3);
+        let change = |of: fn(&Figures) -> Repeats| -> Result<String> {
+            let estimate = Estimate::of_pairs(of(plain).values(), of(tls).values())?;
             let error = estimate.standard_error * (1.0 + estimate.change);
             Ok(format!(
                 "{:+.1} % ± {:.1}",
@@ -109,41 +105,14 @@ impl Setting {
                 error * 100.0
             ))
         };
-        let latency_us = plain.latency_sum_us / plain.operations as f64;
-        let (throughput, client_us) = (mean(&plain.throughput), mean(&plain.client_us));
-        let client = change(|series| &series.client_us)?;
-        let server = change(|series| &series.server_us)?;
-        let rate = change(|series| &series.throughput)?;
+        let latency_us = self.latency.mean() / 1e3;
+        let [throughput, client_us] = [plain.throughput(), plain.client_us()].map(|figure| figure.mean());
+        let client = change(Figures::client_us)?;
+        let server = change(Figures::server_us)?;
+        let rate = change(Figures::throughput)?;
         Ok(format!(
             "{} | {latency_us:.0} | {p50:.0} | {p99:.0} | {throughput:.0} | {client_us:.2} | {client} | {server} | {rate}",
             self.poll_delay_us
         ))
     }
-}
-
-impl Series {
-    fn new() -> Self {
-        Self {
-            client_us: Vec::new(),
-            server_us: Vec::new(),
-            throughput: Vec::new(),
-            latency: histogram::empty(),
-            latency_sum_us: 0.0,
-            operations: 0,
-        }
-    }
-
-    fn push(&mut self, slice: &Slice) -> Result<()> {
-        self.client_us.push(slice.client_us);
-        self.server_us.push(slice.server_us);
-        self.throughput.push(slice.throughput);
-        self.latency.add(&slice.latency)?;
-        self.latency_sum_us += slice.mean_us * slice.operations as f64;
-        self.operations += slice.operations;
-        Ok(())
-    }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

@@ -20,8 +20,10 @@ use std::process::ExitCode;
 pub use document::{Document, Table};
 pub use ground::{Ground, Login, MariadbGround, MongodbGround, PostgresqlGround, ROWS, TABLES};
 pub use repeats::Repeats;
-pub use slice::{ServerCpu, Slice, load};
-pub use turns::{Figures, Measured, NO_BAR, PeerTable, at_least, at_most, billing, in_turns, met};
+pub use slice::{ServerCpu, Slice, load, start};
+pub use turns::{
+    Figures, Measured, NO_BAR, PeerTable, at_least, at_most, billing, cpu_of_call, in_turns, met,
+};
 
 /// Result of a benchmark; its errors are for a reader alone.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_engine::{Engine, SliceYield};
+use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_model::Load;
 use ciphertax_observe::ProcessCpu;
 use ciphertax_stats::histogram;
@@ -41,6 +41,15 @@ pub fn load(connections: u32) -> Load {
         poll_delay_us: if connections < MANY { 0 } else { POLL_DELAY_US },
         ..Load::closed(connections)
     }
+}
+
+/// An engine of such a load with these arms.
+///
+/// # Errors
+/// The first of an arm, or the engine's own.
+pub fn start<W: Workload>(load: &Load, arms: impl IntoIterator<Item = Result<W>>) -> Result<Engine> {
+    let arms = arms.into_iter().collect::<Result<_>>()?;
+    Ok(Engine::start(arms, load, 1)?)
 }
 
 /// What a slice without a fault yielded, operations of all kinds together.

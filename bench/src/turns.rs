@@ -1,8 +1,9 @@
 //! Contestants in turns: the measuring, pairing and tables that all comparisons share.
 
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ciphertax_observe::ThreadUsage;
 use ciphertax_stats::BalancedOrder;
 use ciphertax_testkit::peers::Run;
 
@@ -134,6 +135,23 @@ pub fn in_turns(
         );
     }
     Ok(figures)
+}
+
+/// CPU time of a call in microseconds: the mean of as many as this thread makes in a time, all of `batch` between two looks
+/// at the clock.
+///
+/// # Errors
+/// The first of `call`.
+pub fn cpu_of_call<T>(time: Duration, batch: &[T], mut call: impl FnMut(&T) -> Result<()>) -> Result<f64> {
+    let before = ThreadUsage::now();
+    let deadline = Instant::now() + time;
+    let mut calls = 0;
+    while Instant::now() < deadline {
+        batch.iter().try_for_each(&mut call)?;
+        calls += batch.len();
+    }
+    let used = ThreadUsage::now().since(&before).cpu.total_ns;
+    Ok(used as f64 / calls as f64 / 1e3)
 }
 
 /// A table of ciphertax beside one peer, a row for each thing that both do.

@@ -1,15 +1,16 @@
 //! Encrypted cells, beside what OpenSSL takes for their cipher alone. Nobody asks a server.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ciphertax_bench::{Document, Figures, Measured, NO_BAR, Repeats, Result, Table, at_most, in_turns};
+use ciphertax_bench::{
+    Document, Figures, Measured, NO_BAR, Repeats, Result, Table, at_most, cpu_of_call, in_turns,
+};
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_model::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
     Decrypt,
 };
-use ciphertax_observe::ThreadUsage;
 
 use crate::bare_cipher::BareCipher;
 
@@ -124,39 +125,25 @@ impl Cells {
             out,
             bare,
         } = self;
-        match (index, bare) {
-            (0, _) => per_cell(|index| {
+        let us = match (index, bare) {
+            (0, _) => cpu_of_call(TURN, values, |value| {
                 out.clear();
-                cipher.encrypt(VARCHAR, black_box(&values[index]), out)?;
+                cipher.encrypt(VARCHAR, black_box(value), out)?;
                 black_box(out.as_slice());
                 Ok(())
             }),
-            (1, _) => per_cell(|index| {
+            (1, _) => cpu_of_call(TURN, cells, |cell| {
                 out.clear();
-                cipher.decrypt(black_box(&cells[index]), out)?;
+                cipher.decrypt(black_box(cell), out)?;
                 black_box(out.as_slice());
                 Ok(())
             }),
-            (2, Some([encrypting, _])) => per_cell(|_| encrypting.encrypt()),
-            (_, Some([_, decrypting])) => per_cell(|_| decrypting.decrypt()),
+            (2, Some([encrypting, _])) => cpu_of_call(TURN, values, |_| encrypting.encrypt()),
+            (_, Some([_, decrypting])) => cpu_of_call(TURN, values, |_| decrypting.decrypt()),
             (_, None) => Err("it has no cipher".into()),
-        }
+        };
+        Ok(Measured::client(us?))
     }
-}
-
-/// CPU time of one call: the mean of as many as this thread does in a turn.
-fn per_cell(mut call: impl FnMut(usize) -> Result<()>) -> Result<Measured> {
-    let before = ThreadUsage::now();
-    let deadline = Instant::now() + TURN;
-    let mut calls = 0_u64;
-    while Instant::now() < deadline {
-        for index in 0..AT_A_TIME {
-            call(index)?;
-        }
-        calls += AT_A_TIME as u64;
-    }
-    let used = ThreadUsage::now().since(&before).cpu.total_ns;
-    Ok(Measured::client(used as f64 / calls as f64 / 1e3))
 }
 
 fn encryption(algorithm: CellAlgorithm) -> ColumnEncryption {

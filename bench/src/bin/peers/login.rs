@@ -1,17 +1,15 @@
 //! Logins by SCRAM, and how near the client is to what it cannot do without: the derivation of its keys, and a connection.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_bench::{
     Document, Figures, Measured, MongodbGround, PostgresqlGround, Repeats, Result, Slice, Table, at_most,
-    in_turns,
+    cpu_of_call, in_turns, start,
 };
-use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Load, PasswordCache, TlsLibrary, Transport};
-use ciphertax_observe::ThreadUsage;
 use ciphertax_workload::connect::{Connect, Nothing};
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
@@ -26,7 +24,7 @@ const AT_A_TIME: u32 = 1;
 /// The most client CPU for a login by SCRAM-SHA-256, over that of the bare derivation and of a connection without a login.
 const BAR: f64 = 1.2;
 /// Iterations of SCRAM that PostgreSQL asks for by default.
-const ITERATIONS_OF_POSTGRESQL: usize = 4096;
+const ITERATIONS: usize = 4096;
 const TRANSPORTS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 /// How the progress names what is not of an arm.
 const DERIVATION: &str = "the bare derivation";
@@ -88,12 +86,10 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
     arms.push(arm(Transport::Tls13, AuthenticationMethod::MongodbX509, warm));
     let workloads = arms.iter().map(|arm| {
         let ground = if has_login(arm) { &locked } else { &open };
-        Ok(Connect {
-            access: ground.access(arm, AT_A_TIME as usize)?,
-            task: Nothing,
-        })
+        let (access, task) = (ground.access(arm, AT_A_TIME as usize)?, Nothing);
+        Ok(Connect { access, task })
     });
-    let mut engine = start(workloads)?;
+    let mut engine = start(&Load::closed(AT_A_TIME), workloads)?;
     Logins::measure("MongoDB", arms, iterations, repeats, |index, arm| {
         let ground = if has_login(arm) { &mut locked } else { &mut open };
         let before = ground.counters()?;
@@ -106,7 +102,7 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
 fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
     let mut ground = PostgresqlGround::prepare()?;
     document.fact("PostgreSQL", &ground.identity);
-    document.fact("iterations of PostgreSQL", ITERATIONS_OF_POSTGRESQL.to_string());
+    document.fact("iterations of PostgreSQL", ITERATIONS.to_string());
     let arms_over = |transport: Transport| {
         // The default account's; in plaintext there is nothing that a login could be tied to.
         let scram = match transport.is_encrypted() {
@@ -121,29 +117,16 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<Logins> {
     };
     let arms: Vec<Arm> = TRANSPORTS.into_iter().flat_map(arms_over).collect();
     let workloads = arms.iter().map(|arm| {
-        Ok(Connect {
-            access: ground.access(arm, AT_A_TIME as usize)?,
-            task: Nothing,
-        })
+        let (access, task) = (ground.access(arm, AT_A_TIME as usize)?, Nothing);
+        Ok(Connect { access, task })
     });
-    let mut engine = start(workloads)?;
-    Logins::measure(
-        "PostgreSQL",
-        arms,
-        ITERATIONS_OF_POSTGRESQL,
-        repeats,
-        |index, _| {
-            let before = ground.sessions()?;
-            let slice = Slice::without_server(&mut engine, index, TURN)?;
-            ground.check_sessions_since(before, slice.operations)?;
-            Ok(slice)
-        },
-    )
-}
-
-fn start<W: Workload>(workloads: impl Iterator<Item = Result<W>>) -> Result<Engine> {
-    let workloads: Vec<W> = workloads.collect::<Result<_>>()?;
-    Ok(Engine::start(workloads, &Load::closed(AT_A_TIME), 1)?)
+    let mut engine = start(&Load::closed(AT_A_TIME), workloads)?;
+    Logins::measure("PostgreSQL", arms, ITERATIONS, repeats, |index, _| {
+        let before = ground.sessions()?;
+        let slice = Slice::without_server(&mut engine, index, TURN)?;
+        ground.check_sessions_since(before, slice.operations)?;
+        Ok(slice)
+    })
 }
 
 /// An arm that logs in by this method, with OpenSSL; its name is the method with what becomes of SCRAM's keys.
@@ -261,15 +244,10 @@ fn derivation_us(iterations: usize) -> Result<f64> {
     const SALT: [u8; 28] = [7; 28];
     /// Bytes of the derived key: one output of SHA-256.
     const KEY: usize = 32;
-    let before = ThreadUsage::now();
-    let deadline = Instant::now() + TURN;
-    let mut derivations = 0_u32;
-    while Instant::now() < deadline {
+    cpu_of_call(TURN, &[()], |()| {
         let mut key = [0; KEY];
         pbkdf2_hmac(&PASSWORD, &SALT, iterations, MessageDigest::sha256(), &mut key)?;
         black_box(key);
-        derivations += 1;
-    }
-    let used = ThreadUsage::now().since(&before).cpu.total_ns;
-    Ok(used as f64 / f64::from(derivations) / 1e3)
+        Ok(())
+    })
 }

@@ -166,20 +166,29 @@ impl PeerTable {
         )))
     }
 
-    /// Adds what both measured, and the most that ciphertax may take of the peer's CPU time, if there is such a bar.
-    pub fn row(&mut self, what: impl Display, ours: &Figures, theirs: &Figures, bar: Option<f64>) {
-        let ratio = ours.client_us().over(&theirs.client_us());
-        let bar = bar.map_or(NO_BAR.to_owned(), |bar| at_most(&ratio, bar));
-        let with_start = ours.client_us().over(&theirs.of(|turn| turn.with_start_us));
+    /// Adds what ciphertax measured in some ways, each beside the peer, whose figures are the last; and the most that
+    /// ciphertax may take of the peer's CPU time, if there is such a bar.
+    pub fn rows<T: Display>(
+        &mut self,
+        ways: impl IntoIterator<Item = T>,
+        figures: &[Figures],
+        bar: Option<f64>,
+    ) {
+        let theirs = &figures[figures.len() - 1];
         let client = |figures: &Figures| {
             let kernel_us = figures.of(|turn| turn.kernel_us).median();
             format!("{:.1} | {kernel_us:.1}", figures.client_us())
         };
-        let [ours_us, theirs_us] = [ours, theirs].map(client);
-        let [ours_per_s, theirs_per_s] = [ours, theirs].map(Figures::throughput);
-        self.0.row(&format!(
-            "{what} | {ratio:.2} | {bar} | {with_start:.2} | {ours_us} | {theirs_us} | {ours_per_s:.0} | {theirs_per_s:.0}"
-        ));
+        for (what, ours) in ways.into_iter().zip(figures) {
+            let ratio = ours.client_us().over(&theirs.client_us());
+            let bar = bar.map_or(NO_BAR.to_owned(), |bar| at_most(&ratio, bar));
+            let with_start = ours.client_us().over(&theirs.of(|turn| turn.with_start_us));
+            let [ours_us, theirs_us] = [ours, theirs].map(client);
+            let [ours_per_s, theirs_per_s] = [ours, theirs].map(Figures::throughput);
+            self.0.row(&format!(
+                "{what} | {ratio:.2} | {bar} | {with_start:.2} | {ours_us} | {theirs_us} | {ours_per_s:.0} | {theirs_per_s:.0}"
+            ));
+        }
     }
 
     /// Adds it to a document.

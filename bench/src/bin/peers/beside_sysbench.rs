@@ -1,8 +1,10 @@
 //! A MariaDB that ciphertax and sysbench ask in turns, and proof of what sysbench's sessions are.
 
 use std::fs;
+use std::time::Duration;
 
-use ciphertax_bench::{Document, MariadbGround, Measured, Result, TABLES};
+use ciphertax_bench::{Document, Figures, MariadbGround, Measured, Result, Slice, TABLES, in_turns};
+use ciphertax_engine::Engine;
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_testkit::peers::{Limit, Run, Sysbench, SysbenchCall, run_program};
 use ciphertax_workload::dataset::SCHEMA;
@@ -21,17 +23,25 @@ end
 pub(crate) struct BesideSysbench {
     pub(crate) ground: MariadbGround,
     pub(crate) sysbench: Sysbench,
+    /// Length of one turn.
+    seconds: u32,
+    repeats: u32,
 }
 
 impl BesideSysbench {
     /// Starts the server, makes sure that the sessions of both are what each transport says, and adds what they are.
-    pub(crate) fn prepare(document: &mut Document) -> Result<Self> {
+    pub(crate) fn prepare(document: &mut Document, seconds: u32, repeats: u32) -> Result<Self> {
         let ground = MariadbGround::prepare()?;
         let sysbench = Sysbench::set_up(&ground.server, SCHEMA)?;
         fs::write(sysbench.folder().join("word.lua"), WORD)?;
         document.fact("MariaDB", &ground.identity);
         document.fact("sysbench", Sysbench::version()?);
-        let beside = Self { ground, sysbench };
+        let beside = Self {
+            ground,
+            sysbench,
+            seconds,
+            repeats,
+        };
         for transport in [Transport::Plain, Transport::Tls13] {
             let word = beside.servers_word(transport)?;
             document.fact(&format!("{transport}, by MariaDB's word"), word);
@@ -59,11 +69,36 @@ impl BesideSysbench {
         })
     }
 
-    /// A turn of sysbench of so many seconds, whose sessions were what the transport says.
-    pub(crate) fn measure(&mut self, call: &SysbenchCall<'_>, seconds: u32) -> Result<Measured> {
-        let start = self.run(call, Limit::Transactions(call.connections.into()))?;
-        let run = self.run(call, Limit::Seconds(seconds))?;
-        Measured::of_peer(&start, &run)
+    /// Measures in turns ciphertax, by an arm of the engine for each of these libraries, and sysbench, whose figures are the
+    /// last. `counter` of the server must have grown by the operations of ciphertax at least.
+    pub(crate) fn compare(
+        &mut self,
+        what: &str,
+        (engine, libraries): (&mut Engine, &[TlsLibrary]),
+        call: &SysbenchCall<'_>,
+        counter: &str,
+    ) -> Result<Vec<Figures>> {
+        let ours = libraries
+            .iter()
+            .map(|library| format!("ciphertax by {}", library.name()));
+        let names: Vec<String> = ours.chain(["sysbench".to_owned()]).collect();
+        in_turns(what, &names, self.repeats, |index| {
+            if index == libraries.len() {
+                let start = self.run(call, Limit::Transactions(call.connections.into()))?;
+                let run = self.run(call, Limit::Seconds(self.seconds))?;
+                return Measured::of_peer(&start, &run);
+            }
+            let before = self.ground.counter(counter)?;
+            let duration = Duration::from_secs(self.seconds.into());
+            let slice = Slice::measure(&self.ground.cpu, engine, index, duration)?;
+            let (counted, said) = (self.ground.counter(counter)? - before, slice.operations);
+            if counted < said {
+                return Err(
+                    format!("{said} operations are said, MariaDB counted {counted} {counter}").into(),
+                );
+            }
+            Ok((&slice).into())
+        })
     }
 
     /// One run of sysbench, whose sessions were what the transport says.
@@ -91,14 +126,6 @@ pub(crate) fn call(scenario: &str, transport: Transport, connections: u32) -> Sy
         transport,
         connections,
     }
-}
-
-/// Who is measured: ciphertax by each of these libraries, and sysbench.
-pub(crate) fn contestants(libraries: &[TlsLibrary]) -> Vec<String> {
-    let ours = libraries
-        .iter()
-        .map(|library| format!("ciphertax by {}", library.name()));
-    ours.chain(["sysbench".to_owned()]).collect()
 }
 
 /// A transport, and the library by which it is encrypted.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, billing, in_turns};
+use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, billing, in_turns, start};
 use ciphertax_engine::Engine;
 use ciphertax_model::{AuthenticationMethod, Load, PasswordCache, TlsLibrary, Transport};
 use ciphertax_testkit::peers::PgbenchScript;
@@ -13,7 +13,7 @@ use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::beside_pgbench::{BesidePgbench, arm};
-use crate::beside_sysbench::{BesideSysbench, call, contestants, session};
+use crate::beside_sysbench::{BesideSysbench, call, session};
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 2;
@@ -52,7 +52,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 }
 
 fn on_mariadb(document: &mut Document, repeats: u32) -> Result<()> {
-    let mut beside = BesideSysbench::prepare(document)?;
+    let mut beside = BesideSysbench::prepare(document, SECONDS, repeats)?;
     fs::write(beside.sysbench.folder().join(SCRIPT), CONNECT)?;
     let mut table = PeerTable::new("sysbench", "connection");
     for (transport, at_a_time, libraries) in [
@@ -63,32 +63,14 @@ fn on_mariadb(document: &mut Document, repeats: u32) -> Result<()> {
         let arms = libraries
             .iter()
             .map(|library| mariadb(&beside, transport, *library, at_a_time));
-        let arms = arms.collect::<Result<Vec<_>>>()?;
-        let mut engine = Engine::start(arms, &Load::closed(at_a_time), 1)?;
-        let names = contestants(libraries);
+        let mut engine = start(&Load::closed(at_a_time), arms)?;
         let what = format!("{at_a_time} at a time, {transport}");
-        let figures = in_turns(&what, &names, repeats, |index| {
-            if index == libraries.len() {
-                return beside.measure(&call(SCRIPT, transport, at_a_time), SECONDS);
-            }
-            let before = beside.ground.counter("Connections")?;
-            let duration = Duration::from_secs(SECONDS.into());
-            let slice = Slice::measure(&beside.ground.cpu, &mut engine, index, duration)?;
-            let opened = beside.ground.counter("Connections")? - before;
-            if opened < slice.operations {
-                return Err(format!(
-                    "{} connections are said, MariaDB counted {opened}",
-                    slice.operations
-                )
-                .into());
-            }
-            Ok((&slice).into())
-        })?;
-        let theirs = &figures[libraries.len()];
-        for (library, ours) in libraries.iter().zip(&figures) {
-            let what = format!("{at_a_time} at a time, {}", session(transport, *library));
-            table.row(what, ours, theirs, None);
-        }
+        let call = call(SCRIPT, transport, at_a_time);
+        let figures = beside.compare(&what, (&mut engine, libraries), &call, "Connections")?;
+        let ways = libraries
+            .iter()
+            .map(|library| format!("{at_a_time} at a time, {}", session(transport, *library)));
+        table.rows(ways, &figures, None);
     }
     table.add_to(document, "MariaDB, beside sysbench");
     Ok(())
@@ -100,22 +82,19 @@ fn mariadb(
     library: TlsLibrary,
     at_a_time: u32,
 ) -> Result<Connect<MysqlAccess, Nothing>> {
-    // The same as sysbench presents.
     let folder = beside.sysbench.folder();
-    let client_certificate = ClientCertificate {
-        certificate: folder.join("client-cert.pem"),
-        key: folder.join("client-key.pem"),
-    };
-    let access = beside.ground.login(transport).access(|policy| TlsPolicy {
+    let mut access = beside.ground.login(transport).access(|policy| TlsPolicy {
         library,
-        client_certificate: Some(client_certificate.clone()),
+        // The same as sysbench presents.
+        client_certificate: Some(ClientCertificate {
+            certificate: folder.join("client-cert.pem"),
+            key: folder.join("client-key.pem"),
+        }),
         ..policy
     })?;
+    access.connections = at_a_time as usize;
     Ok(Connect {
-        access: MysqlAccess {
-            connections: at_a_time as usize,
-            ..access
-        },
+        access,
         task: Nothing,
     })
 }
@@ -128,10 +107,8 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<()> {
     for library in LIBRARIES {
         for (keys, cache) in [("derived", PasswordCache::Cold), ("kept", PasswordCache::Warm)] {
             let arm = arm(TRANSPORT, library, METHOD, cache);
-            arms.push(Connect {
-                access: beside.ground.access(&arm, FEW as usize)?,
-                task: Nothing,
-            });
+            let (access, task) = (beside.ground.access(&arm, FEW as usize)?, Nothing);
+            arms.push(Connect { access, task });
             names.push(format!("{}, keys {keys}", library.name()));
         }
     }
@@ -150,10 +127,9 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<()> {
         Ok(Measured::from(&slice))
     })?;
     let mut table = PeerTable::new("pgbench", "connection");
-    for (name, own) in names.iter().zip(&figures[..ours]) {
-        let what = format!("{FEW} at a time, {TRANSPORT} by {name}");
-        table.row(what, own, &figures[ours], Some(BAR));
-    }
+    let ways = names[..ours].iter();
+    let ways = ways.map(|name| format!("{FEW} at a time, {TRANSPORT} by {name}"));
+    table.rows(ways, &figures, Some(BAR));
     table.add_to(document, "PostgreSQL, beside pgbench");
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! pgbench's own scripts, and the load of their tables.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, Table, at_least, billing, in_turns};
@@ -8,6 +7,7 @@ use ciphertax_engine::Engine;
 use ciphertax_model::{AuthenticationMethod, Load, PasswordCache, Pgbench as Tables, TlsLibrary, Transport};
 use ciphertax_testkit::peers::PgbenchScript;
 use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::{SelectOnly, TpcbLike};
 
 use crate::beside_pgbench::{BesidePgbench, arm};
@@ -19,12 +19,12 @@ const SECONDS: u32 = 2;
 const TABLES: Tables = Tables { scale: 10 };
 /// Nobody is asked for a password: logins would be most of a short run's CPU.
 const METHOD: AuthenticationMethod = AuthenticationMethod::Trust;
-/// Scripts and connections, with the most client CPU over that of pgbench.
-const BARS: [(PgbenchScript<'static>, u32, f64); 4] = [
-    (PgbenchScript::SelectOnly, 1, 1.0),
-    (PgbenchScript::SelectOnly, 8, 0.7),
-    (PgbenchScript::SelectOnly, 64, 0.7),
-    (PgbenchScript::TpcbLike, 8, 0.8),
+/// Scripts, by their names too, and connections, with the most client CPU over that of pgbench.
+const BARS: [(PgbenchScript<'static>, &str, u32, f64); 4] = [
+    (PgbenchScript::SelectOnly, "select-only", 1, 1.0),
+    (PgbenchScript::SelectOnly, "select-only", 8, 0.7),
+    (PgbenchScript::SelectOnly, "select-only", 64, 0.7),
+    (PgbenchScript::TpcbLike, "tpcb-like", 8, 0.8),
 ];
 const SESSIONS: [(Transport, TlsLibrary); 3] = [
     (Transport::Plain, TlsLibrary::OpenSsl),
@@ -34,15 +34,6 @@ const SESSIONS: [(Transport, TlsLibrary); 3] = [
 /// The least rows per second, over those of pgbench.
 const BAR_OF_LOAD: f64 = 1.0;
 
-/// What is compared.
-#[derive(Clone, Copy)]
-struct Cell {
-    script: PgbenchScript<'static>,
-    transport: Transport,
-    library: TlsLibrary,
-    connections: u32,
-}
-
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut beside = BesidePgbench::prepare(document)?;
     document.fact(
@@ -51,23 +42,24 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     );
     let loads = load(&mut beside, repeats)?;
     let mut table = PeerTable::new("pgbench", "transaction");
-    for (script, connections, bar) in BARS {
+    for (script, name, connections, bar) in BARS {
         for (transport, library) in SESSIONS {
-            let cell = Cell {
-                script,
-                transport,
-                library,
-                connections,
+            let access = access(&beside, transport, library, connections)?;
+            let (load, tables) = (Load::closed(connections), TABLES);
+            let mut engine = match script {
+                PgbenchScript::TpcbLike => Engine::start(vec![TpcbLike { access, tables }], &load, 1)?,
+                _ => Engine::start(vec![SelectOnly { access, tables }], &load, 1)?,
             };
-            let mut engine = cell.engine(&beside)?;
-            let figures = in_turns(cell, &["ciphertax", "pgbench"], repeats, |index| {
+            let session = session(transport, library);
+            let what = format!("{name}, {connections} connections, {session}");
+            let figures = in_turns(&what, &["ciphertax", "pgbench"], repeats, |index| {
                 if index == 1 {
                     return beside.measure(&beside.call(METHOD, transport, script, connections), SECONDS);
                 }
                 let duration = Duration::from_secs(SECONDS.into());
                 Ok((&Slice::without_server(&mut engine, 0, duration)?).into())
             })?;
-            table.row(cell, &figures[0], &figures[1], Some(bar));
+            table.rows([what], &figures, Some(bar));
         }
     }
     table.add_to(document, "Bars: client CPU");
@@ -84,8 +76,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 /// Has both load in turns, and ciphertax at the end once more.
 fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
-    let arm = arm(Transport::Plain, TlsLibrary::OpenSsl, METHOD, PasswordCache::Warm);
-    let (options, contents) = (beside.ground.access(&arm, 1)?.options, TABLES.into());
+    let options = access(beside, Transport::Plain, TlsLibrary::OpenSsl, 1)?.options;
+    let contents = TABLES.into();
     let user = &options.user;
     let figures = in_turns("load", &["ciphertax", "pgbench"], repeats, |index| {
         // Each begins without tables, and without what the other left to be written.
@@ -122,25 +114,12 @@ fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     Ok(table)
 }
 
-impl Cell {
-    fn engine(&self, beside: &BesidePgbench) -> Result<Engine> {
-        let arm = arm(self.transport, self.library, METHOD, PasswordCache::Warm);
-        let access = beside.ground.access(&arm, self.connections as usize)?;
-        let (load, tables) = (Load::closed(self.connections), TABLES);
-        Ok(match self.script {
-            PgbenchScript::TpcbLike => Engine::start(vec![TpcbLike { access, tables }], &load, 1)?,
-            _ => Engine::start(vec![SelectOnly { access, tables }], &load, 1)?,
-        })
-    }
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let script = match self.script {
-            PgbenchScript::TpcbLike => "tpcb-like",
-            _ => "select-only",
-        };
-        let session = session(self.transport, self.library);
-        write!(f, "{script}, {} connections, {session}", self.connections)
-    }
+fn access(
+    beside: &BesidePgbench,
+    transport: Transport,
+    library: TlsLibrary,
+    connections: u32,
+) -> Result<PostgresqlAccess> {
+    let arm = arm(transport, library, METHOD, PasswordCache::Warm);
+    beside.ground.access(&arm, connections as usize)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, PeerTable, Result, Slice, TABLES, billing, in_turns, load};
+use ciphertax_bench::{Document, PeerTable, Result, Slice, TABLES, billing, load, start};
 use ciphertax_engine::Engine;
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_testkit::peers::Limit;
@@ -10,7 +10,8 @@ use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{Oltp, Scenario};
 
-use crate::beside_sysbench::{BesideSysbench, call, contestants, session};
+use crate::beside_sysbench::{BesideSysbench, call, session};
+use crate::select::EXECUTED;
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 5;
@@ -28,7 +29,7 @@ const CELLS: [(Transport, &[TlsLibrary]); 2] = [
 ];
 
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
-    let mut beside = BesideSysbench::prepare(document)?;
+    let mut beside = BesideSysbench::prepare(document, SECONDS, repeats)?;
     let poll_delay_us = load(CONNECTIONS).poll_delay_us;
     document.fact(
         "asked",
@@ -42,24 +43,16 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
             let arms = libraries
                 .iter()
                 .map(|library| oltp(&beside, transport, *library, scenario));
-            let arms = arms.collect::<Result<Vec<_>>>()?;
-            let mut engine = Engine::start(arms, &load(CONNECTIONS), 1)?;
+            let mut engine = start(&load(CONNECTIONS), arms)?;
             let statements = statements(&mut beside, &mut engine, name, transport)?;
-            let names = contestants(libraries);
             let what = format!("{name}, {transport}");
-            let figures = in_turns(&what, &names, repeats, |index| {
-                if index == libraries.len() {
-                    return beside.measure(&call(name, transport, CONNECTIONS), SECONDS);
-                }
-                let duration = Duration::from_secs(SECONDS.into());
-                Ok((&Slice::measure(&beside.ground.cpu, &mut engine, index, duration)?).into())
-            })?;
-            let theirs = &figures[libraries.len()];
-            for (library, ours) in libraries.iter().zip(&figures) {
+            let call = call(name, transport, CONNECTIONS);
+            let figures = beside.compare(&what, (&mut engine, libraries), &call, EXECUTED)?;
+            let ways = libraries.iter().map(|library| {
                 let session = session(transport, *library);
-                let what = format!("{name}, {session}, {statements} statements");
-                table.row(what, ours, theirs, Some(BAR));
-            }
+                format!("{name}, {session}, {statements} statements")
+            });
+            table.rows(ways, &figures, Some(BAR));
         }
     }
     table.add_to(document, "Bars");

@@ -25,15 +25,6 @@ const CONNECTIONS: [u32; 2] = [8, 64];
 /// Operations of a connection in the run that shows what go-ycsb's starting takes.
 const A_FEW: u64 = 200;
 
-/// What both do side by side.
-#[derive(Clone, Copy)]
-struct Cell<'a> {
-    arm: &'a Arm,
-    table: &'a YcsbTable,
-    connections: u32,
-    mix: &'a YcsbMix,
-}
-
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let table = YcsbTable {
         record_count: RECORDS,
@@ -65,13 +56,29 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         let mut rows = PeerTable::new("go-ycsb", "operation");
         for connections in CONNECTIONS {
             for arm in [&plain, &tls] {
-                let cell = Cell {
+                let poll_delay_us = load(connections).poll_delay_us;
+                let transport = arm.transport;
+                let what = format!("{connections} connections, {transport}, poll delay {poll_delay_us} µs");
+                let call = |operations| Call {
                     arm,
                     table: &table,
-                    connections,
-                    mix: &mix,
+                    threads: connections,
+                    part: Part::Run(&mix, operations),
                 };
-                cell.compare(&mut ground, &go, repeats, (&mut rows, bar))?;
+                let mut engine = engine(&mut ground, &call(0), &mix)?;
+                // As many operations of go-ycsb as take about as long.
+                let some = go.run(&mut ground, &call(1000 * u64::from(connections)))?.0;
+                let operations = (some.throughput * f64::from(SECONDS)) as u64;
+                let figures = in_turns(&what, &["ciphertax", "go-ycsb"], repeats, |index| {
+                    if index == 0 {
+                        let duration = Duration::from_secs(SECONDS.into());
+                        return Ok((&Slice::measure(&ground.cpu, &mut engine, 0, duration)?).into());
+                    }
+                    let start = go.run(&mut ground, &call(A_FEW * u64::from(connections)))?.0;
+                    let run = go.run(&mut ground, &call(operations))?.0;
+                    Measured::of_peer(&start, &run)
+                })?;
+                rows.rows([what], &figures, bar);
             }
         }
         rows.add_to(document, &format!("Workload `{}`", workload.name()));
@@ -122,59 +129,19 @@ fn cipher_of_go(ground: &mut MongodbGround, go: &GoYcsb, arm: &Arm, table: &Ycsb
     Ok(cipher.ok_or_else(|| format!("go-ycsb has {word}"))?.to_owned())
 }
 
-impl Cell<'_> {
-    /// Measures in turns ciphertax for [`SECONDS`], and as many operations of go-ycsb as take about as long.
-    fn compare(
-        &self,
-        ground: &mut MongodbGround,
-        go: &GoYcsb,
-        repeats: u32,
-        (rows, bar): (&mut PeerTable, Option<f64>),
-    ) -> Result<()> {
-        let mut engine = self.engine(ground)?;
-        let some = go.run(ground, &self.call(1000 * u64::from(self.connections)))?.0;
-        let operations = (some.throughput * f64::from(SECONDS)) as u64;
-        let poll_delay_us = load(self.connections).poll_delay_us;
-        let what = format!(
-            "{} connections, {}, poll delay {poll_delay_us} µs",
-            self.connections, self.arm.transport
-        );
-        let figures = in_turns(&what, &["ciphertax", "go-ycsb"], repeats, |index| {
-            if index == 0 {
-                let duration = Duration::from_secs(SECONDS.into());
-                return Ok((&Slice::measure(&ground.cpu, &mut engine, 0, duration)?).into());
-            }
-            let start = go.run(ground, &self.call(A_FEW * u64::from(self.connections)))?.0;
-            let run = go.run(ground, &self.call(operations))?.0;
-            Measured::of_peer(&start, &run)
-        })?;
-        rows.row(what, &figures[0], &figures[1], bar);
-        Ok(())
-    }
-
-    /// Connects, and makes sure that the server sees the connections that the cell says.
-    fn engine(&self, ground: &mut MongodbGround) -> Result<Engine> {
-        let store = MongodbTable {
-            access: ground.access(self.arm, self.connections as usize)?,
-            table: *self.table,
-            writes: self.mix.writes(),
-            fields: None,
-        };
-        let keys = Arc::new(KeySpace::new(self.table));
-        let workload = Ycsb::new(store, self.table, *self.mix, keys);
-        let mut engine = Engine::start(vec![workload], &load(self.connections), 1)?;
-        let before = ground.counters()?;
-        Slice::measure(&ground.cpu, &mut engine, 0, Duration::from_millis(100))?;
-        ground.check_since(&before, self.arm, self.connections.into())?;
-        Ok(engine)
-    }
-
-    fn call(&self, operations: u64) -> Call<'_> {
-        Call {
-            arm: self.arm,
-            table: self.table,
-            threads: self.connections,
-            part: Part::Run(self.mix, operations),
-        }
-    }
+/// Connects, and makes sure that the server sees the connections that the call says.
+fn engine(ground: &mut MongodbGround, call: &Call<'_>, mix: &YcsbMix) -> Result<Engine> {
+    let store = MongodbTable {
+        access: ground.access(call.arm, call.threads as usize)?,
+        table: *call.table,
+        writes: mix.writes(),
+        fields: None,
+    };
+    let keys = Arc::new(KeySpace::new(call.table));
+    let workload = Ycsb::new(store, call.table, *mix, keys);
+    let mut engine = Engine::start(vec![workload], &load(call.threads), 1)?;
+    let before = ground.counters()?;
+    Slice::measure(&ground.cpu, &mut engine, 0, Duration::from_millis(100))?;
+    ground.check_since(&before, call.arm, call.threads.into())?;
+    Ok(engine)
 }

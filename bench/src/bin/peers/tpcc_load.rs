@@ -2,11 +2,8 @@
 //! checking them does.
 
 use std::path::Path;
-use std::time::Duration;
 
-use ciphertax_bench::{
-    Document, Figures, MariadbGround, Measured, Repeats, Result, TABLES, Table, in_turns, met,
-};
+use ciphertax_bench::{Document, Figures, MariadbGround, Measured, Result, TABLES, Table, in_turns, met};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Tpcc, Transport};
@@ -29,9 +26,6 @@ const WAYS: [&str; 3] = [
 const BY_LINES: usize = 0;
 const BY_PEER: usize = 2;
 
-/// CPU time of the client and of the server.
-type Cpu = (Duration, Duration);
-
 pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Path>) -> Result<()> {
     let small = Dataset {
         table_size: 1000,
@@ -50,30 +44,28 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
         format!("{}, {} sessions", contents.tables, contents.tables.load_workers),
     );
     let ways = &WAYS[..BY_PEER + usize::from(peer.is_some())];
-    let mut checks = Vec::new();
+    let rows = contents.rows() as f64;
+    let mut checks = Figures::default();
     let figures = in_turns("load", ways, repeats, |index| {
-        let (client, server) = match &peer {
-            Some(peer) if index == BY_PEER => {
-                peer.remove(&mut ground)?;
-                let before = ground.cpu.read_ns()?;
-                let client = peer.prepare(&mut ground)?;
-                (client, Duration::from_nanos(ground.cpu.read_ns()? - before))
-            }
-            _ => by_ourselves(&mut ground, &contents, index == BY_LINES)?,
-        };
+        if let Some(peer) = peer.as_ref().filter(|_| index == BY_PEER) {
+            peer.remove(&mut ground)?;
+            let before = ground.cpu.read_ns()?;
+            let client = peer.prepare(&mut ground)?;
+            return Ok(Measured {
+                server_us: (ground.cpu.read_ns()? - before) as f64 / 1e3 / rows,
+                ..Measured::client(client.as_secs_f64() * 1e6 / rows)
+            });
+        }
+        let measured = by_ourselves(&mut ground, &contents, index == BY_LINES)?;
         if index == BY_LINES {
             checks.push(check(&ground, &contents)?);
         }
-        let per_row = |cpu: Duration| cpu.as_secs_f64() * 1e6 / contents.rows() as f64;
-        Ok(Measured {
-            server_us: per_row(server),
-            ..Measured::client(per_row(client))
-        })
+        Ok(measured)
     })?;
     document.paragraph(
         "Ways in turns; indexes included, of ours statistics and counts too. sysbench-tpcc writes its tables by as many sessions.",
     );
-    document.table("CPU time", &of_ways(ways, &figures, contents.rows() as f64));
+    document.table("CPU time", &of_ways(ways, &figures, rows));
     document.paragraph(&format!(
         "The check: the twelve conditions of clause 3.3.2, and what they cannot see, asked of the {WAREHOUSES} warehouses that were \
          just loaded by lines. The bar is {BAR_OF_CHECK} CPU s a warehouse.",
@@ -98,11 +90,9 @@ fn of_ways(ways: &[&str], figures: &[Figures], rows: f64) -> Table {
     table
 }
 
-fn of_checks(checks: &[Cpu]) -> Table {
-    let (client, server): (Repeats, Repeats) = (
-        checks.iter().map(|(client, _)| client.as_secs_f64()).collect(),
-        checks.iter().map(|(_, server)| server.as_secs_f64()).collect(),
-    );
+fn of_checks(checks: &Figures) -> Table {
+    let client = checks.of(|turn| turn.client_us / 1e6);
+    let server = checks.of(|turn| turn.server_us / 1e6);
     let both = client.plus(&server);
     let met = met(both.median() / f64::from(WAREHOUSES) <= BAR_OF_CHECK);
     let mut table = Table::new("check | client CPU s | server CPU s | both | met");
@@ -113,10 +103,10 @@ fn of_checks(checks: &[Cpu]) -> Table {
 }
 
 /// What the twelve conditions take.
-fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Cpu> {
+fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Measured> {
     let options = ground.access(Transport::Plain)?.options;
     let limit = Contents::from(contents.clone()).patience();
-    used(ground, || {
+    used(ground, 1.0, || {
         ground.run(limit, async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await?;
             for set in &contents.sets {
@@ -128,22 +118,27 @@ fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Cpu> {
 }
 
 /// What loading all tables into an empty schema takes.
-fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines: bool) -> Result<Cpu> {
+fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines: bool) -> Result<Measured> {
     ground.ask(&format!("DROP SCHEMA IF EXISTS {SCHEMA}"))?;
     ground.ask(&format!("SET GLOBAL local_infile = {}", u8::from(takes_lines)))?;
     let options = ground.access(Transport::Plain)?.options;
-    let contents = Contents::from(contents.clone());
-    used(ground, || ground.load(&options, &contents))
+    let (rows, contents) = (contents.rows() as f64, Contents::from(contents.clone()));
+    used(ground, rows, || ground.load(&options, &contents))
 }
 
-/// What something takes.
-fn used<T>(ground: &MariadbGround, something: impl FnOnce() -> Result<T>) -> Result<Cpu> {
+/// CPU time of both sides for something, by the operations that it is.
+fn used<T>(
+    ground: &MariadbGround,
+    operations: f64,
+    something: impl FnOnce() -> Result<T>,
+) -> Result<Measured> {
     let client = ProcessCpu::open(std::process::id())?;
     let (client_before, server_before) = (client.read()?.total_ns, ground.cpu.read_ns()?);
     something()?;
-    let since = |before: u64, after: u64| Duration::from_nanos(after - before);
-    Ok((
-        since(client_before, client.read()?.total_ns),
-        since(server_before, ground.cpu.read_ns()?),
-    ))
+    let us = |before: u64, after: u64| (after - before) as f64 / 1e3 / operations;
+    let client_us = us(client_before, client.read()?.total_ns);
+    Ok(Measured {
+        server_us: us(server_before, ground.cpu.read_ns()?),
+        ..Measured::client(client_us)
+    })
 }

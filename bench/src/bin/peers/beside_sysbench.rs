@@ -19,6 +19,9 @@ function event()
 end
 ";
 
+/// The server's counter of prepared statements that it executed.
+pub(crate) const EXECUTED: &str = "Com_stmt_execute";
+
 /// The server, and sysbench.
 pub(crate) struct BesideSysbench {
     pub(crate) ground: MariadbGround,

@@ -9,12 +9,10 @@ use ciphertax_observe::placement::{confine_process, confine_thread, last_allowed
 use ciphertax_testkit::peers::Limit;
 use ciphertax_workload::sql::PointSelect;
 
-use crate::beside_sysbench::{BesideSysbench, call};
+use crate::beside_sysbench::{BesideSysbench, EXECUTED, call};
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 3;
-/// The server's counter of executed statements.
-pub(crate) const EXECUTED: &str = "Com_stmt_execute";
 const SCENARIO: &str = "oltp_point_select";
 /// Connections, and the largest share of sysbench's CPU time that is good enough.
 const BARS: [(u32, f64); 3] = [(1, 0.97), (8, 0.5), (64, 0.35)];

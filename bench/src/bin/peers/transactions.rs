@@ -7,11 +7,9 @@ use ciphertax_engine::Engine;
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_testkit::peers::Limit;
 use ciphertax_wire::tls::TlsPolicy;
-use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{Oltp, Scenario};
 
-use crate::beside_sysbench::{BesideSysbench, call, session};
-use crate::select::EXECUTED;
+use crate::beside_sysbench::{BesideSysbench, EXECUTED, call, session};
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 5;
@@ -40,9 +38,16 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut table = PeerTable::new("sysbench", "transaction");
     for (name, scenario) in SCENARIOS {
         for (transport, libraries) in CELLS {
-            let arms = libraries
-                .iter()
-                .map(|library| oltp(&beside, transport, *library, scenario));
+            let login = beside.ground.login(transport);
+            let arms = libraries.iter().map(|library| {
+                let library = *library;
+                let (access, tables) = (login.access(|policy| TlsPolicy { library, ..policy })?, TABLES);
+                Ok(Oltp {
+                    access,
+                    tables,
+                    scenario,
+                })
+            });
             let mut engine = start(&load(CONNECTIONS), arms)?;
             let statements = statements(&mut beside, &mut engine, name, transport)?;
             let what = format!("{name}, {transport}");
@@ -77,18 +82,4 @@ fn statements(
         return Err(format!("sysbench sends {theirs} statements a transaction, ciphertax {ours}").into());
     }
     Ok(ours)
-}
-
-fn oltp(
-    beside: &BesideSysbench,
-    transport: Transport,
-    library: TlsLibrary,
-    scenario: Scenario,
-) -> Result<Oltp<MysqlAccess>> {
-    let login = beside.ground.login(transport);
-    Ok(Oltp {
-        access: login.access(|policy| TlsPolicy { library, ..policy })?,
-        tables: TABLES,
-        scenario,
-    })
 }

@@ -85,8 +85,8 @@ impl MariadbGround {
         self.login(transport).access(|policy| policy)
     }
 
-    /// Protocol version and cipher of the sessions that this transport gives, by the server's word; empty for a session in
-    /// clear.
+    /// Protocol version and cipher of the sessions that this transport gives, by the server's word; empty in
+    /// plaintext.
     ///
     /// # Errors
     /// If they are not what the transport says.

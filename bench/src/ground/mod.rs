@@ -34,14 +34,14 @@ pub struct Ground<S> {
     control: S,
     /// Which server it is.
     pub identity: String,
-    /// CPU time of the server's process; of PostgreSQL, whose sessions have processes of their own, it is not theirs.
+    /// CPU time of the server's process. PostgreSQL's sessions have processes of their own, which are not in it.
     pub cpu: ServerCpu,
     /// The server itself.
     pub server: PrivateServer,
 }
 
 impl<S: Session> Ground<S> {
-    /// Starts this server, which is yet to be identified, and connects to it.
+    /// Starts this server and connects to it; who calls this sets `identity`.
     fn start(
         server: PrivateServerBuilder,
         options: impl FnOnce(&PrivateServer) -> Result<S::Options>,

@@ -127,7 +127,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "servers": listed.servers(),
                 "tunnels": listed.tunnels(),
                 "file_systems": listed.file_systems(),
-                "needs_root": listed.rights().is_some(),
+                "needs_rights": listed.rights(),
                 "scales": listed.scales,
             })
         })

@@ -39,7 +39,7 @@ fn the_list_as_json_says_the_same() {
     );
     assert_eq!(names[..3], ["quick", "mysql-tls-library", "mysql-tls-tunnel-wan"]);
     let wan = &studies[2];
-    assert_eq!(wan["needs_root"], true);
+    assert_eq!(wan["needs_rights"], "root or own namespaces, for network devices");
     assert_eq!(wan["tunnels"], serde_json::json!(["ssh"]));
     assert_eq!(wan["scales"], serde_json::json!(["published"]));
 }

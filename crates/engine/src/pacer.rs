@@ -43,13 +43,18 @@ impl Turn {
 }
 
 impl<'a> Pacer<'a> {
-    pub(crate) fn new(reactor: &'a Reactor, course: &'a Course, began: Instant) -> Self {
+    pub(crate) fn new(
+        reactor: &'a Reactor,
+        course: &'a Course,
+        began: Instant,
+        responses: Responses,
+    ) -> Self {
         Self {
             reactor,
             course,
             began,
             finish: Cell::new(began + FINISH_TIMEOUT),
-            responses: RefCell::new(Responses::new()),
+            responses: RefCell::new(responses),
         }
     }
 

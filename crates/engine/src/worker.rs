@@ -194,6 +194,7 @@ impl<W: Workload> Worker<W> {
             let operations = dealt(*place);
             workload.begin(connection, Deal { seed, operations });
         }
+        let (recorder, responses) = (RefCell::new(Recorder::new(W::KINDS, keep)), Responses::new());
         wait_for(start, !self.share.is_punctual)?;
 
         let waited = thread_run_queue_wait_ns();
@@ -203,8 +204,8 @@ impl<W: Workload> Worker<W> {
         let load = Load {
             workload,
             reactor,
-            recorder: RefCell::new(Recorder::new(W::KINDS, keep)),
-            pacer: Pacer::new(reactor, course, began),
+            recorder,
+            pacer: Pacer::new(reactor, course, began, responses),
         };
         let (thread, threads) = share.thread;
         let tasks = connections.into_iter().enumerate().map(|(place, connection)| {

@@ -16,7 +16,7 @@ const REMOVED: [(&str, &str); 8] = [
     ("shardingsphere_aes", "take aead_cbc_hmac"),
     (
         "speedscope",
-        "take --format collapsed, which speedscope opens too",
+        "take --format collapsed for CPU time, which speedscope opens too; stacks of waits are in the report alone",
     ),
     ("tidb", "give the URL of a TiDB of your own"),
     ("wireguard", "take the tunnel ssh, stunnel or haproxy"),

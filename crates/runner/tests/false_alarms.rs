@@ -47,7 +47,7 @@ fn plain_against_plain_seldom_costs() {
     let mut study = Study::from_toml(QUICK).unwrap();
     study.arms = vec![plain("plain"), plain("plain too")];
     study.time_s = 20.0;
-    judge("plain against plain", 40, &study, &JUDGED);
+    judge("plain against plain", 40, &study, &JUDGED).unwrap();
 }
 
 #[test]
@@ -202,7 +202,8 @@ impl Tally {
         let (costs, verdicts) = (all.of(Verdict::Costs), all.rows.len());
         let mut text = format!(
             "\n# False alarms: {title}\n\n| | |\n|---|---|\n\
-             | command | `{RUNS_VARIABLE}={runs} cargo test --release -p ciphertax-runner --test false_alarms -- --ignored --nocapture` |\n\
+             | command | `{RUNS_VARIABLE}={runs} cargo test --release -p ciphertax-runner --test false_alarms -- --ignored --nocapture \
+             --exact {}` |\n\
              | date | {} |\n| machine | {}, kernel {}, {} × {}, hypervisor: {} |\n| server | {} |\n\
              | asked | {runs} runs of `{}` of at most {} s, of which {} came to their end; baseline, baseline again, and a \
              variant that is the baseline |\n\n\
@@ -212,6 +213,7 @@ impl Tally {
              cells and metrics.\n\n\
              | cell, metric | runs | costs | gains | no cost | cannot tell | interval without 0 | the same, baseline again | \
              mean change | largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+            std::thread::current().name().unwrap_or_default(),
             jiff::Zoned::now().strftime("%Y-%m-%d"),
             host.os,
             host.kernel,

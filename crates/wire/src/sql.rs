@@ -94,7 +94,7 @@ pub trait Statements: Session {
 /// A prepared statement of one session. Values are written where they will be sent.
 ///
 /// # Panics
-/// All functions, if there is no such parameter or it is another.
+/// All functions may, if there is no such parameter or it is another.
 pub trait Statement {
     /// Sets an integer parameter, counted from 0. One that is too large for what the server has it in is refused when the
     /// statement is executed.

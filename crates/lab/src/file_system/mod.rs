@@ -279,7 +279,8 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
     folder.with_file_name(name)
 }
 
-/// False also for an ordinary user in namespaces of their own, whose rights do not reach the mounts of the machine.
+/// False also for an ordinary user in namespaces of their own where they keep their number: those rights do not reach the mounts of the
+/// machine.
 fn may_mount() -> bool {
     let may = |sets: CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
     geteuid().is_root() && capabilities(None).is_ok_and(may)

@@ -19,7 +19,7 @@ pub enum LinkError {
         "a link needs CAP_NET_ADMIN and CAP_SYS_ADMIN, for TUN devices and a network namespace; run ciphertax with sudo, or \
          without root in namespaces of your own: {WITHOUT_ROOT} (there is no other network in them, so install servers before; \
          Ubuntu permits them after `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, Docker with `--security-opt \
-         seccomp=unconfined --security-opt apparmor=unconfined`)"
+         seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined --device /dev/net/tun`)"
     )]
     NotPermitted,
     /// The TUN devices of the kernel cannot be used.

@@ -34,6 +34,10 @@ fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
     assert!(delayed >= 40 * MS, "{delayed:?}");
     assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
+    is_no_longer_than_it_says(
+        |rtt_ms| link.set(&rtt(rtt_ms).into()).unwrap(),
+        || connect(link.delayed_address()),
+    );
     let report = link.report().unwrap();
     assert_eq!(report.drops, 0);
     // SYN, SYN-ACK, ACK and the end of each of the connections.
@@ -47,19 +51,34 @@ fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     link.stop().unwrap();
 }
 
+/// One round trip, which `take` measures, is as long as `set` makes it, and not twice as long.
+fn is_no_longer_than_it_says(set: impl Fn(f64), mut take: impl FnMut() -> Duration) {
+    let mut seen = Vec::new();
+    let is_kept = (0..5).any(|_| {
+        let [far, farther] = [60_u32, 120].map(|rtt_ms| {
+            set(f64::from(rtt_ms));
+            let taken = take();
+            assert!(taken >= rtt_ms * MS, "{rtt_ms}: {taken:?}");
+            taken
+        });
+        seen.push((far, farther));
+        far < farther && farther - far < 2 * 60 * MS
+    });
+    assert!(is_kept, "{seen:?}");
+}
+
 #[test]
 fn a_new_distance_holds_for_connections_that_are_open() {
     let Some(link) = link_of(rtt(5.0)) else { return };
     let mut stream = tcp((link.delayed_address(), echo_inside(&link)));
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
-    let mut at = |rtt_ms| {
-        link.set(&rtt(rtt_ms).into()).unwrap();
-        fastest((0..15).map(|_| ask(&mut stream)))
-    };
-    let (far, farther, near) = (at(60.0), at(120.0), at(0.0));
-    assert!(far >= 60 * MS && farther >= 120 * MS, "{far:?}, {farther:?}");
-    assert!(near < far && far < farther, "{near:?}, {far:?}, {farther:?}");
+    let mut answer = || fastest((0..15).map(|_| ask(&mut stream)));
+    is_no_longer_than_it_says(|rtt_ms| link.set(&rtt(rtt_ms).into()).unwrap(), &mut answer);
+    let far = answer();
+    link.set(&rtt(0.0).into()).unwrap();
+    let near = answer();
+    assert!(near < far, "{near:?}, {far:?}");
     assert!(link.set(&rtt(-1.0).into()).is_err());
     assert!(link.report().unwrap().packets >= before + 20);
 }
@@ -73,10 +92,17 @@ fn jitter_spreads_packets_and_keeps_their_order() {
     }) else {
         return;
     };
-    // Half the variance is in each way; a busy machine adds to it and to the mean.
+    // Half the variance is in each way.
     let expected = JITTER_MS / 2_f64.sqrt();
-    let (mean, sigma) = mean_and_sigma(&delays_in_order(&link));
-    assert!(sigma >= 0.5 * expected && mean >= 17.0, "{mean}, {sigma}");
+    let mut seen = Vec::new();
+    let is_kept = (0..5).any(|_| {
+        let (mean, sigma) = mean_and_sigma(&delays_in_order(&link));
+        seen.push((mean, sigma));
+        assert!(sigma >= 0.5 * expected && mean >= 17.0, "{seen:?}");
+        // A busy machine adds to both.
+        sigma < 4.0 * expected && mean < 60.0
+    });
+    assert!(is_kept, "{seen:?}");
 }
 
 /// How long packets take into a link, in milliseconds. They come in the order in which they were sent.
@@ -121,7 +147,7 @@ fn mean_and_sigma(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn no_more_than_the_bandwidth_travels_in_either_direction() {
+fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
     const MEGABITS: f64 = 8.0;
     /// Of 1500 bytes on the line, TCP with time stamps carries 1448.
     const PAYLOAD: f64 = 1448.0 / 1500.0;
@@ -135,9 +161,16 @@ fn no_more_than_the_bandwidth_travels_in_either_direction() {
     let client = tcp((link.delayed_address(), port));
     let server = listener.accept().unwrap().0;
     for (from, to) in [(&client, &server), (&server, &client)] {
-        let throughput = throughput(from.try_clone().unwrap(), to.try_clone().unwrap());
-        let of_the_bandwidth = throughput / PAYLOAD / MEGABITS;
-        assert!(of_the_bandwidth < 1.1, "{of_the_bandwidth}");
+        let mut seen = Vec::new();
+        let is_kept = (0..5).any(|_| {
+            let throughput = throughput(from.try_clone().unwrap(), to.try_clone().unwrap());
+            let [from_the_start, later] = throughput.map(|megabits| megabits / PAYLOAD / MEGABITS);
+            seen.push((from_the_start, later));
+            assert!(from_the_start < 1.1, "{seen:?}");
+            // A test that stands still loses time; what came meanwhile is read all at once.
+            (later - 1.0).abs() < 0.1
+        });
+        assert!(is_kept, "{seen:?}");
     }
 }
 
@@ -454,8 +487,8 @@ fn fastest(times: impl Iterator<Item = Duration>) -> Duration {
     times.min().unwrap()
 }
 
-/// Megabits per second over four seconds.
-fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
+/// Megabits per second over four seconds, and over those after the first.
+fn throughput(mut from: TcpStream, mut to: TcpStream) -> [f64; 2] {
     // An earlier measurement leaves another.
     to.set_read_timeout(Some(PATIENCE)).unwrap();
     let (stop, stopped) = channel::<()>();
@@ -468,16 +501,19 @@ fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
     let start = Instant::now();
     let mut buffer = vec![0; 64 << 10];
     let mut bytes = 0;
-    while start.elapsed() < 4000 * MS {
-        bytes += uninterrupted(|| to.read(&mut buffer)).unwrap();
-    }
-    let megabits_per_second = bytes as f64 * 8.0 / 1e6 / start.elapsed().as_secs_f64();
+    let mut until = |end: Duration| {
+        while start.elapsed() < end {
+            bytes += uninterrupted(|| to.read(&mut buffer)).unwrap();
+        }
+        (bytes as f64 * 8.0 / 1e6, start.elapsed().as_secs_f64())
+    };
+    let (first, all) = (until(1000 * MS), until(4000 * MS));
     drop(stop);
     to.set_read_timeout(Some(500 * MS)).unwrap();
     // The sender may be waiting for room.
     while uninterrupted(|| to.read(&mut buffer)).is_ok() || !sender.is_finished() {}
     sender.join().unwrap();
-    megabits_per_second
+    [all.0 / all.1, (all.0 - first.0) / (all.1 - first.1)]
 }
 
 /// Addresses that lead to devices of a link as long as these exist.
@@ -640,6 +676,7 @@ mod test_all {
             });
             assert!(sent == received);
 
+            is_no_longer_than_it_says(|rtt_ms| link.set(&distances(0.0, rtt_ms)).unwrap(), of_nodes);
             link.set(&distances(60.0, 0.0)).unwrap();
             let (beside, away) = (of_nodes(), of_load());
             assert!(beside < apart, "{beside:?}, {apart:?}");

@@ -97,13 +97,18 @@ fn a_commit_waits_for_nodes_that_are_apart() {
             false => commit,
         };
         for server in &servers {
-            let near = commit(server);
-            link.set(&between_nodes(40.0)).unwrap();
-            let far = commit(server);
-            link.set(&between_nodes(0.0)).unwrap();
-            // It takes one round trip at least.
-            let name = entry.name;
-            assert!(far >= 40 * MS && near < far, "{name}: {near:?}, then {far:?}");
+            let mut seen = Vec::new();
+            let is_kept = (0..5).any(|_| {
+                let near = commit(server);
+                link.set(&between_nodes(40.0)).unwrap();
+                let far = commit(server);
+                link.set(&between_nodes(0.0)).unwrap();
+                seen.push((near, far));
+                // It takes one round trip at least, and hardly more than two.
+                assert!(far >= 40 * MS, "{}: {seen:?}", entry.name);
+                near < far && far - near < 3 * 40 * MS
+            });
+            assert!(is_kept, "{}: {seen:?}", entry.name);
         }
         are_proved(&servers);
         are_gone(servers);

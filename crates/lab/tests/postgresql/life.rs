@@ -23,7 +23,7 @@ pub(crate) fn it_is_ready_from_a_template_and_is_reached_by_its_unix_socket_too(
         let log = fs::read_to_string(server.folder().join("server.log")).unwrap();
         assert!(!log.contains("initdb"), "{log}");
         let arm = ConnectOptions {
-            socket: server.socket().map(Path::to_owned),
+            socket: Some(server.socket().unwrap().to_owned()),
             method: Some(Method::ScramSha256),
             ..options(&server, server.default_account())
         };

@@ -248,7 +248,7 @@ fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
             "replica_set is for MongoDB alone",
         ),
     ] {
-        study_refused(&STUDY.replace(from, to), &[words]);
+        study_refused(&STUDY.replace(from, to)).fails(2, &[words]);
     }
 }
 

@@ -205,7 +205,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         ),
     ] {
         assert!(STUDY.contains(from), "{from}");
-        study_refused(&STUDY.replace(from, to), &[words]);
+        study_refused(&STUDY.replace(from, to)).fails(2, &[words]);
     }
 }
 

@@ -54,7 +54,8 @@ fn what_ciphertax_did_not_make_is_left_alone_also_where_it_only_looks_like_it() 
         let target = server.verified_url();
         let is_left_alone = || {
             let before = server.all();
-            refused(&target, &[" named ciphertax", "did not make", "rename it"]);
+            let named = format!("{} named ciphertax", ours(server));
+            refused(&target, &[&named, "did not make", "rename it"]);
             let cleaned = Sandbox::new().finish(&["clean", &target]);
             cleaned.fails(2, &["did not make; it is left alone"]);
             assert_eq!(server.all(), before);
@@ -81,27 +82,37 @@ fn two_runs_do_not_measure_one_server_at_the_same_time() {
 #[test]
 fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
     on_each(|server| {
-        let before = server.all();
+        server.make_shop();
+        let found = || (server.all(), server.shop());
+        let before = found();
         let target = match server.url().starts_with("postgresql") {
             true => format!("{}&sslmode=verify-full", server.verified_url()),
             false => server.verified_url(),
         };
-        let clean = |words| {
+        let clean = |words: &str| {
             let cleaned = Sandbox::new().finish(&["clean", &target]);
             assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
             cleaned.shows(&[words]);
-            assert_eq!(server.all(), before);
+            assert_eq!(found(), before);
         };
         clean("Nothing to remove");
         server.leave_behind(&target);
-        clean("Removed the ");
+        clean(&format!("Removed the {} ciphertax", ours(server)));
 
         server.leave_behind(&target);
         let sandbox = Sandbox::new();
         start_study(&sandbox, &target, &[]).finish().measured();
-        assert_eq!(server.all(), before);
+        assert_eq!(found(), before);
         expect_facts(server, &sandbox);
     });
+}
+
+/// What ciphertax makes on a server, in that server's words.
+fn ours(server: &dyn AnyOwn) -> &'static str {
+    match server.url().starts_with("mongodb") {
+        true => "database",
+        false => "schema",
+    }
 }
 
 /// What a run knows of a server that it did not start.
@@ -118,7 +129,8 @@ fn expect_facts(server: &dyn AnyOwn, sandbox: &Sandbox) {
     let (version, setting, verification) = match own.product.as_str() {
         "PostgreSQL" => ("15.", ("fsync", "on"), Verified::HostName),
         "MongoDB" => ("6", ("storageEngine", "wiredTiger"), Verified::Ca),
-        _ => return,
+        "MariaDB" => return,
+        other => panic!("{other}"),
     };
     assert!(
         own.version.starts_with(version) && own.tls_library.contains("SSL"),
@@ -128,6 +140,7 @@ fn expect_facts(server: &dyn AnyOwn, sandbox: &Sandbox) {
     let facts = &arm_of(&run, "tls1.3").sessions[0].facts;
     assert_eq!(facts.tls.as_ref().unwrap().verification, verification);
     if own.product == "MongoDB" {
+        assert_eq!(own.address, server.hosts());
         let mut logins = logins(&run, "connect").into_values();
         assert!(logins.all(|login| login == ["SCRAM-SHA-256/cached"]));
     }
@@ -248,6 +261,9 @@ fn a_tls_arm_on_a_server_without_tls() {
         let sandbox = Sandbox::new();
         let finished = start_study(&sandbox, &target, options).finish();
         finished.refuses(&[arm, "does not offer TLS", "switch TLS on"]);
+        // Without access control there is no password.
+        let password = server.password();
+        assert!(password.is_empty() || !finished.stderr.contains(password));
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();
         assert_eq!(server.all(), before);

@@ -16,7 +16,7 @@ use crate::common::{
 };
 
 /// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 /// Of loading, from its beginning on: it takes much longer.
 const IN_THE_MIDST: Duration = Duration::from_secs(2);
 
@@ -60,8 +60,8 @@ fn a_standard_output_that_is_full_is_said_and_the_report_is_kept() {
 
 #[test]
 fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
-    const TABLES: &[&str] = &["--set=dataset.tables=4", "--set=dataset.table_size=4000000"];
-    const RECORDS: &[&str] = &["--set=ycsb.record_count=4000000"];
+    const TABLES: &[&str] = &["--set=dataset.tables=4", "--set=dataset.table_size=40000000"];
+    const RECORDS: &[&str] = &["--set=ycsb.record_count=40000000"];
     let (mysql, mongodb) = (OwnServer::start(), OwnMongoDb::start());
     let ycsb = [RECORDS, &["--set=cell.connect.workload=ycsb_c"]].concat();
     let each: [(&dyn AnyOwn, &[&str]); 3] = [(&mysql, TABLES), (&mysql, &ycsb), (&mongodb, RECORDS)];

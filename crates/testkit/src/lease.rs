@@ -17,20 +17,21 @@ type Lent = (PrivateServer, Vec<String>);
 /// Servers that nobody has. They are never dropped: their guard ends them with the program.
 static FREE: Mutex<BTreeMap<&str, Vec<Lent>>> = Mutex::new(BTreeMap::new());
 
-/// What a server has: of schemas, accounts and sessions, which end, the statement that removes one.
+/// What a server has: of sessions, schemas and accounts, the statement that ends or removes one. Sessions come first, since
+/// the other statements wait for what sessions lock.
 const OF_MYSQL: [&str; 4] = [
-    "SELECT CONCAT('DROP DATABASE `', schema_name, '`') FROM information_schema.schemata",
-    "SELECT CONCAT('DROP USER ', QUOTE(user), '@', QUOTE(host)) FROM mysql.user",
     "SELECT CONCAT('KILL ', id) FROM information_schema.processlist \
      WHERE id <> CONNECTION_ID() AND command <> 'Daemon'",
+    "SELECT CONCAT('DROP DATABASE `', schema_name, '`') FROM information_schema.schemata",
+    "SELECT CONCAT('DROP USER ', QUOTE(user), '@', QUOTE(host)) FROM mysql.user",
     "SHOW GLOBAL VARIABLES",
 ];
 const OF_POSTGRESQL: [&str; 5] = [
-    "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname !~ '^pg_'",
-    "SELECT format('DROP TABLE public.%I', relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
-    "SELECT format('DROP ' || kind || ' %I', rolname) FROM pg_roles, (VALUES ('OWNED BY'), ('ROLE')) AS kinds (kind)",
     "SELECT format('SELECT pg_terminate_backend(%s)', pid) FROM pg_stat_activity \
      WHERE datname IS NOT NULL AND pid <> pg_backend_pid()",
+    "SELECT format('DROP ' || kind || ' %I', rolname) FROM pg_roles, (VALUES ('OWNED BY'), ('ROLE')) AS kinds (kind)",
+    "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname !~ '^pg_'",
+    "SELECT format('DROP TABLE public.%I', relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
     "SELECT name || ' ' || setting FROM pg_settings",
 ];
 
@@ -105,9 +106,10 @@ async fn left_of_sql(
 ) -> Result<Vec<String>, WireError> {
     let mut all = Vec::new();
     for question in questions {
-        all.extend(ask(question).await?);
+        let mut found = ask(question).await?;
+        found.sort();
+        all.extend(found);
     }
-    all.sort();
     for one in all.iter().filter(|one| new.is_some_and(|new| !new.contains(one))) {
         // A setting is no statement, and what another statement removes first is gone.
         let _ = ask(one).await;

@@ -108,10 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn a_real_interruption_takes_time() {
-        let Some(interruption) = interruption() else {
+    fn a_real_interruption_takes_less_than_the_time_between_samples() {
+        if interruption().is_none() {
             return not_tested("the kernel lets no thread sample itself");
-        };
-        assert!(interruption >= LEAST, "{interruption:?}");
+        }
+        let between = Duration::from_secs(1) / PROBE_HZ;
+        assert!((0..10).any(|_| interruption().unwrap() < between));
     }
 }

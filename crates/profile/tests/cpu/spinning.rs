@@ -109,7 +109,7 @@ fn one_slice_has_nothing_of_another_and_one_that_was_given_up_leaves_nothing() {
     let samples = |profile| side(profile, ProfiledSide::Client).samples;
     assert!(samples(&first) > 150, "{first:?}");
     // Hardly any of the milliseconds that were slept, and none of those that were spun before.
-    assert!(2 * samples(&second) < samples(&first), "{second:?}");
+    assert!(5 * samples(&second) < samples(&first), "{second:?}");
     let slice = second.slice;
     let unbegun = bed.profiler.profile(slice, &mut bed.stacks, &mut bed.symbols);
     assert!(unbegun.is_err(), "{unbegun:?}");

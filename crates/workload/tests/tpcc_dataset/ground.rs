@@ -14,7 +14,7 @@ use ciphertax_workload::dataset::tpcc::{TpccContents, restore};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sql::{DataSession, TextRow};
 
-use crate::common::{begin, load_part, prepared};
+use crate::common::{load_part, prepared};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -75,7 +75,12 @@ impl<S: DataSession> Ground<S> {
 
     /// Has the tables there, and tells whether they hold nothing.
     pub(crate) fn begin(&self, contents: &TpccContents) -> bool {
-        begin::<S>(&self.options, &Contents::from(contents.clone()))
+        let contents = Contents::from(contents.clone());
+        run_within(PATIENCE, async |reactor| {
+            dataset::begin::<S>(reactor, &self.options, &contents).await
+        })
+        .unwrap()
+        .unwrap()
     }
 
     /// Writes a part of the rows, and returns how many.

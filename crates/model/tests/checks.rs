@@ -14,12 +14,16 @@ mod study;
 /// own; ` ¶ ` is a new line.
 #[track_caller]
 fn refused(cases: &str, refusal: impl Fn(&str) -> String) {
-    let mut said = String::new();
+    let (mut said, mut is_held) = (String::new(), true);
     for line in cases.trim().lines() {
         let (given, words) = line.split_once('→').unwrap_or((line, ""));
         if !given.trim().is_empty() {
+            assert!(is_held, "no words follow the case before {line}");
+            is_held = false;
             said = refusal(&given.trim().replace(" ¶ ", "\n"));
         }
         assert!(said.contains(words.trim()), "{line}: {said}");
+        is_held |= !words.trim().is_empty();
     }
+    assert!(is_held, "no words follow the last case");
 }

@@ -1,6 +1,6 @@
 //! When a connection's next operation begins: the same code for all workloads.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
@@ -15,9 +15,8 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Pacer<'a> {
     reactor: &'a Reactor,
     course: &'a Course,
-    began: Instant,
-    /// Until when the operations of a batch have time; later and later.
-    finish: Cell<Instant>,
+    /// When the slice's time is over; a batch has none, and ends with its operations.
+    end: Instant,
     responses: RefCell<Responses>,
 }
 
@@ -31,17 +30,6 @@ pub(crate) struct Turn {
     delay: Duration,
 }
 
-impl Turn {
-    /// Before the first operation; `number` is of operations that are dealt to the connection, or that of the first on the schedule.
-    pub(crate) fn new(number: u64) -> Self {
-        Self {
-            number,
-            intended: Instant::now(),
-            delay: Duration::ZERO,
-        }
-    }
-}
-
 impl<'a> Pacer<'a> {
     pub(crate) fn new(
         reactor: &'a Reactor,
@@ -52,20 +40,27 @@ impl<'a> Pacer<'a> {
         Self {
             reactor,
             course,
-            began,
-            finish: Cell::new(began + FINISH_TIMEOUT),
+            end: match course {
+                Course::Closed(duration) => began + *duration,
+                Course::Batch(_) => began,
+                Course::Open(schedule) => schedule.end(),
+            },
             responses: RefCell::new(responses),
         }
     }
 
     /// Until when operations have time to finish, as known when the slice begins.
     pub(crate) fn deadline(&self) -> Instant {
-        let end = match self.course {
-            Course::Closed(duration) => self.began + *duration,
-            Course::Batch(_) => self.began,
-            Course::Open(schedule) => schedule.end(),
-        };
-        end + FINISH_TIMEOUT
+        self.end + FINISH_TIMEOUT
+    }
+
+    /// A connection's before its first operation; `number` is of operations that are dealt to it, or that of the first on the schedule.
+    pub(crate) fn turn(&self, number: u64) -> Turn {
+        Turn {
+            number,
+            intended: self.end,
+            delay: Duration::ZERO,
+        }
     }
 
     /// True if connections rest between operations where the workload says so.
@@ -76,7 +71,7 @@ impl<'a> Pacer<'a> {
     /// Takes the connection's next operation; false if it has none.
     pub(crate) fn take(&self, turn: &mut Turn, now: Instant) -> bool {
         match self.course {
-            Course::Closed(duration) => now < self.began + *duration,
+            Course::Closed(_) => now < self.end,
             Course::Batch(batch) => {
                 let takes = turn.number > 0 && batch.take();
                 turn.number -= u64::from(takes);
@@ -95,16 +90,15 @@ impl<'a> Pacer<'a> {
     /// Waits until the operation that was taken begins, and returns that time; `None` if the slice has ended before.
     pub(crate) async fn begin(&self, turn: &mut Turn, mut now: Instant, pause: Duration) -> Option<Instant> {
         match self.course {
-            Course::Closed(duration) => {
-                let deadline = self.began + *duration;
+            Course::Closed(_) => {
                 if !pause.is_zero() {
-                    now = self.reactor.sleep_until(deadline.min(now + pause)).await;
+                    now = self.reactor.sleep_until(self.end.min(now + pause)).await;
                 }
-                (now < deadline).then_some(now)
+                (now < self.end).then_some(now)
             }
             Course::Batch(_) => {
                 // As long as operations begin, those in flight have time.
-                self.give_time_until(now + pause + FINISH_TIMEOUT);
+                self.reactor.extend_deadline(now + pause + FINISH_TIMEOUT);
                 if !pause.is_zero() {
                     now = self.reactor.sleep_until(now + pause).await;
                 }
@@ -133,13 +127,5 @@ impl<'a> Pacer<'a> {
 
     pub(crate) fn into_responses(self) -> Responses {
         self.responses.into_inner()
-    }
-
-    /// Another connection may rest for longer, and needs its time too.
-    fn give_time_until(&self, finish: Instant) {
-        if finish > self.finish.get() {
-            self.finish.set(finish);
-            self.reactor.set_deadline(finish);
-        }
     }
 }

@@ -214,7 +214,7 @@ impl<W: Workload> Worker<W> {
                 Course::Open(_) => (place * threads + thread) as u64,
                 Course::Closed(_) | Course::Batch(_) => dealt(places[place]).unwrap_or(u64::MAX),
             };
-            load.work(Turn::new(number), connection)
+            load.work(load.pacer.turn(number), connection)
         });
         let outcomes = reactor.run(tasks, load.pacer.deadline())?;
         let ended = Instant::now();
@@ -280,7 +280,7 @@ impl<W: Workload> Opening<'_, W> {
                 of: self.slots,
                 seed: self.seed.wrapping_add(opened),
             };
-            self.reactor.set_deadline(Instant::now() + OPEN_TIMEOUT);
+            self.reactor.extend_deadline(Instant::now() + OPEN_TIMEOUT);
             match self.workload.open(self.reactor, slot).await {
                 Ok(connection) => self.connections.borrow_mut()[place] = Some(connection),
                 Err(failure) => {

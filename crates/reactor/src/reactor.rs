@@ -61,9 +61,9 @@ impl Reactor {
         self.poll_delay.set(poll_delay);
     }
 
-    /// Gives the tasks that run until `deadline`.
-    pub fn set_deadline(&self, deadline: Instant) {
-        self.deadline.set(Some(deadline));
+    /// Gives the tasks that run until `deadline`, unless they have longer.
+    pub fn extend_deadline(&self, deadline: Instant) {
+        self.deadline.set(self.deadline.get().max(Some(deadline)));
     }
 
     /// Puts the task to sleep until `instant`, and returns the time at which it goes on.
@@ -127,7 +127,7 @@ impl Reactor {
         let mut live = tasks.len();
         let mut context = Context::from_waker(Waker::noop());
         self.alarms.borrow_mut().clear();
-        self.set_deadline(deadline);
+        self.deadline.set(Some(deadline));
         *self.stop.borrow_mut() = Stop {
             flag: stop::heeded(),
             deadline: None,

@@ -122,12 +122,11 @@ impl client::Session for Session {
 
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
-        self.messages.stream.tls().map(|tls| tls.summary())
+        self.messages.stream.tls_summary()
     }
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        let tls = self.messages.stream.tls();
-        tls.map_or_else(|| Ok(Vec::new()), |tls| tls.chain())
+        self.messages.stream.chain()
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

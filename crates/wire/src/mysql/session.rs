@@ -182,12 +182,11 @@ impl client::Session for Session {
 
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
-        self.framed.stream.tls().map(|tls| tls.summary())
+        self.framed.stream.tls_summary()
     }
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        let tls = self.framed.stream.tls();
-        tls.map_or_else(|| Ok(Vec::new()), |tls| tls.chain())
+        self.framed.stream.chain()
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

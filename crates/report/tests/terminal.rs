@@ -177,6 +177,18 @@ fn an_open_loop_shows_response_times_in_place_of_throughput_and_latency() {
     insta::assert_snapshot!(cell);
 }
 
+fn link_of(distances: Vec<Link>, node_distances: Vec<Link>) -> LinkRecord {
+    LinkRecord {
+        distances,
+        node_distances,
+        packets: 12_000,
+        lateness_median_us: 11.0,
+        lateness_p99_us: 87.0,
+        lateness_max_us: 3_100.0,
+        dropped: 0,
+    }
+}
+
 #[test]
 fn a_distance_is_reported_with_its_lateness() {
     let mut run = fixture::run();
@@ -185,15 +197,7 @@ fn a_distance_is_reported_with_its_lateness() {
         ..Link::NONE
     };
     run.head.study.cells[0].link = Some(far);
-    run.head.servers[0].link = Some(LinkRecord {
-        distances: vec![far],
-        node_distances: Vec::new(),
-        packets: 12_000,
-        lateness_median_us: 11.0,
-        lateness_p99_us: 87.0,
-        lateness_max_us: 3_100.0,
-        dropped: 0,
-    });
+    run.head.servers[0].link = Some(link_of(vec![far], Vec::new()));
     let text = terminal::render(&run, Style { width: 300, ..NARROW });
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("45 ms away")).collect();
     insta::assert_snapshot!(lines.join("\n"));
@@ -204,15 +208,7 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
     let mut run = fixture::run();
     let at = |rtt_ms| Link { rtt_ms, ..Link::NONE };
     run.head.study.cells[0].node_link = Some(at(10.0));
-    run.head.servers[0].link = Some(LinkRecord {
-        distances: vec![at(1.0)],
-        node_distances: vec![at(0.0), at(10.0)],
-        packets: 12_000,
-        lateness_median_us: 11.0,
-        lateness_p99_us: 87.0,
-        lateness_max_us: 3_100.0,
-        dropped: 0,
-    });
+    run.head.servers[0].link = Some(link_of(vec![at(1.0)], vec![at(0.0), at(10.0)]));
     let text = terminal::render(&run, Style { width: 300, ..NARROW });
     let told = |words: &str| text.lines().any(|line| line.contains(words));
     assert!(told("1 ms away and 0 ms, 10 ms between its nodes: "), "{text}");

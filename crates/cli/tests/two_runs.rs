@@ -121,21 +121,13 @@ fn head(study: Study) -> Head {
         status: RunStatus::Complete,
         arms: arms.collect(),
         servers: vec![ServerRecord {
-            id: ServerId::numbered(1),
-            name: "mariadb".into(),
-            cells: vec!["select".into()],
             product: "MariaDB".into(),
             version: "10.11".into(),
             tls_library: "OpenSSL 3.0".into(),
             placement: ServerPlacement::Private,
             address: "127.0.0.1".into(),
             same_host: true,
-            settings: Default::default(),
-            cpu_unread: None,
-            cpu_from: None,
-            link: None,
-            lies_on: None,
-            members: Vec::new(),
+            ..ServerRecord::unseen(ServerId::numbered(1), "mariadb", vec!["select".into()])
         }],
         ..Head::begin(tool, host, study, "ciphertax run".into(), 1)
     }

@@ -216,6 +216,29 @@ pub struct ServerRecord {
     pub lies_on: Option<LiesOn>,
 }
 
+impl ServerRecord {
+    /// What is known of a server before it was asked.
+    pub fn unseen(id: ServerId, name: &str, cells: Vec<String>) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            cells,
+            product: String::new(),
+            version: String::new(),
+            tls_library: String::new(),
+            placement: ServerPlacement::External,
+            address: String::new(),
+            same_host: false,
+            settings: BTreeMap::new(),
+            cpu_unread: None,
+            cpu_from: None,
+            link: None,
+            members: Vec::new(),
+            lies_on: None,
+        }
+    }
+}
+
 /// One of several servers that form one database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemberRecord {

@@ -34,15 +34,10 @@ mod tests {
     use ciphertax_records::{CounterRecord, ServerId};
 
     use super::*;
-    use crate::server::{Identity, unseen};
 
     #[test]
     fn a_server_elsewhere_or_out_of_sight_is_said_not_to_be_looked_into() {
-        let identity = Identity {
-            id: ServerId::numbered(1),
-            cells: Vec::new(),
-        };
-        let seen = unseen(identity, "db");
+        let seen = ServerRecord::unseen(ServerId::numbered(1), "db", Vec::new());
         assert_eq!(why(&seen), None);
         let unread = |same_host| {
             let unread = ServerRecord {

@@ -1,11 +1,9 @@
 //! A connection as a run of one arm in one cell, for the findings that runs have.
 
-use std::collections::BTreeMap;
-
 use ciphertax_model::{Arm, Study, Transport};
 use ciphertax_records::{
     ArmRecord, ArmRole, CellRecord, ConnectionRecord, Head, Host, PhaseRow, Results, Run, ServerId,
-    ServerPlacement, ServerRecord, SessionRecord,
+    ServerRecord, SessionRecord,
 };
 
 /// The name of the arm, as findings have it.
@@ -63,21 +61,11 @@ pub(super) fn as_run(record: &ConnectionRecord) -> Option<Run> {
 
 fn server(record: &ConnectionRecord) -> ServerRecord {
     ServerRecord {
-        id: ServerId::numbered(1),
-        name: record.address.clone(),
-        cells: vec![CELL.into()],
         product: record.product.clone(),
         version: record.facts.server_version.clone(),
-        tls_library: String::new(),
-        placement: ServerPlacement::External,
         address: record.address.clone(),
         same_host: record.same_host,
-        settings: BTreeMap::new(),
-        cpu_unread: None,
-        cpu_from: None,
-        link: None,
-        members: Vec::new(),
-        lies_on: None,
+        ..ServerRecord::unseen(ServerId::numbered(1), &record.address, vec![CELL.into()])
     }
 }
 

@@ -1,7 +1,5 @@
 //! Samples of known cost.
 
-use std::collections::BTreeMap;
-
 use ciphertax_explain::ExplainError;
 use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;
@@ -188,22 +186,12 @@ pub(crate) fn handshake(mean_ns: u64) -> PhaseSample {
 
 /// A run that is complete, of a MariaDB for all cells.
 pub(crate) fn head(study: Study) -> Head {
+    let cells = study.cells.iter().map(|cell| cell.name.clone()).collect();
     let server = ServerRecord {
-        id: ServerId::numbered(1),
-        cells: study.cells.iter().map(|cell| cell.name.clone()).collect(),
-        name: "mariadb".into(),
         product: "MariaDB".into(),
-        version: String::new(),
-        tls_library: String::new(),
         placement: ServerPlacement::Private,
-        address: String::new(),
         same_host: true,
-        settings: BTreeMap::new(),
-        cpu_unread: None,
-        cpu_from: None,
-        link: None,
-        lies_on: None,
-        members: Vec::new(),
+        ..ServerRecord::unseen(ServerId::numbered(1), "mariadb", cells)
     };
     Head {
         status: RunStatus::Complete,

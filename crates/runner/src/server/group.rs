@@ -22,7 +22,7 @@ use super::measured::Server;
 use super::private;
 use super::processes::Processes;
 use super::reach::{connect, reached, ways};
-use super::record::{self, Identity, unseen};
+use super::record::{self, Identity};
 use super::route::Route;
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
@@ -115,7 +115,7 @@ impl<D: Database> GroupServer<D> {
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
-            record: unseen(identity, &group.name),
+            record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
             database,
             control,
             wait_events: None,
@@ -158,7 +158,7 @@ impl<D: Database> GroupServer<D> {
             Some(&target.url),
         )?;
         let mut server = Self {
-            record: unseen(identity, &target.display),
+            record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,

@@ -21,6 +21,4 @@ pub(crate) use measured::Server;
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;
 pub(crate) use record::Identity;
-#[cfg(test)]
-pub(crate) use record::unseen;
 pub(crate) use target::TargetServers;

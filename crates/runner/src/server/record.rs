@@ -1,7 +1,5 @@
 //! What the report says of a server.
 
-use std::collections::BTreeMap;
-
 use ciphertax_lab::PrivateServer;
 use ciphertax_observe::Storage;
 use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord};
@@ -17,28 +15,7 @@ pub(crate) struct Identity {
     pub(crate) cells: Vec<String>,
 }
 
-/// What is known of a server before it was asked.
-pub(crate) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerRecord {
-    ServerRecord {
-        id,
-        cells,
-        name: name.to_owned(),
-        product: String::new(),
-        version: String::new(),
-        tls_library: String::new(),
-        placement: ServerPlacement::External,
-        address: String::new(),
-        same_host: false,
-        settings: BTreeMap::new(),
-        cpu_unread: None,
-        cpu_from: None,
-        link: None,
-        lies_on: None,
-        members: Vec::new(),
-    }
-}
-
-/// The same once it has said who it is.
+/// What is known of a server once it has said who it is.
 pub(super) fn described(
     unseen: &ServerRecord,
     description: Description,
@@ -48,9 +25,6 @@ pub(super) fn described(
 ) -> ServerRecord {
     let addresses: Vec<String> = route.measured.iter().map(Endpoint::to_string).collect();
     ServerRecord {
-        id: unseen.id.clone(),
-        cells: unseen.cells.clone(),
-        name: unseen.name.clone(),
         product: description.product,
         version: description.version,
         tls_library: description.tls_library,
@@ -70,9 +44,8 @@ pub(super) fn described(
             None => description.settings,
         },
         cpu_from: processes.cpu_from(),
-        link: None,
-        members: unseen.members.clone(),
         lies_on: private.map(|server| lies_on(&Storage::under(server.folder()))),
+        ..unseen.clone()
     }
 }
 

@@ -68,21 +68,11 @@ impl SqliteFile {
                     .into(),
         };
         let record = ServerRecord {
-            id: identity.id,
-            cells: identity.cells,
-            name,
             product: entry.product.to_string(),
             version: sqlite::version().to_owned(),
-            tls_library: String::new(),
             placement: ServerPlacement::Embedded,
-            address: String::new(),
-            same_host: false,
             settings: private.settings().clone(),
-            cpu_unread: None,
-            cpu_from: None,
-            link: None,
-            lies_on: None,
-            members: Vec::new(),
+            ..ServerRecord::unseen(identity.id, &name, identity.cells)
         };
         Ok(Self {
             record,

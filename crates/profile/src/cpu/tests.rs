@@ -54,12 +54,14 @@ fn samples_of_a_thread_are_as_many_as_its_cpu_time_says_and_hold_its_stack() {
     let Some((mut events, collector)) = open(Duration::from_secs(2)) else {
         return;
     };
-    let expected = f64::from(HZ) / 2.0;
-    // A hypervisor that takes CPUs away adds samples.
+    let at_least = 0.94 * f64::from(HZ) / 2.0;
+    // A hypervisor that takes CPUs away adds samples, though not more than the time that passes.
     let is_as_many = (0..5).any(|_| {
-        let count = samples_with_this_stack(&mut events, &collector);
-        println!("{count} of {expected}");
-        (count as f64 / expected - 1.0).abs() < 0.06
+        let began = Instant::now();
+        let count = samples_with_this_stack(&mut events, &collector) as f64;
+        let at_most = 1.06 * f64::from(HZ) * began.elapsed().as_secs_f64();
+        println!("{count}: {at_least} to {at_most}");
+        (at_least..at_most).contains(&count)
     });
     assert!(is_as_many);
 }

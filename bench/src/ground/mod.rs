@@ -79,7 +79,7 @@ impl<S: DataSession> Ground<S> {
     pub fn load(&self, options: &S::Options, contents: &Contents) -> Result<Duration> {
         let began = Instant::now();
         let mut opened = Vec::new();
-        let task = dataset::prepare_contents::<S>(&self.reactor, options, contents, &mut opened, |_| ());
+        let task = dataset::prepare_contents::<S>(&self.reactor, options, contents, &mut opened, &mut |_| ());
         finish(&self.reactor, contents.patience(), task)??;
         Ok(began.elapsed())
     }

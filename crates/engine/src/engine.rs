@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::{PollDelay, stop};
 
+use crate::connections::{self, Arm};
 use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
 use crate::part::Part;
@@ -88,8 +89,19 @@ impl Engine {
         load: &Load,
         seed: u64,
     ) -> Result<Self, EngineError> {
-        let open = vec![false; arms.len()];
-        let arms = Arc::new(arms);
+        let arms = arms.into_iter().map(connections::arm).collect();
+        Self::start_arms(part, cpu, arms, W::CHECKS, load, seed)
+    }
+
+    /// [`Engine::start_part`] of arms of whatever workload, which is compiled once.
+    fn start_arms(
+        part: Part,
+        cpu: Option<usize>,
+        arms: Vec<Arm>,
+        checks: bool,
+        load: &Load,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
         let (reply, replies) = mpsc::channel();
         let of_part = Load {
             connections: part.share_of(load.connections),
@@ -103,7 +115,7 @@ impl Engine {
             let (commands, inbox) = mpsc::channel();
             let connections = share_of(of_part.connections as usize, threads, index);
             let share = Share {
-                arms: Arc::clone(&arms),
+                arms: arms.clone(),
                 connections,
                 first_slot,
                 slots: load.connections,
@@ -135,8 +147,8 @@ impl Engine {
             part,
             pace,
             keeps_operations: false,
-            checks: W::CHECKS,
-            open,
+            checks,
+            open: vec![false; arms.len()],
         })
     }
 
@@ -169,7 +181,7 @@ impl Engine {
                 index,
                 Command::Prepare {
                     arm,
-                    check: index == 0,
+                    check: self.checks && index == 0,
                 },
             )?;
         }

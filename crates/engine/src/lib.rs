@@ -5,6 +5,7 @@
 //! returns what happened: exact CPU time of the load threads, latencies, bytes, errors. What an operation is, and
 //! against which database, is a [`Workload`]'s business.
 
+mod connections;
 mod course;
 mod engine;
 mod operation;

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,12 +12,13 @@ use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_que
 use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
+use crate::connections::{Arm, Connections, Slice};
 use crate::course::Course;
 use crate::operation::Failure;
-use crate::pacer::{Pacer, Turn};
+use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Deal, Slot, Workload};
+use crate::workload::{Deal, Slot};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -67,7 +67,7 @@ pub(crate) struct Work {
 }
 
 /// Obeys until the other end hangs up.
-pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, replies: &Sender<Reply>) {
+pub(crate) fn run(share: Share, commands: &Receiver<Command>, replies: &Sender<Reply>) {
     let mut worker = match Worker::new(share) {
         Ok(worker) => worker,
         Err(error) => {
@@ -96,8 +96,8 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
 }
 
 /// A load thread's part of the load.
-pub(crate) struct Share<W> {
-    pub(crate) arms: Arc<Vec<W>>,
+pub(crate) struct Share {
+    pub(crate) arms: Vec<Arm>,
     pub(crate) connections: usize,
     /// Number of the first of them among all of an arm.
     pub(crate) first_slot: u32,
@@ -113,24 +113,23 @@ pub(crate) struct Share<W> {
     pub(crate) cpu: Option<usize>,
 }
 
-struct Worker<W: Workload> {
+struct Worker {
     reactor: Rc<Reactor>,
-    share: Share<W>,
-    /// By arm; `None` for a connection that must be opened first.
-    connections: Vec<Vec<Option<W::Connection>>>,
+    share: Share,
+    /// By arm.
+    connections: Vec<Box<dyn Connections>>,
     opened: u64,
     /// `None` where the CPU shows none.
     hardware: Option<HardwareCounters>,
 }
 
-impl<W: Workload> Worker<W> {
-    fn new(share: Share<W>) -> io::Result<Self> {
+impl Worker {
+    fn new(share: Share) -> io::Result<Self> {
         share.cpu.map_or(Ok(()), placement::confine_thread)?;
         if !share.is_punctual {
             placement::give_way()?;
         }
-        let none = || (0..share.connections).map(|_| None).collect();
-        let connections = share.arms.iter().map(|_| none()).collect();
+        let connections = share.arms.iter().map(|arm| arm(share.connections)).collect();
         Ok(Self {
             reactor: Reactor::new()?,
             share,
@@ -141,29 +140,27 @@ impl<W: Workload> Worker<W> {
     }
 
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
-        let workload = &self.share.arms[arm];
+        let connections = &*self.connections[arm];
         self.reactor.set_poll_delay(PollDelay::NONE);
-        if check && W::CHECKS {
+        if check {
             let deadline = Instant::now() + OPEN_TIMEOUT;
-            match self.reactor.run_one(workload.check(&self.reactor), deadline)? {
+            match self.reactor.run_one(connections.check(&self.reactor), deadline)? {
                 Some(Ok(())) => {}
                 Some(Err(failure)) => return Ok(Err(failure)),
                 None => return Ok(Err(too_slow())),
             }
         }
-        let slots = &mut self.connections[arm];
-        let empty: Vec<usize> = (0..slots.len()).filter(|place| slots[*place].is_none()).collect();
+        let closed = (0..self.share.connections).filter(|place| !connections.is_open(*place));
+        let places: VecDeque<_> = closed.zip(self.opened + 1..).collect();
+        self.opened += places.len() as u64;
+        let at_a_time = OPENED_AT_A_TIME.min(places.len());
         let opening = Opening {
-            workload,
+            connections,
             reactor: &self.reactor,
-            places: RefCell::new(empty.iter().copied().zip(self.opened + 1..).collect()),
-            connections: RefCell::new(slots),
-            first_slot: self.share.first_slot,
-            slots: self.share.slots,
-            seed: self.share.seed,
+            places: RefCell::new(places),
+            share: &self.share,
         };
-        self.opened += empty.len() as u64;
-        let tasks = (0..OPENED_AT_A_TIME.min(empty.len())).map(|_| opening.some());
+        let tasks = (0..at_a_time).map(|_| opening.some());
         let outcomes = self.reactor.run(tasks, Instant::now() + OPEN_TIMEOUT)?;
         let mut outcomes = outcomes.into_iter();
         Ok(outcomes.try_for_each(|outcome| outcome.unwrap_or_else(|| Err(too_slow()))))
@@ -176,47 +173,43 @@ impl<W: Workload> Worker<W> {
         keep: bool,
         seed: u64,
     ) -> io::Result<Work> {
-        let workload = &self.share.arms[arm];
-        let reactor = &self.reactor;
-        let slots = &mut self.connections[arm];
-        reactor.set_poll_delay(self.share.poll_delay);
-        let free = slots.iter_mut().enumerate();
-        let free = free.filter_map(|(place, slot)| Some((place, slot.take()?)));
-        let (places, mut connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();
-        let share = &self.share;
+        let (share, reactor, connections) = (&self.share, &self.reactor, &*self.connections[arm]);
+        reactor.set_poll_delay(share.poll_delay);
+        let open = (0..share.connections).filter(|place| connections.is_open(*place));
+        let places: Vec<usize> = open.collect();
         let dealt = |place: usize| match course {
-            Course::Batch(batch) if W::DEALT => {
+            Course::Batch(batch) if connections.are_dealt() => {
                 Some(batch.dealt(share.first_slot + place as u32, share.slots))
             }
             Course::Closed(_) | Course::Batch(_) | Course::Open(_) => None,
         };
-        for (connection, place) in connections.iter_mut().zip(&places) {
+        for place in &places {
             let operations = dealt(*place);
-            workload.begin(connection, Deal { seed, operations });
+            connections.begin(*place, Deal { seed, operations });
         }
-        let (recorder, responses) = (RefCell::new(Recorder::new(W::KINDS, keep)), Responses::new());
-        wait_for(start, !self.share.is_punctual)?;
+        let recorder = RefCell::new(Recorder::new(connections.kinds(), keep));
+        let responses = Responses::new();
+        wait_for(start, !share.is_punctual)?;
 
         let waited = thread_run_queue_wait_ns();
         let counted = self.hardware.as_ref().and_then(HardwareCounters::read);
         let usage = ThreadUsage::now();
         let began = Instant::now();
-        let load = Load {
-            workload,
+        let slice = Slice {
             reactor,
             recorder,
             pacer: Pacer::new(reactor, course, began, responses),
         };
         let (thread, threads) = share.thread;
-        let tasks = connections.into_iter().enumerate().map(|(place, connection)| {
+        let tasks = places.iter().enumerate().map(|(index, place)| {
             let number = match course {
                 // Dealt out in turns, so that the threads take turns.
-                Course::Open(_) => (place * threads + thread) as u64,
-                Course::Closed(_) | Course::Batch(_) => dealt(places[place]).unwrap_or(u64::MAX),
+                Course::Open(_) => (index * threads + thread) as u64,
+                Course::Closed(_) | Course::Batch(_) => dealt(*place).unwrap_or(u64::MAX),
             };
-            load.work(load.pacer.turn(number), connection)
+            connections.work(*place, &slice, slice.pacer.turn(number))
         });
-        let outcomes = reactor.run(tasks, load.pacer.deadline())?;
+        let outcomes = reactor.run(tasks, slice.pacer.deadline())?;
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
         let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
@@ -226,11 +219,6 @@ impl<W: Workload> Worker<W> {
         let run_queue_wait_ns = thread_run_queue_wait_ns()
             .zip(waited)
             .map(|(after, before)| after - before);
-
-        let unfinished = outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64;
-        for (place, connection) in places.into_iter().zip(outcomes) {
-            slots[place] = connection.flatten();
-        }
         Ok(Work {
             began,
             ended,
@@ -239,9 +227,9 @@ impl<W: Workload> Worker<W> {
             faults: used.faults,
             hardware,
             run_queue_wait_ns,
-            recorder: load.recorder.into_inner(),
-            responses: load.pacer.into_responses(),
-            unfinished,
+            recorder: slice.recorder.into_inner(),
+            responses: slice.pacer.into_responses(),
+            unfinished: outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64,
         })
     }
 }
@@ -258,36 +246,29 @@ fn wait_for(start: Instant, gives_way: bool) -> io::Result<()> {
     placement::give_way()
 }
 
-/// The connections of an arm that a load thread has yet to open.
-struct Opening<'a, W: Workload> {
-    workload: &'a W,
+/// The connections of an arm that a load thread has yet to open; those that are open stay so, whatever becomes of others.
+struct Opening<'a> {
+    connections: &'a dyn Connections,
     reactor: &'a Rc<Reactor>,
     /// Their places, and the number of each among all that the thread ever opened.
     places: RefCell<VecDeque<(usize, u64)>>,
-    /// All of the arm's, by place; those that are open stay so, whatever becomes of others.
-    connections: RefCell<&'a mut [Option<W::Connection>]>,
-    first_slot: u32,
-    slots: u32,
-    seed: u64,
+    share: &'a Share,
 }
 
-impl<W: Workload> Opening<'_, W> {
+impl Opening<'_> {
     /// Opens one after the other until none is left to open or one could not be opened.
     async fn some(&self) -> Result<(), Failure> {
         while let Some((place, opened)) = self.next() {
             let slot = Slot {
-                index: self.first_slot + place as u32,
-                of: self.slots,
-                seed: self.seed.wrapping_add(opened),
+                index: self.share.first_slot + place as u32,
+                of: self.share.slots,
+                seed: self.share.seed.wrapping_add(opened),
             };
             self.reactor.extend_deadline(Instant::now() + OPEN_TIMEOUT);
-            match self.workload.open(self.reactor, slot).await {
-                Ok(connection) => self.connections.borrow_mut()[place] = Some(connection),
-                Err(failure) => {
-                    // Where one is refused, so are others.
-                    self.places.borrow_mut().clear();
-                    return Err(failure);
-                }
+            if let Err(failure) = self.connections.open(self.reactor, place, slot).await {
+                // Where one is refused, so are others.
+                self.places.borrow_mut().clear();
+                return Err(failure);
             }
         }
         Ok(())
@@ -295,55 +276,6 @@ impl<W: Workload> Opening<'_, W> {
 
     fn next(&self) -> Option<(usize, u64)> {
         self.places.borrow_mut().pop_front()
-    }
-}
-
-/// What the connections of a load thread work on in a slice.
-struct Load<'a, W> {
-    workload: &'a W,
-    reactor: &'a Rc<Reactor>,
-    recorder: RefCell<Recorder>,
-    pacer: Pacer<'a>,
-}
-
-impl<W: Workload> Load<'_, W> {
-    /// One connection's part of the slice; returns the connection if it can be used again.
-    async fn work(&self, mut turn: Turn, mut connection: W::Connection) -> Option<W::Connection> {
-        // The end of an operation is the beginning of the next: one look at the clock serves both.
-        let mut now = Instant::now();
-        while self.pacer.take(&mut turn, now) {
-            let pause = match self.pacer.lets_rest() {
-                true => self.workload.pause(&mut connection),
-                false => Duration::ZERO,
-            };
-            let Some(began) = self.pacer.begin(&mut turn, now, pause).await else {
-                break;
-            };
-            now = self.operate(began, &mut connection).await?;
-            self.pacer.end(&mut turn, now);
-        }
-        self.workload.settle(&mut connection, &self.recorder).await;
-        Some(connection)
-    }
-
-    /// One operation that begins then. Records it, and returns when it has ended; `None` if it failed.
-    async fn operate(&self, began: Instant, connection: &mut W::Connection) -> Option<Instant> {
-        let outcome = self
-            .workload
-            .operate(self.reactor, connection, &self.recorder)
-            .await;
-        let mut recorder = self.recorder.borrow_mut();
-        match outcome {
-            Ok(operation) => {
-                let ended = Instant::now();
-                recorder.record(operation, ended - began);
-                Some(ended)
-            }
-            Err(failure) => {
-                recorder.fail(failure);
-                None
-            }
-        }
     }
 }
 

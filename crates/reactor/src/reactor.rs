@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +28,8 @@ pub struct Reactor {
     poll_delay: Cell<PollDelay>,
 }
 
-/// What polls a task and keeps its output.
-type Task<'a> = Box<dyn FnMut(&mut Context<'_>) -> Poll<()> + 'a>;
+/// What an event loop drives.
+type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Somebody's wish to stop, which the tasks that now run heed.
 #[derive(Default)]
@@ -109,15 +109,25 @@ impl Reactor {
         let tasks = tasks.into_iter().enumerate().map(|(index, task)| {
             outputs.borrow_mut().push(None);
             let outputs = &outputs;
-            let mut task = Box::pin(task);
-            let poll = move |context: &mut Context<'_>| {
-                let output = task.as_mut().poll(context);
-                output.map(|output| outputs.borrow_mut()[index] = Some(output))
+            let task = async move {
+                let output = task.await;
+                outputs.borrow_mut()[index] = Some(output);
             };
-            Some(Box::new(poll) as Task<'_>)
+            Some(Box::pin(task) as Task<'_>)
         });
         self.drive(tasks.collect(), deadline)?;
         Ok(outputs.into_inner())
+    }
+
+    /// Drives one future; `None` if it had not ended at `deadline`.
+    ///
+    /// # Errors
+    /// As [`Reactor::run`].
+    pub fn run_one<F: Future>(&self, task: F, deadline: Instant) -> io::Result<Option<F::Output>> {
+        let mut output = None;
+        let task = async { output = Some(task.await) };
+        self.drive(vec![Some(Box::pin(task))], deadline)?;
+        Ok(output)
     }
 
     /// [`Reactor::run`] of tasks of whatever type, which is compiled once.
@@ -138,9 +148,9 @@ impl Reactor {
                 let Some(task) = tasks.get_mut(index as usize) else {
                     continue;
                 };
-                let Some(poll) = task else { continue };
+                let Some(future) = task else { continue };
                 self.current.set(index);
-                if poll(&mut context).is_ready() {
+                if future.as_mut().poll(&mut context).is_ready() {
                     *task = None;
                     live -= 1;
                 }
@@ -150,14 +160,6 @@ impl Reactor {
             }
         }
         Ok(())
-    }
-
-    /// Drives one future; `None` if it had not ended at `deadline`.
-    ///
-    /// # Errors
-    /// As [`Reactor::run`].
-    pub fn run_one<F: Future>(&self, task: F, deadline: Instant) -> io::Result<Option<F::Output>> {
-        Ok(self.run([task], deadline)?.pop().flatten())
     }
 
     /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.

@@ -26,7 +26,7 @@ fn what_is_prepared_passes_the_check_and_can_be_removed() {
     let server = empty_server();
     for _ in 0..2 {
         let mut heard = Vec::new();
-        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
         assert_eq!(heard.len(), 6, "three chunks a table: {heard:?}");
         assert!(heard.is_sorted() && heard.last() == Some(&5000), "{heard:?}");
         with_session(&server, async |session| {
@@ -84,7 +84,7 @@ fn what_several_load_a_part_of_each_is_whole_and_what_none_of_them_did_is_made()
         assert_eq!(rows.collect::<Vec<_>>(), expected[..2 * parts as usize]);
         assert!(!begin::<Session>(&options, &contents));
         let mut heard = Vec::new();
-        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
         match parts {
             3 => assert_eq!(heard, [5000]),
             // The third part is the last chunk of each table.
@@ -110,7 +110,7 @@ fn what_an_interrupted_load_left_is_kept() {
     assert!(within(PATIENCE, || administer(&server, &[loading]) == ["0"]));
     let before = written();
     let mut heard = Vec::new();
-    prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+    prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
     assert!(heard[0] >= 2000, "{heard:?}");
     assert!(written() - before <= 4, "of six chunks two at least were there");
     assert_eq!(checksums(&server), checksums(&server_with(&DATASET)));
@@ -128,12 +128,12 @@ fn what_is_wrong_is_made_anew_and_the_rest_is_kept() {
     for (damage, chunks) in DAMAGE.into_iter().chain(others) {
         administer(&server, &[damage]);
         let mut heard = Vec::new();
-        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
         assert_eq!(heard.len(), chunks + 1, "{damage}: {heard:?}");
         assert_eq!(checksums(&server), right, "{damage}");
     }
     let before = inserted();
-    prepare(&server, &DATASET, |_| ()).unwrap();
+    prepare(&server, &DATASET, &mut |_| ()).unwrap();
     assert_eq!(inserted(), before, "what is right is not written again");
 }
 
@@ -146,7 +146,7 @@ fn another_data_set_takes_the_place_of_one_of_ours() {
         distribution: Distribution::Zipfian,
     };
     let mut heard = Vec::new();
-    prepare(&server, &smaller, |rows| heard.push(rows)).unwrap();
+    prepare(&server, &smaller, &mut |rows| heard.push(rows)).unwrap();
     assert_eq!(heard, [700]);
     assert_eq!(tables(&server), ["bulk 16", "made_by_ciphertax 1", "sbtest1 700"]);
 }
@@ -211,7 +211,7 @@ fn a_schema_of_somebody_else_is_refused_and_left_as_it_is() {
         administer(&server, &made);
         let before = contents(&server);
         let outcomes = [
-            prepare(&server, &DATASET, |_| ()),
+            prepare(&server, &DATASET, &mut |_| ()),
             with_session(&server, async |session| dataset::remove(session).await.map(drop)),
         ];
         for outcome in outcomes {
@@ -230,7 +230,7 @@ fn schemas_of_similar_names_are_no_obstacle_and_stay() {
     for other in others {
         administer(&server, &[&format!("CREATE DATABASE `{other}`")]);
     }
-    prepare(&server, &DATASET, |_| ()).unwrap();
+    prepare(&server, &DATASET, &mut |_| ()).unwrap();
     with_session(&server, async |session| dataset::remove(session).await.unwrap());
     let left = administer(&server, &["SHOW DATABASES"]);
     for other in others {
@@ -244,8 +244,13 @@ fn interrupted_load(server: &PrivateServer, rows: u64) {
     run(async |reactor| {
         let reached = Cell::new(false);
         let options = options(server, None, None);
-        let progress = |there| reached.set(there >= rows);
-        let mut load = pin!(dataset::prepare::<Session>(reactor, &options, &DATASET, progress));
+        let mut progress = |there| reached.set(there >= rows);
+        let mut load = pin!(dataset::prepare::<Session>(
+            reactor,
+            &options,
+            &DATASET,
+            &mut progress
+        ));
         poll_fn(|context| match load.as_mut().poll(context) {
             Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
             Poll::Pending if reached.get() => Poll::Ready(()),

@@ -275,7 +275,7 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(MysqlAccess) ->
 /// Kills the server while a slice runs, and again asks for connections afterwards.
 fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
     let server = PrivateServer::builder(&MARIADB).start().unwrap();
-    prepare(&server, &tables(1, ROWS).dataset, |_| ()).unwrap();
+    prepare(&server, &tables(1, ROWS).dataset, &mut |_| ()).unwrap();
     let pid = Pid::from_raw(server.pids()[0] as i32).unwrap();
     let mut engine = engine(vec![workload(access(&server, Some(V1_3)))]);
     engine.prepare(0).unwrap().unwrap();

@@ -229,7 +229,8 @@ impl File {
         let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
         let mut opened = Vec::new();
         run(async |reactor| {
-            dataset::make_contents::<Session>(reactor, &self.options, &contents, &mut opened, |_| ()).await
+            dataset::make_contents::<Session>(reactor, &self.options, &contents, &mut opened, &mut |_| ())
+                .await
         })
         .unwrap();
     }

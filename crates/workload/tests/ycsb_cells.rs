@@ -317,7 +317,8 @@ fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> SqlTable<M
 
 fn load_mongodb(server: &PrivateServer, fields: Option<&FieldEncryption>) {
     let options = plain_mongodb(server);
-    run(async |reactor| mongodb::dataset::prepare(reactor, &options, &TABLE, fields, |_| ()).await).unwrap();
+    run(async |reactor| mongodb::dataset::prepare(reactor, &options, &TABLE, fields, &mut |_| ()).await)
+        .unwrap();
 }
 
 fn mongodb_store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> MongodbTable {

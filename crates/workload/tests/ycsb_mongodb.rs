@@ -101,7 +101,7 @@ fn what_two_load_a_part_of_each_is_whole_and_what_one_did_not_is_made() {
             let part = Part::new(index, 2).unwrap();
             let mut heard = Vec::new();
             run(async |reactor| {
-                dataset::load_part(reactor, &options, &TABLE, part, |count| heard.push(count)).await
+                dataset::load_part(reactor, &options, &TABLE, part, &mut |count| heard.push(count)).await
             })
             .unwrap();
             assert!(heard.is_sorted() && heard[heard.len() - 1] < records, "{heard:?}");
@@ -260,7 +260,7 @@ fn load_members(server: &PrivateServer) {
     let access = set_access(server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
-        dataset::prepare(reactor, &primary, &TABLE, None, |_| ()).await?;
+        dataset::prepare(reactor, &primary, &TABLE, None, &mut |_| ()).await?;
         let (mut session, _) = Session::connect(reactor, &primary).await?;
         dataset::wait_for_members(&mut session, 3).await
     })
@@ -350,7 +350,9 @@ fn loaded() -> Option<Lease> {
 fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     let options = plain_mongodb(server);
-    run(async |reactor| dataset::prepare(reactor, &options, &table, None, |count| heard.push(count)).await)?;
+    run(async |reactor| {
+        dataset::prepare(reactor, &options, &table, None, &mut |count| heard.push(count)).await
+    })?;
     Ok(heard)
 }
 

@@ -69,13 +69,13 @@ fn load(
     let options = ground.access(arm, 1)?.options;
     let (began, usage) = (Instant::now(), ThreadUsage::now());
     let mut written: Option<(Duration, ThreadUsage)> = None;
-    let progress = |records| {
+    let mut progress = |records| {
         if records == u64::from(table.record_count) {
             written.get_or_insert_with(|| (began.elapsed(), ThreadUsage::now()));
         }
     };
     ground.run(Contents::from(*table).patience(), async |reactor| {
-        dataset::prepare(reactor, &options, table, None, progress).await
+        dataset::prepare(reactor, &options, table, None, &mut progress).await
     })??;
     let records = f64::from(table.record_count);
     checked.push(records / began.elapsed().as_secs_f64());

@@ -70,13 +70,13 @@ impl<D: SqlDatabase> Tables for D {
         let of = contents.rows();
         progress(0, of);
         D::remove_other(control, &contents)?;
-        let mut opened = Vec::new();
+        let (mut opened, mut progress) = (Vec::new(), |rows| progress(rows, of));
         let prepare = dataset::prepare_contents::<D::Session>(
             &control.reactor,
             &control.ways[0],
             &contents,
             &mut opened,
-            |rows| progress(rows, of),
+            &mut progress,
         );
         let prepared = control.wait_for(contents.patience(), prepare);
         if !matches!(prepared, Ok(Ok(()))) {

@@ -43,7 +43,7 @@ impl Tables for MongoDb {
         let reactor = &control.reactor;
         let prepare = async {
             let primary = access.primary(reactor).await?;
-            dataset::prepare(reactor, &primary, &table, fields.as_ref(), |records| {
+            dataset::prepare(reactor, &primary, &table, fields.as_ref(), &mut |records| {
                 progress(records, of)
             })
             .await?;

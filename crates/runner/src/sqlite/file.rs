@@ -129,7 +129,7 @@ impl SqliteFile {
         let of = contents.rows();
         progress(0, of);
         let reactor = Reactor::new().map_err(|error| self.unusable(error.to_string()))?;
-        let made = self.make_contents(&reactor, &contents, |rows| progress(rows, of))?;
+        let made = self.make_contents(&reactor, &contents, &mut |rows| progress(rows, of))?;
         made.map_err(|error| match error {
             DatasetError::Stopped => error.into(),
             DatasetError::Wire(error) => self.refused(&error),
@@ -164,7 +164,7 @@ impl SqliteFile {
         &self,
         reactor: &Rc<Reactor>,
         contents: &Contents,
-        progress: impl FnMut(u64),
+        progress: &mut dyn FnMut(u64),
     ) -> Result<Result<(), DatasetError>, RunError> {
         let mut opened = Vec::new();
         let make = dataset::make_contents::<Session>(reactor, &self.options, contents, &mut opened, progress);

@@ -56,7 +56,7 @@ pub(crate) fn restore<D: Clients<Session: DataSession>>(
     control: &Control<D>,
     contents: &Contents,
     given_up: &mut Vec<u32>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let Some(tables) = &contents.tpcc else {
         return Ok(());

@@ -14,7 +14,7 @@ use crate::sql::session::DataSession;
 pub(super) async fn tables<S: DataSession>(
     sessions: &mut [S],
     dataset: &Dataset,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let missing: RefCell<Vec<Chunk>> = RefCell::default();
     parallel::each(sessions, 1..=dataset.tables, async |session, table| {
@@ -31,7 +31,7 @@ pub(super) async fn tables<S: DataSession>(
     if there > 0 {
         progress(there);
     }
-    write(sessions, dataset, missing, |rows| {
+    write(sessions, dataset, missing, &mut |rows| {
         there += rows;
         progress(there);
     })
@@ -49,7 +49,7 @@ pub(super) async fn write_part<S: DataSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     part: Part,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let chunks = (1..=dataset.tables).flat_map(|table| Chunk::of(table, dataset));
     write(sessions, dataset, part.own(chunks), written).await
@@ -59,7 +59,7 @@ async fn write<S: DataSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     chunks: impl IntoIterator<Item = Chunk>,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let write = async |session: &mut S, chunk| {
         sbtest::write(session, chunk, dataset).await?;

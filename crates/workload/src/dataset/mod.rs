@@ -45,7 +45,7 @@ pub async fn prepare<S: DataSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     dataset: &Dataset,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let contents = Contents::from(*dataset);
     prepare_contents::<S>(reactor, options, &contents, &mut Vec::new(), progress).await
@@ -62,7 +62,7 @@ pub async fn prepare_contents<S: DataSession>(
     options: &S::Options,
     contents: &Contents,
     opened: &mut Vec<u32>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     mark::claim(&mut session, contents).await?;
@@ -79,29 +79,32 @@ pub async fn make_contents<S: DataSession>(
     options: &S::Options,
     contents: &Contents,
     opened: &mut Vec<u32>,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let inside = S::within(options, Some(SCHEMA));
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {
-        prepare_sbtest::<S>(reactor, &inside, dataset, opened, &mut progress).await?;
+        prepare_sbtest::<S>(reactor, &inside, dataset, opened, progress).await?;
         there = dataset.rows();
     }
     if let Some(table) = &contents.usertable {
         let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, opened).await?;
-        usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
+        usertable::load(&mut loaders, table, &mut |records| progress(there + records)).await?;
         loaders[0].settle().await?;
         there += u64::from(table.record_count);
         close_table_loaders(loaders).await?;
     }
     if let Some(tables) = &contents.pgbench {
         let mut sessions = open_loaders::<S>(reactor, &inside, opened).await?;
-        pgbench::load(&mut sessions, tables, |rows| progress(there + rows)).await?;
+        pgbench::load(&mut sessions, tables, &mut |rows| progress(there + rows)).await?;
         close_loaders(sessions).await?;
         there += tables.rows();
     }
     if let Some(tables) = &contents.tpcc {
-        tpcc::load::load::<S>(reactor, &inside, tables, opened, |rows| progress(there + rows)).await?;
+        tpcc::load::load::<S>(reactor, &inside, tables, opened, &mut |rows| {
+            progress(there + rows)
+        })
+        .await?;
     }
     Ok(())
 }
@@ -158,7 +161,7 @@ async fn prepare_sbtest<S: DataSession>(
     inside: &S::Options,
     dataset: &Dataset,
     opened: &mut Vec<u32>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut sessions = open_loaders::<S>(reactor, inside, opened).await?;
     load::tables(&mut sessions, dataset, progress).await?;

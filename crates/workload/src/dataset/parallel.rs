@@ -9,6 +9,8 @@ use ciphertax_reactor::stop;
 
 use super::error::DatasetError;
 
+type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
+
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
 /// Where somebody wants to stop, those that were begun are ended and no other is.
 ///
@@ -25,13 +27,15 @@ pub(super) async fn each<S, J>(
         false => jobs.borrow_mut().next(),
     };
     let (next, work) = (&next, &work);
-    let workers = sessions.iter_mut().map(|session| async move {
-        while let Some(job) = next() {
-            work(session, job).await?;
-        }
-        Ok(())
+    let workers = sessions.iter_mut().map(|session| {
+        Box::pin(async move {
+            while let Some(job) = next() {
+                work(session, job).await?;
+            }
+            Ok(())
+        }) as Worker<'_>
     });
-    all(workers).await?;
+    all(workers.collect()).await?;
     match stop::is_requested() {
         true => Err(DatasetError::Stopped),
         false => Ok(()),
@@ -46,7 +50,7 @@ pub(super) async fn each_counted<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
     work: impl AsyncFn(&mut S, J) -> Result<u64, DatasetError>,
-    counted: impl FnMut(u64),
+    counted: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let counted = RefCell::new(counted);
     each(sessions, jobs, async |session, job| {
@@ -58,10 +62,7 @@ pub(super) async fn each_counted<S, J>(
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all<F: Future<Output = Result<(), DatasetError>>>(
-    futures: impl Iterator<Item = F>,
-) -> Result<(), DatasetError> {
-    let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+async fn all(mut futures: Vec<Worker<'_>>) -> Result<(), DatasetError> {
     poll_fn(|context| {
         let mut outcome = Ok(());
         futures.retain_mut(|future| match future.as_mut().poll(context) {

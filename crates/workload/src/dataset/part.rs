@@ -65,7 +65,7 @@ pub async fn load_part<S: DataSession>(
     options: &S::Options,
     contents: &Contents,
     part: Part,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let inside = S::within(options, Some(SCHEMA));
     let mut written = 0;
@@ -88,7 +88,10 @@ pub async fn load_part<S: DataSession>(
     }
     if let Some(table) = &contents.usertable {
         let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, &mut Vec::new()).await?;
-        usertable::write_part(&mut loaders, table, part, |records| progress(written + records)).await?;
+        usertable::write_part(&mut loaders, table, part, &mut |records| {
+            progress(written + records)
+        })
+        .await?;
         close_table_loaders(loaders).await?;
     }
     Ok(())

@@ -121,7 +121,7 @@ pub(super) async fn begin(session: &mut impl SqlSession) -> Result<bool, Dataset
 pub(super) async fn load<S: DataSession>(
     sessions: &mut [S],
     tables: &Pgbench,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let has_rows =
         are_there(&mut sessions[0]).await? && is_right(check_rows(&mut sessions[0], tables).await)?;
@@ -130,7 +130,7 @@ pub(super) async fn load<S: DataSession>(
     } else {
         create(&mut sessions[0]).await?;
         let mut there = 0;
-        write(sessions, Chunk::of(tables), |rows| {
+        write(sessions, Chunk::of(tables), &mut |rows| {
             there += rows;
             progress(there);
         })
@@ -161,7 +161,7 @@ pub(super) async fn write_part<S: DataSession>(
     sessions: &mut [S],
     tables: &Pgbench,
     part: Part,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     write(sessions, part.own(Chunk::of(tables)), written).await
 }
@@ -169,7 +169,7 @@ pub(super) async fn write_part<S: DataSession>(
 async fn write<S: DataSession>(
     sessions: &mut [S],
     chunks: impl Iterator<Item = Chunk>,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let write = async |session: &mut S, chunk: Chunk| {
         let Chunk {

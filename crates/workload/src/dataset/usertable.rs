@@ -22,20 +22,20 @@ const SAMPLE: u32 = 200;
 pub(crate) async fn load<L: Loader>(
     loaders: &mut [L],
     table: &YcsbTable,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     loaders[0].create().await?;
     if loaders[0].count().await? > 0 {
         delete_foreign(&mut loaders[0], table).await?;
         let missing = missing(loaders, table).await?;
         let there = u64::from(table.record_count) - missing.iter().map(records).sum::<u64>();
-        write(loaders, missing, there, &mut progress).await?;
+        write(loaders, missing, there, progress).await?;
         if check(&mut loaders[0], table).await.is_ok() {
             return Ok(());
         }
         loaders[0].empty().await?;
     }
-    write(loaders, batches(table), 0, &mut progress).await?;
+    write(loaders, batches(table), 0, progress).await?;
     check(&mut loaders[0], table).await
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn write_part<L: Loader>(
     loaders: &mut [L],
     table: &YcsbTable,
     part: Part,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     write(loaders, part.own(batches(table)), 0, progress).await
 }
@@ -109,7 +109,7 @@ async fn write<L: Loader>(
     loaders: &mut [L],
     batches: impl IntoIterator<Item = Range<u64>>,
     mut there: u64,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     if there > 0 {
         progress(there);
@@ -118,7 +118,7 @@ async fn write<L: Loader>(
         insert(loader, batch.clone()).await?;
         Ok(records(&batch))
     };
-    parallel::each_counted(loaders, batches, write, |records| {
+    parallel::each_counted(loaders, batches, write, &mut |records| {
         there += records;
         progress(there);
     })

@@ -41,7 +41,7 @@ pub async fn prepare(
     options: &ConnectOptions,
     table: &YcsbTable,
     fields: Option<&FieldEncryption>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let (mut session, _) = Session::connect(reactor, options).await?;
     claim(&mut session, table, fields).await?;
@@ -80,7 +80,7 @@ pub async fn load_part(
     options: &ConnectOptions,
     table: &YcsbTable,
     part: Part,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open_loaders(reactor, options, table, None).await?;
     usertable::write_part(&mut loaders, table, part, progress).await?;

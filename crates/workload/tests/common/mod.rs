@@ -77,7 +77,7 @@ pub(crate) fn server(rows: u32) -> Lease {
 /// A server with this data set.
 pub(crate) fn server_with(dataset: &Dataset) -> Lease {
     let server = empty_server();
-    prepare(&server, dataset, |_| ()).unwrap();
+    prepare(&server, dataset, &mut |_| ()).unwrap();
     server
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn tables(tables: u32, table_size: u32) -> Tables {
 pub(crate) fn prepare(
     server: &PrivateServer,
     dataset: &Dataset,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     run(async |reactor| {
         dataset::prepare::<Session>(reactor, &options(server, None, None), dataset, progress).await
@@ -112,8 +112,8 @@ pub(crate) fn prepared<S: DataSession>(
 ) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     run_within(contents.patience().max(PATIENCE), async |reactor| {
-        let progress = |rows| heard.push(rows);
-        dataset::prepare_contents::<S>(reactor, options, contents, &mut Vec::new(), progress).await
+        let mut progress = |rows| heard.push(rows);
+        dataset::prepare_contents::<S>(reactor, options, contents, &mut Vec::new(), &mut progress).await
     })
     .expect("it hangs")?;
     Ok(heard)
@@ -134,7 +134,7 @@ pub(crate) fn load_part<S: DataSession>(
     let part = Part::new(index, of).unwrap();
     let mut heard = Vec::new();
     run_within(contents.patience().max(PATIENCE), async |reactor| {
-        dataset::load_part::<S>(reactor, options, contents, part, |rows| heard.push(rows)).await
+        dataset::load_part::<S>(reactor, options, contents, part, &mut |rows| heard.push(rows)).await
     })
     .expect("it hangs")
     .unwrap();

@@ -94,10 +94,10 @@ impl<S: DataSession> Ground<S> {
         run_within(PATIENCE, async |reactor| {
             let reached = Cell::new(false);
             let contents = Contents::from(contents.clone());
-            let progress = |there| reached.set(there >= rows);
+            let mut progress = |there| reached.set(there >= rows);
             let mut opened = Vec::new();
             let load =
-                dataset::prepare_contents::<S>(reactor, &self.options, &contents, &mut opened, progress);
+                dataset::prepare_contents::<S>(reactor, &self.options, &contents, &mut opened, &mut progress);
             let mut load = pin!(load);
             poll_fn(|context| match load.as_mut().poll(context) {
                 Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
@@ -112,8 +112,8 @@ impl<S: DataSession> Ground<S> {
     pub(crate) fn restore(&self, contents: &TpccContents) -> Vec<u64> {
         let mut heard = Vec::new();
         run_within(PATIENCE, async |reactor| {
-            let progress = |rows| heard.push(rows);
-            restore::<S>(reactor, &self.options, contents, &mut Vec::new(), progress).await
+            let mut progress = |rows| heard.push(rows);
+            restore::<S>(reactor, &self.options, contents, &mut Vec::new(), &mut progress).await
         })
         .unwrap()
         .unwrap();

@@ -49,13 +49,13 @@ pub(in crate::dataset) async fn load<S: DataSession>(
     inside: &S::Options,
     contents: &TpccContents,
     opened: &mut Vec<u32>,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
     let config = config::ensure(&mut loaders[0].session).await?;
     let marks = state::marks(&mut loaders[0].session).await?;
     if marks.is_empty() {
-        make_anew(&mut loaders, contents, &config, &mut progress).await?;
+        make_anew(&mut loaders, contents, &config, progress).await?;
         return close(loaders).await;
     }
     let (missing, are_right) = match found(&mut loaders, contents, &marks).await? {
@@ -63,10 +63,10 @@ pub(in crate::dataset) async fn load<S: DataSession>(
         Found::Unfinished => (repair(&mut loaders, contents, marks).await?, false),
         Found::Worn => (start_anew(&mut loaders, contents).await?, false),
     };
-    write_all(&mut loaders, contents, &config, missing, &mut progress).await?;
+    write_all(&mut loaders, contents, &config, missing, progress).await?;
     if !are_right && !holds(&mut loaders, contents).await? {
         // What was there was wrong in a way that its size does not show.
-        make_anew(&mut loaders, contents, &config, &mut progress).await?;
+        make_anew(&mut loaders, contents, &config, progress).await?;
     }
     close(loaders).await
 }
@@ -94,7 +94,7 @@ pub(in crate::dataset) async fn load_part<S: DataSession>(
     inside: &S::Options,
     contents: &TpccContents,
     part: Part,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
     let config = config::read(&mut loaders[0].session).await?;
@@ -118,12 +118,12 @@ pub(super) async fn restore<S: DataSession>(
     inside: &S::Options,
     contents: &TpccContents,
     opened: &mut Vec<u32>,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
     let config = config::ensure(&mut loaders[0].session).await?;
     state::marks(&mut loaders[0].session).await?;
-    make_anew(&mut loaders, contents, &config, &mut progress).await?;
+    make_anew(&mut loaders, contents, &config, progress).await?;
     close(loaders).await
 }
 
@@ -131,7 +131,7 @@ async fn make_anew<S: DataSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     config: &Config,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let all = start_anew(loaders, contents).await?;
     write_all(loaders, contents, config, all, progress).await?;
@@ -253,7 +253,7 @@ async fn write<S: DataSession>(
     contents: &TpccContents,
     config: &Config,
     jobs: impl IntoIterator<Item = Job>,
-    written: impl FnMut(u64),
+    written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let write = async |loader: &mut Loader<S>, (set, chunk)| {
         write_chunk(loader, contents, set, chunk, config).await?;
@@ -278,14 +278,14 @@ async fn write_all<S: DataSession>(
     contents: &TpccContents,
     config: &Config,
     missing: Vec<Job>,
-    mut progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let absent: u64 = missing.iter().map(|(_, chunk)| heard_rows(*chunk)).sum();
     let mut there = contents.rows() - absent;
     if there > 0 {
         progress(there);
     }
-    write(loaders, contents, config, missing, |rows| {
+    write(loaders, contents, config, missing, &mut |rows| {
         there += rows;
         progress(there);
     })

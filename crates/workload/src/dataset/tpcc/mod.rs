@@ -39,7 +39,7 @@ pub async fn restore<S: DataSession>(
     options: &S::Options,
     contents: &TpccContents,
     opened: &mut Vec<u32>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let inside = S::within(options, Some(SCHEMA));
     load::restore::<S>(reactor, &inside, contents, opened, progress).await

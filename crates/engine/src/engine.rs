@@ -62,26 +62,14 @@ impl Engine {
     /// # Errors
     /// When threads cannot be started.
     pub fn start<W: Workload>(arms: Vec<W>, load: &Load, seed: u64) -> Result<Self, EngineError> {
-        Self::start_on(None, arms, load, seed)
+        Self::start_part(Part::WHOLE, None, arms, load, seed)
     }
 
-    /// As [`Engine::start`], with all load threads on one CPU; `None` leaves them to the kernel.
+    /// As [`Engine::start`], for a load that several processes share, of which `load` is that of all, and with all load threads on one
+    /// CPU; `None` leaves them to the kernel.
     ///
     /// # Errors
     /// When threads cannot be started; a CPU that may not be used is reported by [`Engine::prepare`].
-    pub fn start_on<W: Workload>(
-        cpu: Option<usize>,
-        arms: Vec<W>,
-        load: &Load,
-        seed: u64,
-    ) -> Result<Self, EngineError> {
-        Self::start_part(Part::WHOLE, cpu, arms, load, seed)
-    }
-
-    /// As [`Engine::start_on`], for a load that several processes share; `load` is that of all of them.
-    ///
-    /// # Errors
-    /// As [`Engine::start_on`].
     pub fn start_part<W: Workload>(
         part: Part,
         cpu: Option<usize>,

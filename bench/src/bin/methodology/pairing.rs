@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ciphertax_bench::{Document, MariadbGround, Repeats, Result, Slice, Table};
-use ciphertax_engine::Engine;
+use ciphertax_engine::{Engine, Part};
 use ciphertax_model::{Direction, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_stats::{BalancedOrder, Estimate, both_baselines};
@@ -106,7 +106,7 @@ impl Bed {
             confine_process(ground.server.pids()[0], cpu)?;
         }
         let arms = point_selects(&ground, &[Transport::Plain, Transport::Plain, Transport::Tls13])?;
-        let engine = Engine::start_on(cpu, arms, &LOAD, 1)?;
+        let engine = Engine::start_part(Part::WHOLE, cpu, arms, &LOAD, 1)?;
         Ok(Self {
             placement,
             ground,

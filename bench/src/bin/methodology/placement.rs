@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table, in_turns};
-use ciphertax_engine::Engine;
+use ciphertax_engine::{Engine, Part};
 use ciphertax_model::{Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 
@@ -78,7 +78,7 @@ impl Placed {
         if let Some(cpu) = server {
             confine_process(ground.server.pids()[0], cpu)?;
         }
-        let engine = Engine::start_on(load, point_selects(&ground, &ARMS)?, &LOAD, 1)?;
+        let engine = Engine::start_part(Part::WHOLE, load, point_selects(&ground, &ARMS)?, &LOAD, 1)?;
         Ok(Self { name, ground, engine })
     }
 }

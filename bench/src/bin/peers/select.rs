@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_bench::{Document, PeerTable, ROWS, Result, Slice, TABLES, billing};
-use ciphertax_engine::Engine;
+use ciphertax_engine::{Engine, Part};
 use ciphertax_model::{Load, TlsLibrary, Transport};
 use ciphertax_observe::placement::{confine_process, confine_thread, last_allowed_cpu};
 use ciphertax_testkit::peers::Limit;
@@ -87,5 +87,11 @@ fn engine(
 ) -> Result<Engine> {
     let (access, tables) = (beside.ground.access(transport)?, TABLES);
     let arms = vec![PointSelect { access, tables }];
-    Ok(Engine::start_on(cpu, arms, &Load::closed(connections), 1)?)
+    Ok(Engine::start_part(
+        Part::WHOLE,
+        cpu,
+        arms,
+        &Load::closed(connections),
+        1,
+    )?)
 }

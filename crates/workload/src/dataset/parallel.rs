@@ -9,7 +9,7 @@ use ciphertax_reactor::stop;
 
 use super::error::DatasetError;
 
-type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
+type Work<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
 
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
 /// Where somebody wants to stop, those that were begun are ended and no other is.
@@ -26,16 +26,14 @@ pub(super) async fn each<S, J>(
         true => None,
         false => jobs.borrow_mut().next(),
     };
-    let (next, work) = (&next, &work);
-    let workers = sessions.iter_mut().map(|session| {
-        Box::pin(async move {
-            while let Some(job) = next() {
-                work(session, job).await?;
-            }
-            Ok(())
-        }) as Worker<'_>
-    });
-    all(workers.collect()).await?;
+    let work_on = async |session: &mut S| {
+        while let Some(job) = next() {
+            work(session, job).await?;
+        }
+        Ok(())
+    };
+    let works = sessions.iter_mut().map(|each| Box::pin(work_on(each)) as Work);
+    all(works.collect()).await?;
     match stop::is_requested() {
         true => Err(DatasetError::Stopped),
         false => Ok(()),
@@ -62,7 +60,7 @@ pub(super) async fn each_counted<S, J>(
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all(mut futures: Vec<Worker<'_>>) -> Result<(), DatasetError> {
+async fn all(mut futures: Vec<Work<'_>>) -> Result<(), DatasetError> {
     poll_fn(|context| {
         let mut outcome = Ok(());
         futures.retain_mut(|future| match future.as_mut().poll(context) {

@@ -78,8 +78,9 @@ impl<S: DataSession> Ground<S> {
     /// If the server refuses.
     pub fn load(&self, options: &S::Options, contents: &Contents) -> Result<Duration> {
         let began = Instant::now();
-        let mut opened = Vec::new();
-        let task = dataset::prepare_contents::<S>(&self.reactor, options, contents, &mut opened, &mut |_| ());
+        let (mut opened, mut progress) = (Vec::new(), |_| ());
+        let task =
+            dataset::prepare_contents::<S>(&self.reactor, options, contents, &mut opened, &mut progress);
         finish(&self.reactor, contents.patience(), task)??;
         Ok(began.elapsed())
     }

@@ -1,5 +1,5 @@
-//! An arm's connections on one load thread, behind a trait of objects: all else of the engine is compiled once, and not for every
-//! workload. A call costs a slice what it costs a connection, and an operation nothing.
+//! An arm's connections on one load thread, as a trait object: all else of the engine is compiled once, and not for every workload.
+//! What is called through it is called once a connection and slice, not once an operation.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -7,21 +7,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, Task};
 
 use crate::operation::Failure;
 use crate::pacer::{Pacer, Turn};
 use crate::recorder::Recorder;
 use crate::workload::{Deal, Slot, Workload};
 
-/// What a load thread waits for.
-pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+/// What comes of opening connections, or of a check.
+pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
 
 /// Makes an arm's connections on a load thread: so many, none of which is open.
-pub(crate) type Arm = Arc<dyn Fn(usize) -> Box<dyn Connections> + Send + Sync>;
+pub(crate) type Connector = Arc<dyn Fn(usize) -> Box<dyn Connections> + Send + Sync>;
 
-/// The arm of a workload.
-pub(crate) fn arm<W: Workload>(workload: W) -> Arm {
+/// That of an arm with this workload.
+pub(crate) fn connector<W: Workload>(workload: W) -> Connector {
     let workload = Arc::new(workload);
     Arc::new(move |connections| {
         Box::new(OfWorkload {
@@ -40,23 +40,18 @@ pub(crate) trait Connections {
     fn are_dealt(&self) -> bool;
 
     /// [`Workload::check`].
-    fn check<'a>(&'a self, reactor: &'a Rc<Reactor>) -> Task<'a, Result<(), Failure>>;
+    fn check<'a>(&'a self, reactor: &'a Rc<Reactor>) -> Attempt<'a>;
 
     fn is_open(&self, place: usize) -> bool;
 
     /// [`Workload::open`].
-    fn open<'a>(
-        &'a self,
-        reactor: &'a Rc<Reactor>,
-        place: usize,
-        slot: Slot,
-    ) -> Task<'a, Result<(), Failure>>;
+    fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a>;
 
     /// [`Workload::begin`], where the connection is open.
     fn begin(&self, place: usize, deal: Deal);
 
-    /// The part of a slice of a connection that is open, and stays so if all goes well.
-    fn work<'a>(&'a self, place: usize, slice: &'a Slice<'a>, turn: Turn) -> Task<'a, ()>;
+    /// An open connection's part of a slice; it is open again afterwards unless an operation failed or did not end.
+    fn work<'a>(&'a self, place: usize, slice: &'a Slice<'a>, turn: Turn) -> Task<'a>;
 }
 
 /// What the connections of a load thread work on.
@@ -68,7 +63,7 @@ pub(crate) struct Slice<'a> {
 
 struct OfWorkload<W: Workload> {
     workload: Arc<W>,
-    /// `None` for a connection that must be opened first, or that works.
+    /// `None` for a connection that must be opened first, or that is at work in a slice.
     slots: Vec<RefCell<Option<W::Connection>>>,
 }
 
@@ -81,7 +76,7 @@ impl<W: Workload> Connections for OfWorkload<W> {
         W::DEALT
     }
 
-    fn check<'a>(&'a self, reactor: &'a Rc<Reactor>) -> Task<'a, Result<(), Failure>> {
+    fn check<'a>(&'a self, reactor: &'a Rc<Reactor>) -> Attempt<'a> {
         Box::pin(self.workload.check(reactor))
     }
 
@@ -89,12 +84,7 @@ impl<W: Workload> Connections for OfWorkload<W> {
         self.slots[place].borrow().is_some()
     }
 
-    fn open<'a>(
-        &'a self,
-        reactor: &'a Rc<Reactor>,
-        place: usize,
-        slot: Slot,
-    ) -> Task<'a, Result<(), Failure>> {
+    fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a> {
         Box::pin(async move {
             let connection = self.workload.open(reactor, slot).await?;
             *self.slots[place].borrow_mut() = Some(connection);
@@ -108,23 +98,21 @@ impl<W: Workload> Connections for OfWorkload<W> {
         }
     }
 
-    fn work<'a>(&'a self, place: usize, slice: &'a Slice<'a>, turn: Turn) -> Task<'a, ()> {
-        let connection = self.slots[place].take();
-        Box::pin(async move {
-            if let Some(connection) = connection {
-                *self.slots[place].borrow_mut() = work(&*self.workload, slice, turn, connection).await;
-            }
-        })
+    fn work<'a>(&'a self, place: usize, slice: &'a Slice<'a>, turn: Turn) -> Task<'a> {
+        Box::pin(work(&*self.workload, &self.slots[place], slice, turn))
     }
 }
 
-/// One connection's part of the slice; returns the connection if it can be used again.
+/// What [`Connections::work`] says.
 async fn work<W: Workload>(
     workload: &W,
+    slot: &RefCell<Option<W::Connection>>,
     slice: &Slice<'_>,
     mut turn: Turn,
-    mut connection: W::Connection,
-) -> Option<W::Connection> {
+) {
+    let Some(mut connection) = slot.take() else {
+        return;
+    };
     // The end of an operation is the beginning of the next: one look at the clock serves both.
     let mut now = Instant::now();
     while slice.pacer.take(&mut turn, now) {
@@ -145,11 +133,11 @@ async fn work<W: Workload>(
             }
             Err(failure) => {
                 slice.recorder.borrow_mut().fail(failure);
-                return None;
+                return;
             }
         }
         slice.pacer.end(&mut turn, now);
     }
     workload.settle(&mut connection, &slice.recorder).await;
-    Some(connection)
+    slot.replace(Some(connection));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::{PollDelay, stop};
 
-use crate::connections::{self, Arm};
+use crate::connections::{Connector, connector};
 use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
 use crate::part::Part;
@@ -65,8 +65,8 @@ impl Engine {
         Self::start_part(Part::WHOLE, None, arms, load, seed)
     }
 
-    /// As [`Engine::start`], for a load that several processes share, of which `load` is that of all, and with all load threads on one
-    /// CPU; `None` leaves them to the kernel.
+    /// As [`Engine::start`], for this process's `part` of a load ([`Part::WHOLE`] if it is alone; `load` is that of all processes
+    /// together), with all load threads on `cpu`; `None` leaves them to the kernel.
     ///
     /// # Errors
     /// When threads cannot be started; a CPU that may not be used is reported by [`Engine::prepare`].
@@ -77,15 +77,15 @@ impl Engine {
         load: &Load,
         seed: u64,
     ) -> Result<Self, EngineError> {
-        let arms = arms.into_iter().map(connections::arm).collect();
-        Self::start_arms(part, cpu, arms, W::CHECKS, load, seed)
+        let connectors = arms.into_iter().map(connector).collect();
+        Self::start_connectors(part, cpu, connectors, W::CHECKS, load, seed)
     }
 
     /// [`Engine::start_part`] of arms of whatever workload, which is compiled once.
-    fn start_arms(
+    fn start_connectors(
         part: Part,
         cpu: Option<usize>,
-        arms: Vec<Arm>,
+        connectors: Vec<Connector>,
         checks: bool,
         load: &Load,
         seed: u64,
@@ -103,7 +103,7 @@ impl Engine {
             let (commands, inbox) = mpsc::channel();
             let connections = share_of(of_part.connections as usize, threads, index);
             let share = Share {
-                arms: arms.clone(),
+                connectors: connectors.clone(),
                 connections,
                 first_slot,
                 slots: load.connections,
@@ -136,7 +136,7 @@ impl Engine {
             pace,
             keeps_operations: false,
             checks,
-            open: vec![false; arms.len()],
+            open: vec![false; connectors.len()],
         })
     }
 

@@ -12,7 +12,7 @@ use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_que
 use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
-use crate::connections::{Arm, Connections, Slice};
+use crate::connections::{Connections, Connector, Slice};
 use crate::course::Course;
 use crate::operation::Failure;
 use crate::pacer::Pacer;
@@ -97,7 +97,8 @@ pub(crate) fn run(share: Share, commands: &Receiver<Command>, replies: &Sender<R
 
 /// A load thread's part of the load.
 pub(crate) struct Share {
-    pub(crate) arms: Vec<Arm>,
+    /// By arm.
+    pub(crate) connectors: Vec<Connector>,
     pub(crate) connections: usize,
     /// Number of the first of them among all of an arm.
     pub(crate) first_slot: u32,
@@ -129,7 +130,8 @@ impl Worker {
         if !share.is_punctual {
             placement::give_way()?;
         }
-        let connections = share.arms.iter().map(|arm| arm(share.connections)).collect();
+        let of_arms = share.connectors.iter();
+        let connections = of_arms.map(|connector| connector(share.connections)).collect();
         Ok(Self {
             reactor: Reactor::new()?,
             share,
@@ -209,7 +211,7 @@ impl Worker {
             };
             connections.work(*place, &slice, slice.pacer.turn(number))
         });
-        let outcomes = reactor.run(tasks, slice.pacer.deadline())?;
+        let unfinished = reactor.drive(tasks.collect(), slice.pacer.deadline())?;
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
         let hardware = self.hardware.as_ref().and_then(HardwareCounters::read);
@@ -229,7 +231,7 @@ impl Worker {
             run_queue_wait_ns,
             recorder: slice.recorder.into_inner(),
             responses: slice.pacer.into_responses(),
-            unfinished: outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64,
+            unfinished: unfinished as u64,
         })
     }
 }

@@ -19,6 +19,6 @@ pub mod stop;
 mod together;
 
 pub use poll_delay::PollDelay;
-pub use reactor::Reactor;
+pub use reactor::{Reactor, Task};
 pub use socket::Socket;
 pub use together::Together;

@@ -29,7 +29,7 @@ pub struct Reactor {
 }
 
 /// What an event loop drives.
-type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Somebody's wish to stop, which the tasks that now run heed.
 #[derive(Default)]
@@ -109,9 +109,7 @@ impl Reactor {
         let tasks = tasks.into_iter().enumerate().map(|(index, task)| {
             outputs.borrow_mut().push(None);
             let outputs = &outputs;
-            Some(boxed(task, move |output| {
-                outputs.borrow_mut()[index] = Some(output)
-            }))
+            boxed(task, move |output| outputs.borrow_mut()[index] = Some(output))
         });
         self.drive(tasks.collect(), deadline)?;
         Ok(outputs.into_inner())
@@ -124,12 +122,16 @@ impl Reactor {
     pub fn run_one<F: Future>(&self, task: F, deadline: Instant) -> io::Result<Option<F::Output>> {
         let mut output = None;
         let task = boxed(task, |of_task| output = Some(of_task));
-        self.drive(vec![Some(task)], deadline)?;
+        self.drive(vec![task], deadline)?;
         Ok(output)
     }
 
-    /// [`Reactor::run`] of tasks of whatever type, which is compiled once.
-    fn drive(&self, mut tasks: Vec<Option<Task<'_>>>, deadline: Instant) -> io::Result<()> {
+    /// [`Reactor::run`] of tasks of whatever type, which is compiled once; returns how many had not ended.
+    ///
+    /// # Errors
+    /// As [`Reactor::run`].
+    pub fn drive(&self, tasks: Vec<Task<'_>>, deadline: Instant) -> io::Result<usize> {
+        let mut tasks: Vec<_> = tasks.into_iter().map(Some).collect();
         // Who is ready first is served first.
         let mut ready: Vec<u32> = (0..tasks.len() as u32).collect();
         let mut live = tasks.len();
@@ -157,7 +159,7 @@ impl Reactor {
                 break;
             }
         }
-        Ok(())
+        Ok(live)
     }
 
     /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.
@@ -201,11 +203,12 @@ impl Reactor {
     }
 }
 
-/// A task of which `keep` gets the output. In a frame of its own, so that a future leaves no room on the stack while it is driven:
-/// a sample of a profile holds the stack's top alone.
+/// A task of which `keep` gets the output. In a frame of its own, so that a future takes no room on the stack while it is driven: a
+/// sample of a profile holds the stack's top alone.
 #[inline(never)]
-fn boxed<'a, F: Future + 'a>(task: F, keep: impl FnOnce(F::Output) + 'a) -> Task<'a> {
-    Box::pin(async move { keep(task.await) })
+fn boxed<'a, F: Future + 'a>(task: F, mut keep: impl FnMut(F::Output) + 'a) -> Task<'a> {
+    let mut task = Box::pin(task);
+    Box::pin(poll_fn(move |context| task.as_mut().poll(context).map(&mut keep)))
 }
 
 impl Stop {

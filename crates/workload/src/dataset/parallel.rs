@@ -9,7 +9,7 @@ use ciphertax_reactor::stop;
 
 use super::error::DatasetError;
 
-type Work<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
+type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
 
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
 /// Where somebody wants to stop, those that were begun are ended and no other is.
@@ -32,8 +32,8 @@ pub(super) async fn each<S, J>(
         }
         Ok(())
     };
-    let works = sessions.iter_mut().map(|each| Box::pin(work_on(each)) as Work);
-    all(works.collect()).await?;
+    let worker = |session| Box::pin(work_on(session)) as Worker<'_>;
+    all(sessions.iter_mut().map(worker).collect()).await?;
     match stop::is_requested() {
         true => Err(DatasetError::Stopped),
         false => Ok(()),
@@ -60,7 +60,7 @@ pub(super) async fn each_counted<S, J>(
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all(mut futures: Vec<Work<'_>>) -> Result<(), DatasetError> {
+async fn all(mut futures: Vec<Worker<'_>>) -> Result<(), DatasetError> {
     poll_fn(|context| {
         let mut outcome = Ok(());
         futures.retain_mut(|future| match future.as_mut().poll(context) {

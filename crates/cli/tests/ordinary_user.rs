@@ -7,6 +7,7 @@ use std::process::Command;
 
 use ciphertax_lab::RunningLink;
 use ciphertax_lab::link::WITHOUT_ROOT;
+use ciphertax_model::Metric;
 use ciphertax_records::RunStatus;
 use ciphertax_testkit::{OrdinaryUser, copy_program, is_root, not_tested, unpacked_tunnels};
 
@@ -18,11 +19,20 @@ fn an_ordinary_user_measures_too() {
         return not_tested("whoever is not root cannot become another user; the other tests have shown it");
     }
     let sandbox = Sandbox::new();
-    let finished = finish_as_ordinary_user(&sandbox, &["quick", "--time=4", "--out=run"]);
+    let finished = finish_as_ordinary_user(
+        &sandbox,
+        &["run", "quick", "--time=15", "--precision=0.5", "--out=run"],
+    );
     finished.measured();
-    // The server is the user's own, so its CPU can be seen; whether a slice counts is the hypervisor's.
-    let samples = samples(&sandbox.run());
-    assert!(samples.iter().any(|sample| sample.server.server_cpu.is_some()));
+    let run = record(&sandbox.run());
+    // The server is the user's own, so its CPU can be seen.
+    let is_server_cpu = |metric| metric == Metric::ServerCpuPerOp;
+    assert!(
+        run.results
+            .measurements
+            .iter()
+            .any(|row| is_server_cpu(row.metric))
+    );
     sandbox.expect_nothing_left();
 }
 

@@ -121,13 +121,12 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
 #[test]
 fn every_step_is_a_line_with_its_time() {
     let sandbox = sandbox();
-    let finished = sandbox.finish(&arguments(&["-v", "--cell", "select", "--time", "3"]));
+    let finished = sandbox.finish(&arguments(&["-v", "--cell", "select", "--time", "15"]));
     finished.measured();
     finished.says(&[
         " s  Run folder: run",
         " s  Starting a private server",
-        // On a busy machine the first is of no whole block yet.
-        " s  select, ",
+        " s  select, 1 block",
         " s  Evaluating",
     ]);
 }

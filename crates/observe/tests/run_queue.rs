@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::fs;
 use std::hint;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_observe::{ProcessCpu, RunQueueWaits, ThreadUsage, placement, thread_run_queue_wait_ns};
-use ciphertax_testkit::{PATIENCE, within};
+use ciphertax_testkit::{PATIENCE, stolen_ns, within};
 
 const SPIN: Duration = Duration::from_millis(400);
 
@@ -25,18 +24,6 @@ fn has_waited(waited_ns: u64, wall: Duration, cpu_ns: u64, stolen_ns: u64) -> bo
     (expected - stolen - tenth..expected + tenth).contains(&waited) && waited > 0.25 * wall
 }
 
-/// What the hypervisor gave to others while this CPU had work to do, since the machine started, in nanoseconds.
-fn stolen_ns(cpu: usize) -> u64 {
-    const STEAL: usize = 8;
-    const TICK_NS: u64 = 10_000_000;
-    let (text, name) = (fs::read_to_string("/proc/stat").unwrap(), format!("cpu{cpu}"));
-    let mut lines = text
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let line = lines.find(|words| words.first() == Some(&&*name)).unwrap();
-    line[STEAL].parse::<u64>().unwrap() * TICK_NS
-}
-
 #[test]
 fn two_threads_that_spin_on_one_cpu_wait_for_each_other() {
     assert!((0..10).any(|_| threads_wait_for_each_other()));
@@ -44,7 +31,7 @@ fn two_threads_that_spin_on_one_cpu_wait_for_each_other() {
 
 fn threads_wait_for_each_other() -> bool {
     let cpu = placement::last_allowed_cpu().unwrap();
-    let stolen = stolen_ns(cpu);
+    let stolen = stolen_ns(Some(cpu));
     let together = Arc::new(Barrier::new(2));
     let spin = move |together: Arc<Barrier>| {
         placement::confine_thread(cpu).unwrap();
@@ -69,7 +56,7 @@ fn threads_wait_for_each_other() -> bool {
         thread::spawn(move || spin(together))
     });
     let spun = threads.map(|thread| thread.join().unwrap());
-    let stolen = stolen_ns(cpu) - stolen;
+    let stolen = stolen_ns(Some(cpu)) - stolen;
     spun.into_iter()
         .all(|(waited, wall, cpu_ns)| has_waited(waited, wall, cpu_ns, stolen))
 }
@@ -95,11 +82,11 @@ fn processes_wait_for_each_other() -> bool {
             Instant::now(),
         )
     };
-    let stolen = stolen_ns(cpu);
+    let stolen = stolen_ns(Some(cpu));
     let before = read();
     thread::sleep(SPIN);
     let after = read();
-    let stolen = stolen_ns(cpu) - stolen;
+    let stolen = stolen_ns(Some(cpu)) - stolen;
     let cpu_ns = after.1 - before.1;
     let waited = after.0.since(&before.0, cpu_ns);
     for child in &mut spinners {

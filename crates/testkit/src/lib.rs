@@ -14,6 +14,7 @@ mod processes;
 mod programs;
 mod roles;
 mod servers;
+mod stolen;
 mod tunnels;
 mod user;
 mod waiting;
@@ -28,6 +29,7 @@ pub use processes::{
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
 pub use servers::{fetched, plain, plain_mongodb, plain_postgresql, postgresql_programs};
+pub use stolen::stolen_ns;
 pub use tunnels::EVERY_TUNNEL;
 pub use user::{OrdinaryUser, is_root};
 pub use waiting::{PATIENCE, uninterrupted, within};

@@ -22,7 +22,7 @@ const SRC: [(&str, usize); 19] = [
     ("runner", 21_300),
     ("stats", 2_550),
     ("supervise", 2_150),
-    ("testkit", 1_000),
+    ("testkit", 1_050),
     ("wire", 13_050),
     ("workload", 14_050),
 ];

@@ -4,9 +4,8 @@ use std::hint;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ciphertax_observe::SystemCpu;
 use ciphertax_records::why::ProfiledSide;
-use ciphertax_testkit::{PATIENCE, not_tested};
+use ciphertax_testkit::{PATIENCE, not_tested, stolen_ns};
 
 use super::collector::{Collected, Collector, Draining, lock};
 use super::events::Events;
@@ -57,12 +56,10 @@ fn samples_of_a_thread_are_as_many_as_its_cpu_time_says_and_hold_its_stack() {
     };
     // A hypervisor that takes CPUs away adds samples.
     let is_as_many = (0..5).any(|_| {
-        let system = SystemCpu::now().unwrap();
+        let before = stolen_ns(None);
         let count = samples_with_this_stack(&mut events, &collector);
-        let stolen = SystemCpu::now().unwrap().since(&system).steal_ns;
-        // Of two CPUs by ticks.
-        let most = 0.5 + 0.02 + stolen as f64 / 1e9;
-        let expected = 0.94 * 0.5 * f64::from(HZ)..1.06 * most * f64::from(HZ);
+        let stolen_s = (stolen_ns(None) - before) as f64 / 1e9;
+        let expected = 0.94 * 0.5 * f64::from(HZ)..1.06 * (0.5 + stolen_s) * f64::from(HZ);
         println!("{count}: {expected:?}");
         expected.contains(&(count as f64))
     });

@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_observe::SystemCpu;
 use ciphertax_profile::Watched;
 use ciphertax_records::why::{Complete, ProfiledSide};
+use ciphertax_testkit::stolen_ns;
 
 use crate::common::{Bed, HZ, cpu_time, share, side, this_thread};
 
@@ -58,10 +58,9 @@ fn a_functions_share_is_its_share_of_the_time_and_samples_are_as_many_as_the_tim
     // A hypervisor that takes CPUs away adds samples: one is due when the CPU comes back, and the time is none that was used. A
     // machine that is busy may have samples lost.
     let is_as_many = (0..5).any(|_| {
-        let system = SystemCpu::now().unwrap();
+        let before = stolen_ns(None);
         let (samples, lost, expected) = spin_beside_another(&mut bed);
-        let stolen = SystemCpu::now().unwrap().since(&system).steal_ns;
-        let of_stolen = stolen as f64 / 1e9 * f64::from(HZ);
+        let of_stolen = (stolen_ns(None) - before) as f64 / 1e9 * f64::from(HZ);
         lost == 0 && (0.95 * expected..1.05 * (expected + of_stolen)).contains(&(samples as f64))
     });
     assert!(is_as_many);

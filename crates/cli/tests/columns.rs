@@ -4,7 +4,7 @@ use ciphertax_lab::catalogue;
 use ciphertax_records::Witness;
 use ciphertax_testkit::fetched;
 
-use crate::common::{Sandbox, arm_of, record, study_refused};
+use crate::common::{Sandbox, arm_of, study_refused};
 
 fn study(server: &str, columns: &str) -> String {
     format!(
@@ -29,10 +29,7 @@ fn measures(server: &str, columns: &str) {
         return;
     }
     let sandbox = Sandbox::new();
-    let seeded = sandbox.start_study(&study(server, columns), &["--seed", "7"]);
-    let finished = seeded.finish();
-    finished.measured();
-    let run = record(&sandbox.run());
+    let (finished, run) = sandbox.play(&study(server, columns), 1);
     let proofs = |arm: &str| {
         let arm = arm_of(&run, arm);
         arm.sessions
@@ -61,7 +58,6 @@ fn measures(server: &str, columns: &str) {
         "{row:?}"
     );
     finished.shows(&["Memory and disk:"]);
-    sandbox.expect_nothing_left();
 }
 
 #[test]

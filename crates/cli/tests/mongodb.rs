@@ -171,7 +171,7 @@ mod test_all {
     #[test]
     fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
         let sandbox = Sandbox::new();
-        let run = sandbox.play(AUTHENTICATION);
+        let (_, run) = sandbox.play(AUTHENTICATION, 1);
         no_slice_failed(&run);
 
         let connects = logins(&run, "connect");

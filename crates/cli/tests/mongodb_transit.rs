@@ -130,7 +130,7 @@ mod test_all {
             return not_tested("links are for root");
         }
         let sandbox = Sandbox::new();
-        let run = sandbox.play(DISTANCE);
+        let (_, run) = sandbox.play(DISTANCE, 1);
         no_slice_failed(&run);
         // ssh, stunnel and HAProxy take connections on this machine.
         expect_round_trips(&run, |row| {
@@ -183,7 +183,7 @@ mod test_all {
             \x20   for _ in range(50):\n\
             \x20       assert table.find_one() is not None\n";
         let study = with_program(&sandbox, &driver, program);
-        let run = sandbox.play(&study);
+        let (_, run) = sandbox.play(&study, 1);
         assert_eq!(run.head.status, RunStatus::Complete);
         let valid = samples(&sandbox.run())
             .into_iter()

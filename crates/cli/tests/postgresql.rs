@@ -52,7 +52,7 @@ cell = [
 #[test]
 fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
     let sandbox = Sandbox::new();
-    let run = sandbox.play(STUDY);
+    let (_, run) = sandbox.play(STUDY, 1);
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
     let [server] = &run.head.servers[..] else {
@@ -105,7 +105,7 @@ cell = [
 #[test]
 fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
     let told = |server: &str, version: &str| {
-        let run = Sandbox::new().play(&format!("server = \"{server}\"\n{FIRST_KEYS}"));
+        let (_, run) = Sandbox::new().play(&format!("server = \"{server}\"\n{FIRST_KEYS}"), 1);
         assert!(
             run.head.servers[0].version.starts_with(version),
             "{:?}",
@@ -146,7 +146,7 @@ fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
 
 #[test]
 fn logins_take_the_way_their_arm_says() {
-    let run = Sandbox::new().play(LOGINS);
+    let (_, run) = Sandbox::new().play(LOGINS, 1);
     no_slice_failed(&run);
     let connects = logins(&run, "connect");
     for (arm, login) in [
@@ -187,7 +187,7 @@ fn pgbench_and_psql_are_told_how_to_reach_their_arm() {
         "SELECT c FROM sbtest1 WHERE id = 7;\n",
     )
     .unwrap();
-    no_slice_failed(&sandbox.play(&study));
+    no_slice_failed(&sandbox.play(&study, 1).1);
     for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
         // pgbench asks how many there are of its own tables' partitions besides, over a connection of its own.
         let queries = sample.load.operation_count();

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -13,7 +12,7 @@ use std::{fs, path::Path};
 use ciphertax_lab::catalogue::POSTGRESQL_18;
 use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, Sample, VoidReason, Witness, counter};
-use ciphertax_testkit::{cache, fetched, not_tested, unpacked_tunnels};
+use ciphertax_testkit::{fetched, not_tested, unpacked_tunnels};
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{PATIENCE, Running, Sandbox, arm_of, no_slice_failed, poolers_of, record, samples};
@@ -44,14 +43,15 @@ fn what_a_pooler_costs_and_saves_are_told_apart() {
         return;
     }
     let sandbox = Sandbox::new();
-    let running = start(&sandbox, STUDY, with_cache);
-    let truth = CpuOfPoolers::watch(sandbox.temporary().as_path());
-    let finished = running.finish_within(2 * PATIENCE);
-    let truth = truth.seen();
+    let ((finished, truth), run) = sandbox.until_measured(1, |time| {
+        let running = sandbox.start_study(STUDY, time);
+        let truth = CpuOfPoolers::watch(sandbox.temporary().as_path());
+        let finished = running.finish_within(2 * PATIENCE);
+        sandbox.expect_nothing_left();
+        (finished, truth.seen())
+    });
     finished.measured();
     finished.shows(&["pooler CPU/op"]);
-    sandbox.expect_nothing_left();
-    let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
 
@@ -118,9 +118,7 @@ fn each_side_of_a_pooler_is_proved() {
         return;
     }
     // Without statements that are prepared, any release does.
-    start(&sandbox, &study, |_| ())
-        .finish_within(2 * PATIENCE)
-        .measured();
+    start(&sandbox, &study).finish_within(2 * PATIENCE).measured();
     let run = record(&sandbox.run());
     no_slice_failed(&run);
     sandbox.expect_nothing_left();
@@ -205,7 +203,7 @@ fn an_old_release_is_refused_where_it_would_lose_prepared_statements() {
         return;
     }
     let study = STUDY.replace("postgresql-18", "postgresql");
-    let finished = start(&sandbox, &study, |_| ()).finish();
+    let finished = start(&sandbox, &study).finish();
     finished.fails(2, &[
         "arm through: with pgbouncer = \"transaction\" PgBouncer 1.18 loses the statements that oltp_point_select prepares",
         "`ciphertax servers install postgresql-18`",
@@ -228,7 +226,6 @@ fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
         let finished = start(
             &sandbox,
             &of_sessions().replace("\"postgresql\"", &format!("\"{server}\"")),
-            |_| (),
         )
         .finish();
         finished.fails(2, &[words]);
@@ -284,10 +281,6 @@ fn of_sessions() -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-fn with_cache(command: &mut Command) {
-    command.env("XDG_CACHE_HOME", cache());
-}
-
 /// Makes Debian 12's pgbouncer the only one that is found; false where that cannot be.
 fn with_old_pgbouncer(sandbox: &Sandbox) -> bool {
     let unpacked = unpacked_tunnels().filter(|root| root.join("usr/sbin/pgbouncer").exists());
@@ -311,13 +304,12 @@ fn is_in_system() -> bool {
 
 fn start_for_a_minute(sandbox: &Sandbox) -> Running {
     let study = of_sessions().replace("time_s = 12", "time_s = 60");
-    start(sandbox, &study, |_| ())
+    start(sandbox, &study)
 }
 
-fn start(sandbox: &Sandbox, study: &str, with: impl FnOnce(&mut Command)) -> Running {
+fn start(sandbox: &Sandbox, study: &str) -> Running {
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
     command.env_remove("XDG_CACHE_HOME");
-    with(&mut command);
     Running::start(command)
 }

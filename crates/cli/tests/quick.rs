@@ -9,9 +9,10 @@ use std::sync::OnceLock;
 use ciphertax_model::Metric;
 use ciphertax_records::{ArmRole, EstimateRow, Rated, Run, RunStatus, Sample, Side};
 use ciphertax_report_check::check_report;
+use ciphertax_stats::FEWEST_BLOCKS;
 use serde_json::Value;
 
-use crate::common::{Finished, Running, Sandbox, files_with, record};
+use crate::common::{Finished, PATIENCE, Running, Sandbox, files_with, record};
 
 /// What is there if there was time to look into a block.
 const LOOKS: [&str; 3] = ["profiles.jsonl", "symbols.jsonl", "waits.jsonl"];
@@ -267,7 +268,8 @@ fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats
             "Report:  run/report.html"
         ]
     );
-    assert!(quick.run.head.command.contains("--time 12") && quick.run.head.command.contains("--seed 7"));
+    let command = &quick.run.head.command;
+    assert!(command.contains("--time ") && command.contains("--seed 7"));
     assert!(!text.contains('\x1b'), "colour without a terminal");
 }
 
@@ -403,21 +405,16 @@ struct Quick {
 fn quick() -> &'static Quick {
     static QUICK: OnceLock<Quick> = OnceLock::new();
     QUICK.get_or_init(|| {
-        let mut run = Quick::measure();
-        for _ in 0..2 {
-            if run.has_blocks() {
-                break;
-            }
-            run = Quick::measure();
-        }
-        run
+        let sandbox = Sandbox::new();
+        let measured = sandbox.until_measured(FEWEST_BLOCKS, |time| Quick::measure(&sandbox, time));
+        measured.0
     })
 }
 
 impl Quick {
-    fn measure() -> Self {
-        let sandbox = Sandbox::new();
-        let mut running = sandbox.start(&["quick", "--time", "12", "--seed", "7", "--json", "--out", "run"]);
+    fn measure(sandbox: &Sandbox, time: &[&str]) -> Self {
+        let time = time.first().unwrap_or(&"--time=12");
+        let mut running = sandbox.start(&["quick", time, "--seed", "7", "--json", "--out", "run"]);
         running.measures();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let keys = files_with(&sandbox.temporary(), "PRIVATE KEY");
@@ -425,8 +422,7 @@ impl Quick {
         let servers: Vec<_> = fs::read_dir(sandbox.temporary()).unwrap().flatten().collect();
         assert_eq!(servers.len(), 1);
         let server_folder_mode = mode(&servers[0].path());
-        let finished = running.finish();
-        finished.measured();
+        let finished = running.finish_within(2 * PATIENCE);
         sandbox.expect_nothing_left();
         let files = fs::read_dir(sandbox.run()).unwrap().flatten();
         Self {
@@ -438,18 +434,6 @@ impl Quick {
             keys,
             server_folder_mode,
         }
-    }
-
-    /// False where others who use the machine left too few blocks to compare anything by. It looks at one metric alone: that all are
-    /// compared is what the tests show.
-    fn has_blocks(&self) -> bool {
-        let of = |rows: &[EstimateRow], cell: &str| {
-            let rows = rows.iter().filter(|row| row.cell == cell);
-            rows.filter(|row| row.metric == Metric::ClientCpuPerOp).count()
-        };
-        let results = &self.run.results;
-        let mut cells = results.cells.iter();
-        cells.all(|cell| of(&results.estimates, &cell.name) == 2 && of(&results.noise_floor, &cell.name) == 1)
     }
 
     fn text(&self, name: &str) -> String {

@@ -48,12 +48,9 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     let sandbox = Sandbox::new();
     // Whether deriving the key pays is told of the fourth cell, which needs blocks enough.
     let study = STUDY.replace("time_s = 8", "time_s = 20");
-    let finished = sandbox.start_study(&study, &[]).finish_within(2 * PATIENCE);
-    finished.measured();
-    let run = record(&sandbox.run());
+    let (finished, run) = sandbox.play(&study, 8);
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
-    sandbox.expect_nothing_left();
 
     let names: Vec<&str> = run
         .head

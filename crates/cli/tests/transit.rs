@@ -6,6 +6,7 @@ use ciphertax_lab::catalogue::MYSQL;
 use ciphertax_model::Metric;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_records::{Phase, PhaseRow, Run, SessionRecord, Verified};
+use ciphertax_stats::FEWEST_BLOCKS;
 use ciphertax_testkit::{fetched, is_root, not_tested};
 
 use crate::common::{Sandbox, arm_of, no_slice_failed, record, samples};
@@ -79,7 +80,7 @@ fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
 
 #[test]
 fn every_axis_is_measured_and_reported_as_a_fact() {
-    let run = Sandbox::new().play(ARMS);
+    let (_, run) = Sandbox::new().play(ARMS, 1);
     no_slice_failed(&run);
     let (ecdsa, rsa) = ("mariadb, ecdsa-p256", "mariadb, rsa-2048");
     let tls = |arm, server| session(&run, arm, server).facts.tls.clone().unwrap();
@@ -163,7 +164,7 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
         return;
     }
     let sandbox = Sandbox::new();
-    let run = sandbox.play(LOGINS);
+    let (_, run) = sandbox.play(LOGINS, FEWEST_BLOCKS);
     no_slice_failed(&run);
     for sample in samples(&sandbox.run()) {
         let path = match sample.slice.arm.as_str() {

@@ -141,7 +141,7 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
 /// Categories of the variants, as bars; states of all arms but the repeated baseline.
 fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
     /// Categories that have a bar.
-    const BARS: usize = 10;
+    const BARS: usize = 8;
     let why = &run.results.why;
     let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
     for row in &why.categories {

@@ -1,6 +1,6 @@
 //! What the page is made of; `browser.rs` looks at it as a reader does.
 
-use ciphertax_records::{Run, RunStatus, VoidReason};
+use ciphertax_records::{Finding, Run, RunStatus, Severity, VoidReason};
 use ciphertax_report::html;
 use ciphertax_stats::Interval;
 
@@ -241,6 +241,32 @@ fn findings_that_say_the_same_are_one() {
     let page = html::render(&run).unwrap();
     let page = page.split("type=\"application/json\"").next().unwrap();
     assert_eq!(page.matches("is slower than one over tls1.2.").count(), 2);
+}
+
+#[test]
+fn doubts_are_shown_first_and_all_but_three_findings_are_folded() {
+    let mut run = fixture::run();
+    let template = run.results.findings[0].clone();
+    let words = ["one", "two", "three", "four", "five", "doubt"];
+    run.results.findings = words
+        .map(|word| Finding {
+            severity: if word == "doubt" {
+                Severity::Suspicion
+            } else {
+                Severity::Cause
+            },
+            summary: format!("Found: {word}."),
+            ..template.clone()
+        })
+        .to_vec();
+    let page = html::render(&run).unwrap();
+    let (_, found) = page.split_once("What was found").unwrap();
+    let (shown, folded) = found.split_once("<summary>3 more</summary>").unwrap();
+    let places = |text: &str| words.map(|word| text.find(&format!("Found: {word}.")));
+    let [one, two, three, four, five, doubt] = places(shown);
+    assert!(doubt < one && one < two && doubt.is_some());
+    assert_eq!((three, four, five), (None, None, None));
+    assert!(places(folded)[2] < places(folded)[3]);
 }
 
 #[test]

@@ -27,11 +27,12 @@ struct StatementView {
 /// Statements of a group that are shown before unfolding.
 const SHOWN: usize = 3;
 
-/// What to do; and everything that explains or casts doubt.
+/// What to do; and everything that casts doubt or explains, doubts first, as the page shows the first three alone.
 pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
-    let (advice, others) = grouped(run)
+    let (advice, mut others) = grouped(run)
         .into_iter()
         .partition::<Vec<_>, _>(|group| group.severity == Severity::Advice);
+    others.sort_by_key(|group| group.severity != Severity::Suspicion);
     let view = |groups: Vec<Group>| groups.into_iter().map(FindingGroup::of).collect();
     (view(advice), view(others))
 }

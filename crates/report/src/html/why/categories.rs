@@ -10,7 +10,7 @@ use super::super::scale::{Tick, percent};
 use crate::why::words::{account_in_words, basis_in_words, difference_in_words, difference_of, side_word};
 
 /// So many categories have a bar; the others are in the table alone.
-const BARS: usize = 10;
+const BARS: usize = 8;
 /// Room at both ends of the axis, in percent of its width.
 const EDGE: f64 = 3.0;
 

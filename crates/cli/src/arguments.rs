@@ -127,7 +127,7 @@ Examples:
   CIPHERTAX_PASSWORD=… ciphertax run mongodb-tls-connection mongodb://app@db.example:27017/
   ciphertax run mysql-tls-scenarios --cell 'oltp_*_select' --arm 'tls1.3*'
   ciphertax run postgres-login --dry-run               what it would start, how long it takes, what is missing
-  ciphertax run quick --quiet --export results.xml --export /var/lib/node_exporter/ciphertax.prom
+  ciphertax run quick --quiet --export run.md --export /var/lib/node_exporter/ciphertax.prom
   ciphertax run --resume ciphertax-quick-20260101-120000     go on with a run that was cut off
 
 docs/study-files.md describes every key.
@@ -150,7 +150,7 @@ pub(crate) struct RunArguments {
     /// A command that tells the server's CPU is given again, with --server-cpu-command: the record has its program alone.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = [
         "dry_run", "cell", "arm", "out", "time", "seed", "profile",
-        "precision", "scale", "tables", "table_size", "threads", "verify", "keep_operations", "set",
+        "precision", "scale", "tables", "table_size", "threads", "keep_operations", "set",
         "server_agent", "agent_rank", "server_cpu_exporter",
     ])]
     pub(crate) resume: Option<PathBuf>,
@@ -172,9 +172,6 @@ pub(crate) struct RunArguments {
     /// Connections of each arm in every cell, which sysbench calls threads; short for --set load.connections=N
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
-    /// Compare every byte that the YCSB workloads read with what was written; short for --set ycsb.verify=true
-    #[arg(long)]
-    pub(crate) verify: bool,
     /// Keep every single operation as a line of operations.csv in the run folder; connects with the time of each phase
     #[arg(long)]
     pub(crate) keep_operations: bool,

@@ -7,7 +7,7 @@ use std::path::{self, Path, PathBuf};
 use ciphertax_model::Profiling;
 use ciphertax_records::why::Looks;
 use ciphertax_records::{Recorded, Run, write_whole};
-use ciphertax_report::{csv, json, junit, markdown, openmetrics, why};
+use ciphertax_report::{csv, json, markdown, openmetrics, why};
 
 /// A file to write, and as what.
 #[derive(Debug, Clone)]
@@ -23,14 +23,12 @@ enum Format {
     Samples,
     Markdown,
     Html,
-    JUnit,
     OpenMetrics,
     Collapsed,
 }
 
 /// What endings there are, for those who gave another.
-const ENDINGS: &str =
-    ".json, .csv (estimates), samples.csv, .md, .html, .xml (JUnit), .prom (OpenMetrics), .collapsed";
+const ENDINGS: &str = ".json, .csv (estimates), samples.csv, .md, .html, .prom (OpenMetrics), .collapsed";
 
 impl Export {
     /// A file whose name says what it will hold.
@@ -49,7 +47,7 @@ impl Export {
             "csv" => Format::Estimates,
             "md" => Format::Markdown,
             "html" => Format::Html,
-            "xml" => Format::JUnit,
+            "xml" => return Err("JUnit is of gate alone: ciphertax gate RUN --export FILE.xml".into()),
             "prom" => Format::OpenMetrics,
             "collapsed" => Format::Collapsed,
             _ => return Err(format!("its ending says no format; there are {ENDINGS}")),
@@ -211,7 +209,6 @@ impl Export {
             }
             Format::Markdown => text(&markdown::render(run)),
             Format::Html => text(page.map_err(Clone::clone)?),
-            Format::JUnit => write(&|file| junit::render_run(run, file)),
             Format::OpenMetrics => {
                 text(&openmetrics::render(run).map_err(|error| format!("{path}: {error}"))?)
             }
@@ -242,7 +239,6 @@ mod tests {
             ("today-samples.csv", Format::Samples),
             ("PR.MD", Format::Markdown),
             ("a.b.html", Format::Html),
-            ("results.xml", Format::JUnit),
             ("ciphertax.prom", Format::OpenMetrics),
             ("cpu.folded", Format::Collapsed),
         ] {
@@ -252,6 +248,8 @@ mod tests {
             let error = Export::new(name.into()).unwrap_err();
             assert!(error.contains(".prom (OpenMetrics)"), "{name}: {error}");
         }
+        let error = Export::new("results.xml".into()).unwrap_err();
+        assert!(error.contains("ciphertax gate RUN --export FILE.xml"), "{error}");
     }
 
     #[test]

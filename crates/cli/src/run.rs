@@ -28,7 +28,6 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
         study = quick::of_its_kind(study, &target)?;
     }
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
-    study.ycsb.verify |= arguments.verify;
     if arguments.keep_operations {
         keep_operations(&mut study);
     }
@@ -62,7 +61,6 @@ fn words(study: &str, arguments: &RunArguments) -> Words {
         options: option("--precision", arguments.precision)
             .chain(option("--scale", arguments.scale.as_ref()))
             .chain(option("--encdb-account", arguments.encdb_account.as_ref()))
-            .chain(arguments.verify.then(|| "--verify".to_owned()))
             .chain(arguments.keep_operations.then(|| "--keep-operations".to_owned()))
             .chain(
                 settings(arguments)

@@ -86,6 +86,8 @@ fn a_command_and_a_value_that_were_removed() {
     finished.refuses(&["history was removed: ", "ciphertax compare", "--export run.csv"]);
     let finished = Sandbox::new().finish(&["why", "run", "--format", "speedscope"]);
     finished.refuses(&["speedscope was removed: ", "--format collapsed"]);
+    let finished = Sandbox::new().finish(&["run", "quick", "--verify"]);
+    finished.refuses(&["--verify was removed: give --set ycsb.verify=true"]);
 }
 
 #[test]

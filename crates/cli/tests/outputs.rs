@@ -59,8 +59,6 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
         "--export",
         "./run/report.md",
         "--export",
-        "results.xml",
-        "--export",
         "node.prom",
         "--export",
         "copy.json",
@@ -95,7 +93,6 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
         file("run/samples.jsonl").lines().count()
     );
     assert!(file("run/report.md").contains("## What does TLS cost?"));
-    assert!(file("results.xml").contains("<testsuites name=\"ciphertax outputs\""));
     assert!(
         file("node.prom").contains("ciphertax_run{study=\"outputs\"")
             && file("node.prom").ends_with("# EOF\n")

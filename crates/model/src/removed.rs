@@ -1,7 +1,8 @@
 //! What the release before had and this one has not. The list is emptied with the next release.
 
 /// Commands, options, keys of studies and their values by name, with what to use instead.
-const REMOVED: [(&str, &str); 8] = [
+const REMOVED: [(&str, &str); 9] = [
+    ("--verify", "give --set ycsb.verify=true"),
     ("gather_us", "it is poll_delay_us now"),
     (
         "history",

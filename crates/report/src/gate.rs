@@ -39,11 +39,10 @@ pub fn junit(gate: &Gate) -> io::Result<String> {
     let suite = Suite {
         name: "ciphertax gate".into(),
         timestamp: gate.started.clone(),
-        time_s: 0.0,
         properties,
         cases,
     };
-    junit::render("ciphertax", &[suite])
+    junit::render("ciphertax", &suite)
 }
 
 fn case(row: &GateRow) -> Case {

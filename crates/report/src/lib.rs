@@ -8,7 +8,7 @@ pub mod csv;
 pub mod gate;
 pub mod html;
 pub mod json;
-pub mod junit;
+mod junit;
 pub mod markdown;
 pub mod openmetrics;
 pub mod schema;

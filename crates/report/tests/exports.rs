@@ -1,16 +1,10 @@
-//! A run as CSV, Markdown, JUnit and OpenMetrics.
+//! A run as CSV, Markdown and OpenMetrics.
 
 use std::collections::BTreeSet;
 
-use ciphertax_model::TlsVersion;
-use ciphertax_records::{
-    LeftOut, LeftOutReason, OperationSample, Run, RunStatus, Sample, SampleLog, SliceId, VoidReason, Yield,
-};
-use ciphertax_report::{csv, junit, markdown, openmetrics};
-use ciphertax_stats::Verdict;
+use ciphertax_records::{OperationSample, Run, RunStatus, Sample, SampleLog, SliceId, VoidReason, Yield};
+use ciphertax_report::{csv, markdown, openmetrics};
 use ciphertax_stats::histogram::{empty, encode};
-use quick_xml::Reader;
-use quick_xml::events::Event;
 
 use crate::fixture;
 
@@ -190,85 +184,6 @@ fn names_are_no_markup_and_no_row_of_a_table_breaks() {
             (false, _) => columns = 0,
         }
     }
-}
-
-/// The elements of a document with their attributes, each of which was understood.
-fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>)> {
-    let mut reader = Reader::from_str(xml);
-    let mut elements = Vec::new();
-    loop {
-        match reader.read_event().unwrap() {
-            Event::Eof => return elements,
-            Event::Start(element) | Event::Empty(element) => {
-                let name = element.name().into_inner().to_owned();
-                let attributes = element.attributes().map(|attribute| {
-                    let attribute = attribute.unwrap();
-                    let value = quick_xml::escape::unescape(&attribute.value)
-                        .unwrap()
-                        .into_owned();
-                    (attribute.key.into_inner().to_owned(), value)
-                });
-                elements.push((name, attributes.collect()));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn xml(run: &Run) -> String {
-    let mut text = Vec::new();
-    junit::render_run(run, &mut text).unwrap();
-    String::from_utf8(text).unwrap()
-}
-
-fn counts(run: &Run) -> [usize; 3] {
-    let elements = elements(&xml(run));
-    let counted = |name: &str| elements.iter().filter(|(element, _)| element == name).count();
-    let (_, all) = elements.iter().find(|(name, _)| name == "testsuites").unwrap();
-    let said = |name: &str| field(all, name).parse::<usize>().unwrap();
-    let counts = [counted("testcase"), counted("failure"), counted("skipped")];
-    assert_eq!(counts, [said("tests"), said("failures"), said("skipped")]);
-    counts
-}
-
-#[test]
-fn junit_passes_costs_skips_what_is_undecided_and_fails_what_did_not_work() {
-    let mut run = fixture::run();
-    let undecided = |run: &Run| {
-        let rows = run.results.estimates.iter();
-        rows.filter(|row| row.verdict == Verdict::CannotTell).count()
-    };
-    // The end of the run, and three arms that are proved.
-    let cases = 1 + 3 + run.results.estimates.len();
-    assert_eq!(counts(&run), [cases, 0, undecided(&run)]);
-    run.head.status = RunStatus::Partial {
-        reason: "the server died".into(),
-    };
-    run.head.arms[2].sessions.clear();
-    run.head.left_out.push(LeftOut {
-        arm: "tls1.0".into(),
-        reason: LeftOutReason::TlsVersion {
-            lacks_tls: TlsVersion::V1_0,
-            has: None,
-        },
-    });
-    assert_eq!(counts(&run), [cases + 1, 2, undecided(&run) + 1]);
-    assert!(xml(&run).contains("the server died"));
-}
-
-#[test]
-fn hostile_names_are_well_formed_xml() {
-    let text = xml(&hostile());
-    assert!(!text.contains('\u{1b}') && !text.contains("<c>"));
-    let elements = elements(&text);
-    let readable = HOSTILE.replace('\u{1b}', "\u{fffd}");
-    let names = elements.iter().filter(|(element, _)| element == "testcase");
-    let wanted = format!("{readable} is what it says");
-    assert!(
-        names
-            .clone()
-            .any(|(_, all)| field(all, "name").replace('\n', " ") == wanted.replace('\n', " "))
-    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) struct OutputArguments {
     /// Write the run into this file too, as its ending says; may be given again
     ///
     /// .json: as run.json. .csv: the estimates, one a line; of a name that ends in samples.csv: the slices, one a line. .md: Markdown,
-    /// for a pull request. .html: the report. .xml: JUnit, for CI; a cost is no failure there, an arm that could not be proved is.
+    /// for a pull request. .html: the report.
     /// .prom: OpenMetrics, for Prometheus. .collapsed or .folded: stacks with their CPU time, where blocks were looked into. A
     /// file that is there is replaced.
     #[arg(long, value_name = "FILE", value_parser = export())]

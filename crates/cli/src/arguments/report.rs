@@ -13,7 +13,7 @@ Examples:
   ciphertax report ciphertax-quick-20260102-030405
   ciphertax report RUN --quiet
   ciphertax report RUN --export estimates.csv --export samples.csv
-  ciphertax report RUN --export run.md --export run.xml --export run.prom
+  ciphertax report RUN --export run.md --export run.prom
   ciphertax report RUN --json | jq '.estimates[] | select(.metric == \"server_cpu_per_op\") | [.cell, .arm, .change]'
 
 Exit status: 0 shown; 2 there is nothing to show, something cannot be written, or wrong use, the message says why.";

@@ -1,8 +1,8 @@
-//! Profiles that leave too much untold.
+//! Doubts about what was looked into: gaps of profiles, and what looking costs.
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::why::{DifferenceOfSide, ProfiledSide};
+use ciphertax_records::why::{DifferenceOfSide, Look, LookCost, ProfiledSide};
 use ciphertax_records::{Finding, Run, Severity};
 use ciphertax_stats::format::{count, rounded};
 
@@ -53,14 +53,43 @@ fn part(row: &DifferenceOfSide) -> f64 {
     row.complete.min(row.classified)
 }
 
+/// What looking into the server may cost it, as a fraction of its CPU time.
+const ALLOWED: f64 = 0.03;
+
+/// Looking that costs more than it should.
+pub(super) fn looking_costs(run: &Run) -> impl Iterator<Item = Finding> {
+    run.results.why.costs.iter().filter_map(|row: &LookCost| {
+        let cost = row.server_cpu.filter(|cost| cost.value > ALLOWED && cost.low > 0.0)?;
+        let (what, less) = match row.look {
+            Look::Full => ("profiles and waits", " --profile=waits costs less."),
+            Look::Waits => ("waits", ""),
+        };
+        Some(finding(
+            "looking-costs",
+            Severity::Suspicion,
+            format!(
+                "{}: looking for {what} took {} more of the server's CPU; costs are estimated without those blocks, but what is said \
+                 of why has that in it.{less}",
+                row.cell,
+                rounded::share(cost.value)
+            ),
+            format!(
+                "{} blocks that were looked into against those beside them: {}",
+                row.blocks,
+                rounded::change(cost)
+            ),
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::why::tests::made_up::{STUDY, head};
     use ciphertax_model::Study;
     use ciphertax_records::Results;
     use ciphertax_records::why::Complete;
-
-    use super::*;
-    use crate::why::tests::made_up::{STUDY, head};
+    use ciphertax_stats::Interval;
 
     fn row(arm: &str, complete: f64, classified: f64, samples: u64) -> DifferenceOfSide {
         DifferenceOfSide {
@@ -78,7 +107,7 @@ mod tests {
         }
     }
 
-    fn found(rows: Vec<DifferenceOfSide>) -> Vec<Finding> {
+    fn gaps(rows: Vec<DifferenceOfSide>) -> Vec<Finding> {
         let mut results = Results::default();
         results.why.differences = rows;
         profile_gaps(&Run::new(head(Study::from_toml(STUDY).unwrap()), results)).collect()
@@ -86,7 +115,7 @@ mod tests {
 
     #[test]
     fn samples_without_a_category_are_warned_of_once_a_cell() {
-        let found = found(vec![
+        let found = gaps(vec![
             row("baseline again", 1.0, 0.96, 9_000),
             row("tls", 0.99, 0.91, 9_000),
         ]);
@@ -103,6 +132,38 @@ mod tests {
 
     #[test]
     fn enough_of_them_and_too_few_to_tell_are_not() {
-        assert!(found(vec![row("tls", 0.99, 0.98, 9_000), row("tls", 0.5, 0.5, 100)]).is_empty());
+        assert!(gaps(vec![row("tls", 0.99, 0.98, 9_000), row("tls", 0.5, 0.5, 100)]).is_empty());
+    }
+
+    fn costs(value: f64, low: f64) -> Vec<Finding> {
+        let mut results = Results::default();
+        results.why.costs = vec![LookCost {
+            cell: "select".into(),
+            look: Look::Full,
+            server_cpu: Some(Interval {
+                value,
+                low,
+                high: 2.0 * value - low,
+            }),
+            blocks: 12,
+        }];
+        looking_costs(&Run::new(head(Study::from_toml(STUDY).unwrap()), results)).collect()
+    }
+
+    #[test]
+    fn looking_that_costs_more_than_three_percent_is_told_with_its_interval() {
+        let found = costs(0.06, 0.02);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].summary.contains("6.0 % more"), "{found:?}");
+        assert!(
+            found[0].evidence.contains("12 blocks") && found[0].evidence.contains("[2.0, 10]"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn less_is_not_and_what_may_be_noise_is_not() {
+        assert!(costs(0.02, 0.01).is_empty());
+        assert!(costs(0.06, -0.01).is_empty());
     }
 }

@@ -1,0 +1,289 @@
+//! What encrypts on the way: the record layer, the library, the kernel, and whether anybody verified.
+
+use ciphertax_model::workload::Unit;
+use ciphertax_model::{FileSystem, Metric, Tunnel};
+use ciphertax_records::{
+    ArmRecord, EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity, Verified,
+};
+use ciphertax_stats::format::{plain, rounded};
+use ciphertax_stats::{Interval, Verdict};
+
+use super::finding::{finding, is_sure};
+use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
+use super::storage::encrypts_at_rest_alone;
+use crate::cell::CellSamples;
+use crate::database::{self, Spoken};
+use crate::error::ExplainError;
+
+/// Bytes of a result of the workload, in megabytes.
+const MEGABYTES: f64 = 1.048_576;
+
+/// What the record cipher costs where there is much to carry.
+pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    if cell.asked.workload.descriptor().operation != Unit::BulkResult {
+        return None;
+    }
+    let sides: Vec<(&str, &EstimateRow)> = [
+        ("client", Metric::ClientCpuPerOp),
+        ("server", Metric::ServerCpuPerOp),
+    ]
+    .into_iter()
+    .filter_map(|(side, metric)| Some((side, run.results.estimate(&cell.asked.name, arm, metric)?)))
+    .filter(|(_, row)| row.verdict == Verdict::Costs)
+    .collect();
+    if sides.is_empty() {
+        return None;
+    }
+    let per_megabyte: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| {
+            let Interval { value, low, high } = row.difference;
+            let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
+            format!(
+                "{side} {}",
+                rounded::microseconds_between(Interval { value, low, high })
+            )
+        })
+        .collect();
+    let cipher = run
+        .head
+        .arms
+        .iter()
+        .find(|other| other.name == arm)?
+        .sessions_in(cell.found)?
+        .facts
+        .tls
+        .as_ref()?
+        .cipher
+        .clone();
+    let changes: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| format!("{side} CPU {}", rounded::change(row.interval())))
+        .collect();
+    Some(finding(
+        "record-layer",
+        Severity::Cause,
+        format!(
+            "Encrypting a megabyte with {cipher} ({arm}) takes this much more CPU: {}.",
+            per_megabyte.join(", ")
+        ),
+        format!(
+            "cell {}: results of 1 MiB, {arm} against {}: {}",
+            cell.asked.name,
+            run.head.study.baseline().name,
+            changes.join(", ")
+        ),
+    ))
+}
+
+/// A library that computes AES by tables, and knows nothing of the instructions that a CPU has for it.
+const WITHOUT_AES_INSTRUCTIONS: &str = "yaSSL";
+
+/// For every operation that servers with several libraries are asked.
+pub(super) fn crypto_library(
+    run: &Run,
+    cells: &[CellSamples<'_>],
+    arm: &str,
+) -> Result<Vec<Finding>, ExplainError> {
+    let mut findings = Vec::new();
+    if !encrypts_at_rest_alone(run, arm) {
+        return Ok(findings);
+    }
+    for group in groups_of_servers(run, cells) {
+        findings.extend(of_group(run, &group, arm)?);
+    }
+    Ok(findings)
+}
+
+/// Servers encrypt what lies on the disk by the library that they have for TLS.
+fn of_group(
+    run: &Run,
+    group: &[(MeasuredCell<'_>, &CellSamples<'_>)],
+    arm: &str,
+) -> Result<Option<Finding>, ExplainError> {
+    let metric = server_cpu(run, group);
+    let payers = payers(run, group, arm, metric, |_| true);
+    let Some(most) = payers
+        .first()
+        .filter(|most| is_sure(most.row) && most.row.low > 0.0)
+    else {
+        return Ok(None);
+    };
+    let mut others = Vec::new();
+    for other in payers
+        .iter()
+        .filter(|other| library(other.server) != library(most.server))
+    {
+        if let Some(ahead) = ahead_of(most, other, arm, metric)? {
+            let is_sure = ahead.interval.low > 0.0 && ahead.interval.value > floor_us(most) + floor_us(other);
+            others.extend(is_sure.then_some((other, ahead.interval)));
+        }
+    }
+    // Those that pay least say most clearly what the library makes of it.
+    let Some((least, ahead)) = others.last() else {
+        return Ok(None);
+    };
+    let why = match library(most.server) {
+        WITHOUT_AES_INSTRUCTIONS => " yaSSL computes AES without the instructions that the CPU has for it.",
+        _ => "",
+    };
+    Ok(Some(finding(
+        "crypto-library",
+        Severity::Cause,
+        format!(
+            "{}, {arm}: the server's library decides: {}, {}.{why}",
+            most.cell.asked.workload.name(),
+            told(most),
+            told(least),
+        ),
+        format!(
+            "{} takes {} more than {}, for the same operation",
+            most.name,
+            rounded::microseconds_between(*ahead),
+            least.name
+        ),
+    )))
+}
+
+fn told(payer: &Payer<'_>) -> String {
+    format!(
+        "with {} ({}) it takes {} more CPU per operation",
+        payer.server.tls_library,
+        payer.name,
+        rounded::microseconds_between(payer.more_us)
+    )
+}
+
+/// Its name, without the version.
+fn library(server: &ServerRecord) -> &str {
+    server.tls_library.split_whitespace().next().unwrap_or_default()
+}
+
+/// Drivers of AES that any CPU can run (`crypto/aes_generic.c`, `crypto/aes_ti.c` and `lib/crypto/aes.c` of Linux); others are made
+/// for the instructions of one.
+const WITHOUT_INSTRUCTIONS: [&str; 3] = ["aes-generic", "aes-fixed-time", "aes-lib"];
+
+/// A kernel that encrypts files without the CPU's instructions for AES.
+pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
+    let driver = run.head.kernel_cipher.as_ref()?;
+    let mut arms = run.head.study.arms.iter();
+    let arm = arms.find(|arm| arm.at_rest.file_system == Some(FileSystem::Fscrypt))?;
+    let is_slow = WITHOUT_INSTRUCTIONS.iter().any(|name| driver.contains(name));
+    is_slow.then(|| {
+        finding(
+            "kernel-cipher",
+            Severity::Advice,
+            format!(
+                "{}: this kernel computes AES-XTS without the CPU's instructions for AES, so what it costs here is many times what \
+                 it costs a kernel that uses them. Load their module (modprobe aesni_intel on x86), or take a kernel that has it.",
+                arm.name
+            ),
+            format!("/proc/crypto: the driver of xts(aes) is {driver}"),
+        )
+    })
+}
+
+/// Of a server of the user's own; whether a private one is verified is what a study says.
+pub(super) fn unverified(run: &Run) -> Option<Finding> {
+    let mut servers = run.head.servers.iter();
+    servers.find(|server| server.placement == ServerPlacement::External)?;
+    let option = match database::of_target(run) {
+        Some(Spoken::PostgreSql) => "sslrootcert",
+        Some(Spoken::MongoDb) => "tlsCAFile",
+        Some(Spoken::MySql) | None => "ssl-ca",
+    };
+    let is_unverified = |arm: &&ArmRecord| {
+        let mut tls = arm
+            .sessions
+            .iter()
+            .filter_map(|session| session.facts.tls.as_ref());
+        tls.any(|tls| tls.verification == Verified::None)
+    };
+    run.head.arms.iter().find(is_unverified).map(|arm| {
+        finding(
+            "unverified-server",
+            Severity::Advice,
+            format!(
+                "The server's certificate was not verified, so anybody between could have answered and read along; name its CA in \
+                 the URL: {option}=FILE."
+            ),
+            format!("{}: verification none", arm.name),
+        )
+    })
+}
+
+/// Protection that seems to make things faster.
+pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
+    let is_impossible =
+        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.head.study.adds_protection(&row.arm);
+    // Said once of a cell and an arm, whatever gains by it.
+    let mut fewer_waits: Vec<(&str, &str)> = Vec::new();
+    run.results.estimates.iter().filter(is_impossible).filter_map(move |row| {
+        let evidence = format!("{} over {} blocks", rounded::change(row.interval()), row.blocks);
+        if let Some(summary) = waits_less(run, row) {
+            let place = (row.cell.as_str(), row.arm.as_str());
+            if fewer_waits.contains(&place) {
+                return None;
+            }
+            fewer_waits.push(place);
+            let evidence = format!("{}: {evidence}", row.metric);
+            return Some(finding("impossible-gain", Severity::Cause, summary, evidence));
+        }
+        let (severity, summary) = match saved_round_trip(run, row) {
+            Some(rtt_ms) => (
+                Severity::Cause,
+                format!(
+                    "{}: with {} the {} improves: TCP's handshake ends at the near end of the tunnel, whose connection to the far \
+                     end is open already, which saves every new connection a round trip of {rtt_ms} ms.",
+                    row.cell, row.arm, row.metric
+                ),
+            ),
+            None => (
+                Severity::Suspicion,
+                format!(
+                    "{}: with {} the {} seems to improve; a protection cannot do that by itself, so suspect the environment: fewer \
+                     requests in flight, other threads placed elsewhere, or batching by a slower client.",
+                    row.cell, row.arm, row.metric
+                ),
+            ),
+        };
+        Some(finding("impossible-gain", severity, summary, evidence))
+    })
+}
+
+/// Of a connect at a distance that takes fewer round trips than the baseline's, for example because its login does: why it is
+/// faster, although it is protected.
+fn waits_less(run: &Run, row: &EstimateRow) -> Option<String> {
+    let link = run.cell(&row.cell)?.link.filter(|link| link.rtt_ms > 0.0)?;
+    let baseline = &run.head.study.baseline().name;
+    let flights = |arm: &str| -> Option<f64> {
+        let rows = run.results.connect_phases.iter();
+        let of_arm = rows.filter(|phase| phase.cell == row.cell && phase.arm == arm);
+        of_arm
+            .map(|phase| phase.flights)
+            .reduce(|sum, flights| sum + flights)
+    };
+    let (before, after) = (flights(baseline)?, flights(&row.arm)?);
+    let is_explained = !row.metric.is_work() && before - after >= 0.5;
+    is_explained.then(|| {
+        format!(
+            "{}: over {} a connect is faster than over {baseline}, because it waits for the server {} times instead of {}, each \
+             time for {} ms.",
+            row.cell,
+            row.arm,
+            plain(after),
+            plain(before),
+            link.rtt_ms
+        )
+    })
+}
+
+/// The round trip in milliseconds that a new connection is spared by a tunnel that is open already; `None` if that explains
+/// nothing.
+fn saved_round_trip(run: &Run, row: &EstimateRow) -> Option<f64> {
+    let arm = run.head.study.arms.iter().find(|arm| arm.name == row.arm)?;
+    let cell = run.cell(&row.cell)?;
+    let stays_open = matches!(arm.tunnel, Some(Tunnel::Ssh(_)));
+    let is_explained = stays_open && cell.asked.workload.makes_connections() && !row.metric.is_work();
+    cell.link.filter(|_| is_explained).map(|link| link.rtt_ms)
+}

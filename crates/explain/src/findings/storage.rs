@@ -1,0 +1,403 @@
+//! Encryption at rest: what is decrypted, what the device does, what it takes.
+
+use std::collections::HashSet;
+
+use ciphertax_model::{Arm, Direction, FileSystem, Metric, Study};
+use ciphertax_records::{Finding, MeasuredCell, Run, Severity, StorageRow, counter};
+use ciphertax_stats::format::{bytes, fine, fine_share, rounded};
+use ciphertax_stats::jackknife::interval_of;
+use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval, Verdict};
+
+use super::finding::{finding, is_sure};
+use crate::cell::{BASELINE, CellSamples, Figures, value};
+use crate::error::ExplainError;
+
+/// True if an arm encrypts pages at rest, the baseline does not, and that is all they differ in: what the arm costs more is the
+/// price of that alone. A file system in user space is more than that.
+pub(super) fn encrypts_at_rest_alone(run: &Run, arm: &str) -> bool {
+    let baseline = run.head.study.baseline();
+    let is_all = |other: &Arm| {
+        let like_baseline = Arm {
+            name: baseline.name.clone(),
+            at_rest: baseline.at_rest,
+            ..other.clone()
+        };
+        like_baseline == *baseline
+    };
+    let mut arms = run.head.study.arms.iter();
+    let asked = arms.find(|other| other.name == arm);
+    asked.is_some_and(|asked| {
+        let at_rest = asked.at_rest;
+        at_rest.encrypts_pages()
+            && !at_rest.file_system.is_some_and(FileSystem::is_in_user_space)
+            && at_rest.columns.is_none()
+            && !baseline.at_rest.is_encrypted()
+            && is_all(asked)
+    })
+}
+
+/// Pages moved per operation that are not worth a word.
+const FEW: f64 = 0.001;
+
+/// Pages are encrypted where they leave the server's memory and decrypted where they enter it.
+pub(super) fn decrypted_in_memory(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    let cost = run
+        .results
+        .estimate(&cell.asked.name, arm, run.results.server_cpu(&cell.asked.name))?;
+    let row = run.results.storage(&cell.asked.name, arm)?;
+    let (read, hit_rate) = row.pages_read.zip(row.hit_rate)?;
+    let is_still = read <= FEW && row.pages_written.is_none_or(|written| written <= FEW);
+    if cost.verdict != Verdict::NoCost || !is_still || !encrypts_at_rest_alone(run, arm) {
+        return None;
+    }
+    let data = row.data_bytes.zip(row.data_to_memory).map(|(data, ratio)| {
+        format!(
+            "; data and indexes of {}, {} × of memory",
+            bytes(data as f64),
+            fine(ratio)
+        )
+    });
+    Some(finding(
+        "decrypted-in-memory",
+        Severity::Cause,
+        format!(
+            "{}: {arm} has no cost, because pages stay decrypted in memory: hit rate {}, {} pages read per operation. With more data \
+             than memory it may (less storage.memory_mb, or more rows).",
+            cell.asked.name,
+            fine_share(hit_rate),
+            fine(read)
+        ),
+        format!(
+            "server CPU {}, so none above {}{}",
+            rounded::change(cost.interval()),
+            rounded::share(cost.margin),
+            data.unwrap_or_default()
+        ),
+    ))
+}
+
+/// Pages per operation from which on there is something to divide by.
+const ENOUGH: f64 = 0.01;
+/// The part of the pages that are moved one way from which on the price is called that of this way.
+const NEARLY_ALL: f64 = 0.95;
+
+/// Extra CPU of the server per operation over the pages that it moves per operation, both of the same blocks: over whole rounds
+/// where they were measured, since most pages are written when the slice is over.
+pub(super) fn cost_per_page(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: MeasuredCell<'_>,
+    arm: &str,
+) -> Result<Option<Finding>, ExplainError> {
+    let metric = run.results.server_cpu(&cell.asked.name);
+    let cost = run.results.estimate(&cell.asked.name, arm, metric);
+    let Some(cost) = cost.filter(|cost| is_sure(cost) && cost.low > 0.0) else {
+        return Ok(None);
+    };
+    let of_arm = samples.arms.iter().position(|name| name == arm);
+    let Some(of_arm) = of_arm.filter(|_| encrypts_at_rest_alone(run, arm)) else {
+        return Ok(None);
+    };
+    let rows = blocks(samples, of_arm, metric);
+    let sum = |of: fn(&Block) -> f64| rows.iter().map(of).sum::<f64>();
+    let operations = sum(|row| row[3]);
+    let [read, written] = [sum(|row| row[4]), sum(|row| row[5])].map(|pages| pages / operations);
+    if rows.len() < FEWEST_BLOCKS as usize || read + written < ENOUGH {
+        return Ok(None);
+    }
+    let per_page: Interval = interval_of(&rows, &[[0.0], [0.0]], |means, _| {
+        let [baseline_cpu, baseline_operations, cpu, operations, read, written] = means;
+        (cpu - baseline_cpu / baseline_operations * operations) / (read + written)
+    })?;
+    let (moved, pages) = match read / (read + written) {
+        share if share >= NEARLY_ALL => ("read", format!("{} are read", fine(read))),
+        share if share <= 1.0 - NEARLY_ALL => ("written", format!("{} are written", fine(written))),
+        _ => (
+            "read or written",
+            format!("{} are read and {} written", fine(read), fine(written)),
+        ),
+    };
+    Ok(Some(finding(
+        "cost-per-page",
+        Severity::Cause,
+        format!(
+            "{}: {arm} costs the server {} for each page {moved}; {pages} per operation.",
+            cell.asked.name,
+            rounded::microseconds_between(per_page),
+        ),
+        format!(
+            "{metric} {} of {}, over {} blocks",
+            rounded::change(cost.interval()),
+            rounded::microseconds(cost.baseline),
+            rows.len()
+        ),
+    )))
+}
+
+/// CPU in microseconds and operations of the baseline, the same of the arm, then the pages that the arm read and wrote.
+type Block = [f64; 6];
+
+fn blocks(samples: &CellSamples<'_>, arm: usize, metric: Metric) -> Vec<Block> {
+    let taken = |slice: &Figures| {
+        let operations = slice.operations as f64;
+        Some([value(slice, metric)? * operations, operations])
+    };
+    let row = |(baseline, arm): (&Figures, &Figures)| {
+        let pages = arm.pages(metric)?;
+        let [[baseline_cpu, baseline_operations], [cpu, operations]] = [taken(baseline)?, taken(arm)?];
+        let [read, written] = [pages.read? as f64, pages.written? as f64];
+        Some([baseline_cpu, baseline_operations, cpu, operations, read, written])
+    };
+    samples.pairs(BASELINE, arm).filter_map(row).collect()
+}
+
+/// The part of the time that a device is busy from which on it is full.
+const FULL: f64 = 0.9;
+
+/// A disk that has no more to give, whatever is encrypted on it.
+pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    let name = &cell.asked.name;
+    let baseline = &run.head.study.baseline().name;
+    let cost = run.results.estimate(name, arm, run.results.server_cpu(name))?;
+    let speed = run.results.estimate(name, arm, Metric::Throughput)?;
+    let only_cpu = is_sure(cost) && cost.low > 0.0 && speed.verdict != Verdict::Costs;
+    let (before, after) = (
+        run.results.storage(name, baseline)?,
+        run.results.storage(name, arm)?,
+    );
+    let is_full = |row: &StorageRow| row.device_busy.is_some_and(|busy| busy >= FULL);
+    if !only_cpu || !is_full(before) || !is_full(after) || !encrypts_at_rest_alone(run, arm) {
+        return None;
+    }
+    let told = |row: &StorageRow| {
+        let busy = row.device_busy.map(fine_share).unwrap_or_default();
+        format!(
+            "busy {busy} of the time, {}/s",
+            bytes(row.device_bytes_per_s.unwrap_or(0.0))
+        )
+    };
+    Some(finding(
+        "device-full",
+        Severity::Cause,
+        format!(
+            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} does not change the throughput: it \
+             only raises the server's CPU, by {}.",
+            bytes(before.device_bytes_per_s.unwrap_or(0.0)),
+            bytes(after.device_bytes_per_s.unwrap_or(0.0)),
+            rounded::change(cost.interval())
+        ),
+        format!(
+            "{baseline}: {}; {arm}: {}; throughput {}",
+            told(before),
+            told(after),
+            rounded::change(speed.interval())
+        ),
+    ))
+}
+
+/// The arms with one protection each that an arm has both of.
+struct Parts<'a> {
+    transit: &'a str,
+    rest: &'a str,
+}
+
+/// The interaction of an arm that has both with the two that have one each: (both / baseline) / ((transit / baseline) · (rest /
+/// baseline)) − 1, its interval from the blocks in which all four were measured.
+pub(super) fn transit_and_rest(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: MeasuredCell<'_>,
+    arm: &str,
+) -> Result<Vec<Finding>, ExplainError> {
+    let mut findings = Vec::new();
+    let Some(parts) = parts(&run.head.study, arm) else {
+        return Ok(findings);
+    };
+    for metric in [run.results.server_cpu(&cell.asked.name), Metric::Throughput] {
+        findings.extend(of_metric(run, samples, cell, arm, &parts, metric)?);
+    }
+    Ok(findings)
+}
+
+/// Arms that differ from one with both in having one of them alone, where the baseline has neither.
+fn parts<'a>(study: &'a Study, arm: &str) -> Option<Parts<'a>> {
+    let baseline = study.baseline();
+    let both = study.arms.iter().find(|other| other.name == arm)?;
+    let has_neither = !baseline.transport.is_encrypted() && !baseline.at_rest.is_encrypted();
+    if !has_neither || !both.transport.is_encrypted() || !both.at_rest.is_encrypted() {
+        return None;
+    }
+    let like = |wanted: Arm| {
+        let is_like = |other: &&Arm| {
+            let renamed = Arm {
+                name: wanted.name.clone(),
+                ..(*other).clone()
+            };
+            renamed == wanted
+        };
+        Some(study.arms.iter().find(is_like)?.name.as_str())
+    };
+    Some(Parts {
+        transit: like(Arm {
+            at_rest: baseline.at_rest,
+            ..both.clone()
+        })?,
+        rest: like(Arm {
+            transport: baseline.transport,
+            tls: baseline.tls.clone(),
+            certificate: baseline.certificate,
+            ..both.clone()
+        })?,
+    })
+}
+
+fn of_metric(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: MeasuredCell<'_>,
+    arm: &str,
+    parts: &Parts<'_>,
+    metric: Metric,
+) -> Result<Option<Finding>, ExplainError> {
+    let place = |name: &str| samples.arms.iter().position(|other| other == name);
+    let (Some(transit), Some(rest), Some(both)) = (place(parts.transit), place(parts.rest), place(arm))
+    else {
+        return Ok(None);
+    };
+    let change = |name: &str| Some(run.results.estimate(&cell.asked.name, name, metric)?.interval());
+    let changes = [parts.transit, parts.rest, arm].map(change);
+    let [Some(of_transit), Some(of_rest), Some(of_both)] = changes else {
+        return Ok(None);
+    };
+    let is_the_clients = cell.found.client_bound && !metric.is_cpu();
+    let blocks = samples.logs_of([BASELINE, transit, rest, both], metric);
+    let interaction = |[baseline, transit, rest, both]: &[f64; 4]| both - transit - rest + baseline;
+    let series: Vec<f64> = blocks.iter().map(interaction).collect();
+    if series.len() < FEWEST_BLOCKS as usize || is_the_clients {
+        return Ok(None);
+    }
+    let interaction = Estimate::of_log_ratios(&series)?;
+    let dearer = match metric.direction() {
+        Direction::HigherCosts => interaction.low > 0.0,
+        Direction::LowerCosts => interaction.high < 0.0,
+    };
+    let answer = match (dearer, interaction.excludes_zero()) {
+        (true, _) => "both together are dearer than the one upon the other",
+        (false, true) => "both together are cheaper than the one upon the other",
+        (false, false) => "nothing speaks against it",
+    };
+    let expected = (1.0 + of_transit.value) * (1.0 + of_rest.value) - 1.0;
+    Ok(Some(finding(
+        "transit-and-rest",
+        Severity::Cause,
+        format!(
+            "{}, {metric}: do the costs of {} and {} add up? {answer}: {arm} against their product {}.",
+            cell.asked.name,
+            parts.transit,
+            parts.rest,
+            rounded::change(Interval {
+                value: interaction.change,
+                low: interaction.low,
+                high: interaction.high,
+            })
+        ),
+        format!(
+            "{}: {}, {}: {}, their product: {}, {arm}: {}; {} blocks",
+            parts.transit,
+            rounded::change(of_transit),
+            parts.rest,
+            rounded::change(of_rest),
+            rounded::percent(expected),
+            rounded::change(of_both),
+            interaction.blocks
+        ),
+    )))
+}
+
+/// The part more that is worth a word.
+const WORTH_A_WORD: f64 = 0.02;
+/// By how many bytes a server makes the file of a table longer at a time at most: InnoDB by four extents
+/// (<https://dev.mysql.com/doc/refman/8.4/en/innodb-file-space.html>). Two that hold the same rows may differ by that.
+const PIECE: f64 = (4 << 20) as f64;
+
+/// Once for each server, whose cells ask the same tables.
+pub(super) fn space(run: &Run) -> Vec<Finding> {
+    let mut told = HashSet::new();
+    let mut findings = Vec::new();
+    for cell in run.cells() {
+        for arm in run.head.variants() {
+            let findings_of_arm = of_arm(run, cell, &arm.name);
+            let of_server = (&cell.found.server_id, &arm.name);
+            findings.extend(findings_of_arm.filter(|_| told.insert(of_server)));
+        }
+    }
+    findings
+}
+
+fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    let study = &run.head.study;
+    let baseline = study.baseline();
+    let asked = study.arms.iter().find(|asked| asked.name == arm)?;
+    if asked.at_rest == baseline.at_rest {
+        return None;
+    }
+    let on_disk = |arm: &str| run.results.storage(&cell.asked.name, arm)?.disk_bytes;
+    let (before, after) = (on_disk(&baseline.name)? as f64, on_disk(arm)? as f64);
+    let pieces = match run.head.is_embedded() {
+        true => 0.0,
+        false => PIECE * f64::from(study.dataset.tables),
+    };
+    let (change, bytes_more) = (after / before - 1.0, (after - before).abs());
+    if !change.is_finite() || change.abs() < WORTH_A_WORD || bytes_more <= pieces {
+        return None;
+    }
+    Some(finding(
+        "space",
+        Severity::Cause,
+        format!(
+            "{}: over {arm} the same rows take {} space on the disk: {} instead of {}.",
+            cell.asked.name,
+            rounded::percent(change),
+            bytes(after),
+            bytes(before)
+        ),
+        "tables with their indexes once they were loaded".to_owned(),
+    ))
+}
+
+/// Of the pages that connects ask for.
+const FEW_OF_CONNECTS: f64 = 0.01;
+
+/// Of cells that leave it to the server how much of its data is in memory: those that say it ask for reads from disk.
+pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
+    let leaves_it = move |cell: &&CellSamples<'_>| study.storage(cell.cell).memory_mb.is_none();
+    cells.iter().filter(leaves_it).filter_map(|cell| {
+        let (reads, operations) = rose(cell, counter::PAGES_READ);
+        let (requests, _) = rose(cell, counter::PAGES_REQUESTED);
+        // A server asks for many pages of its own to let somebody in.
+        let is_rare = cell.cell.workload.makes_connections() && reads <= FEW_OF_CONNECTS * requests;
+        (reads > FEW * operations && !is_rare).then(|| {
+            finding(
+                "read-from-disk",
+                Severity::Suspicion,
+                format!(
+                    "{}: data was read from disk, so what is measured is diluted by I/O.",
+                    cell.cell.name
+                ),
+                format!("the server read {reads} pages into its cache during {operations} operations"),
+            )
+        })
+    })
+}
+
+/// By how much a counter rose over all arms of a cell, and during how many operations.
+fn rose(cell: &CellSamples<'_>, name: &str) -> (f64, f64) {
+    let (mut sum, mut operations) = (0.0, 0.0);
+    for arm in 0..cell.arms.len() {
+        if let Some((rose, meanwhile)) = cell.totals(arm).counters.get(name) {
+            sum += *rose as f64;
+            operations += *meanwhile as f64;
+        }
+    }
+    (sum, operations)
+}

@@ -1,14 +1,8 @@
 //! What the command line takes.
 
-pub(crate) mod compare;
-mod generated;
+mod listing;
 mod measuring;
-mod output;
-mod report;
-mod servers;
-mod studies;
-mod values;
-mod why;
+pub(crate) mod reading;
 
 use std::path::PathBuf;
 
@@ -16,15 +10,13 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::connect::ConnectArguments;
 use crate::doctor::DoctorArguments;
-pub(crate) use generated::{CompletionsArguments, ManArguments, SchemaArguments};
-use measuring::exit_status;
-pub(crate) use measuring::{MeasuringArguments, QuickArguments};
-pub(crate) use output::{OutputArguments, file_ending_in};
-pub(crate) use report::ReportArguments;
-pub(crate) use servers::{CleanArguments, ServersArguments, ServersCommand};
-pub(crate) use studies::StudiesArguments;
-use values::fraction;
-pub(crate) use why::{WhyArguments, WhyFormat};
+pub(crate) use listing::{
+    CleanArguments, CompletionsArguments, ManArguments, SchemaArguments, ServersArguments, ServersCommand,
+    StudiesArguments,
+};
+pub(crate) use measuring::{MeasuringArguments, OutputArguments, QuickArguments, file_ending_in};
+use measuring::{exit_status, fraction};
+pub(crate) use reading::{ReportArguments, WhyArguments, WhyFormat};
 
 const HELP: &str = "\
 Examples:
@@ -59,9 +51,9 @@ pub(crate) enum Command {
     /// Say where the CPU time of a run went and what bounded its speed; export its stacks
     Why(WhyArguments),
     /// Say whether the cost changed from one run to others: two versions, two machines, two months
-    Compare(compare::CompareArguments),
+    Compare(reading::CompareArguments),
     /// Hold the costs of a run to budgets, or to an earlier run: within, over, or cannot tell
-    Gate(compare::GateArguments),
+    Gate(reading::GateArguments),
     /// Take one connection to your own server apart: phases, certificates, who computes what
     Connect(ConnectArguments),
     /// Say in half a minute what this machine can measure, and what to do about the rest

@@ -12,7 +12,7 @@ use ciphertax_report::compare::markdown;
 use ciphertax_report::{html, json, terminal};
 use ciphertax_supervise::say;
 
-use crate::arguments::compare::CompareArguments;
+use crate::arguments::reading::CompareArguments;
 use crate::exit::Exit;
 use crate::export::{can_be_written, ending, write_text};
 use crate::report::folder;

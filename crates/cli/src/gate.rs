@@ -7,7 +7,7 @@ use ciphertax_report::gate::junit;
 use ciphertax_report::{json, terminal};
 use ciphertax_stats::BoundVerdict;
 
-use crate::arguments::compare::GateArguments;
+use crate::arguments::reading::GateArguments;
 use crate::compare::{each_once, read, warn_of_order};
 use crate::exit::Exit;
 use crate::export::{can_be_written, ending, write_text};

@@ -10,7 +10,7 @@ use ciphertax_lab::file_system::{self, MountedFileSystem};
 use ciphertax_lab::page_cache::cached;
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
-use ciphertax_supervise::mounts::mounts_below;
+use ciphertax_supervise::namespace::mounts_below;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};
 use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
 use rustix::io::Errno;

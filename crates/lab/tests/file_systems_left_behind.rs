@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use ciphertax_lab::catalogue::{MARIADB, MONGODB, POSTGRESQL};
 use ciphertax_lab::file_system;
 use ciphertax_model::FileSystem;
-use ciphertax_supervise::mounts::mounts_below;
+use ciphertax_supervise::namespace::mounts_below;
 use ciphertax_testkit::{
     OrdinaryUser, PATIENCE, cache, copy_program, example, fetched, folders_in, is_root, not_tested,
     owner_command, processes_with, temporary_folder, within,

@@ -1,13 +1,18 @@
-//! What binds the processes that this one starts to it.
+//! Processes that are started, and how they are spoken to.
 
-use std::io;
+use std::io::{self, ErrorKind, PipeReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{ioctl_fionbio, retry_on_intr};
 use rustix::process::{
-    Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_child_subreaper,
-    set_parent_process_death_signal, setrlimit, setsid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getppid, getrlimit, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, set_parent_process_death_signal, setrlimit, setsid,
 };
+
+use crate::error::{Error, Result};
 
 /// How many files a program may have open through which connections go, if the system allows it: each is two or more.
 const MANY_FILES: u64 = 65_536;
@@ -81,4 +86,110 @@ pub(crate) fn in_own_session(command: &mut Command) {
 /// Makes this process the parent of whatever its programs leave running.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// The reading end of a child's standard output or standard error.
+#[derive(Debug)]
+pub struct ChildPipe {
+    /// `None` when nobody writes any more.
+    pipe: Option<PipeReader>,
+}
+
+impl ChildPipe {
+    /// From now on nothing that reads from it waits; `None` is a pipe that nobody writes to.
+    ///
+    /// # Errors
+    /// If it cannot be told not to wait.
+    pub fn of(pipe: Option<impl Into<OwnedFd>>) -> io::Result<Self> {
+        let pipe = pipe.map(Into::into);
+        if let Some(pipe) = &pipe {
+            ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Self {
+            pipe: pipe.map(PipeReader::from),
+        })
+    }
+
+    /// Hands over what is there, but little more than `most` bytes: somebody may write without end.
+    pub fn read(&mut self, most: usize, mut take: impl FnMut(&[u8])) {
+        let mut buffer = [0; 16 << 10];
+        let mut taken = 0;
+        while let Some(pipe) = &mut self.pipe
+            && taken < most
+        {
+            match pipe.read(&mut buffer) {
+                Ok(count @ 1..) => {
+                    take(&buffer[..count]);
+                    taken += count;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Ok(0) | Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    /// What to wait with until there is something to read or nobody writes any more; `None` if nobody does.
+    pub fn readable(&self) -> Option<PollFd<'_>> {
+        let pipe = self.pipe.as_ref()?;
+        Some(PollFd::new(pipe, PollFlags::IN))
+    }
+}
+
+/// A process that its guard started and does not reap before the end, so that its number stays its own.
+#[derive(Debug)]
+pub struct Process {
+    pid: Pid,
+    handle: OwnedFd,
+}
+
+impl Process {
+    /// A handle on the process with this number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(pid: Pid) -> Result<Self> {
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Ok(Self { pid, handle }),
+            Err(errno) => Err(Error::Guard {
+                problem: format!("lost the server it started ({errno})"),
+            }),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// True once it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ends_within(0)
+    }
+
+    /// Kills it and waits until it is dead; one that has ended stays as it is.
+    ///
+    /// # Errors
+    /// If it cannot be killed or does not die.
+    pub fn kill(&self) -> Result<()> {
+        const LONGEST_DEATH_S: i64 = 5;
+        let problem = |problem: String| Error::Guard { problem };
+        match pidfd_send_signal(&self.handle, Signal::KILL) {
+            Ok(()) if self.ends_within(LONGEST_DEATH_S) => Ok(()),
+            Ok(()) => Err(problem("has a server that does not die".into())),
+            Err(_) if self.has_ended() => Ok(()),
+            Err(errno) => Err(problem(format!("has a server that cannot be killed ({errno})"))),
+        }
+    }
+
+    fn ends_within(&self, seconds: i64) -> bool {
+        let at_most = Timespec {
+            tv_sec: seconds,
+            tv_nsec: 0,
+        };
+        matches!(
+            retry_on_intr(|| poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_most))),
+            Ok(1..)
+        )
+    }
 }

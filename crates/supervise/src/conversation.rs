@@ -1,18 +1,18 @@
-//! How ciphertax and the processes that it starts talk to each other: one line of JSON a message, over a Unix socket.
-//!
-//! Neither side can make the other wait or remember without end: a message has a greatest length, and once begun it
-//! must arrive in time.
+//! What the supervisor and we say to each other.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use ciphertax_records::harmless_lines;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Longest message in bytes, with the end of its line.
 const LONGEST: usize = 1 << 20;
@@ -168,6 +168,62 @@ impl AsFd for Conversation {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+/// A message, or that there will be none.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Envelope {
+    /// Whom it is to, and when it arrives, whom it is from.
+    pub rank: u32,
+    /// What it says, as it was written: whoever carries it does not read it.
+    #[serde(default)]
+    pub body: Box<RawValue>,
+    /// Why no more will come from there; absent from every message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl Envelope {
+    /// A message to a load generator.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn new(rank: u32, message: &impl Serialize) -> serde_json::Result<Self> {
+        Ok(Self::written(rank, to_raw_value(message)?))
+    }
+
+    /// A message from a load generator, as it was carried.
+    ///
+    /// # Errors
+    /// If it is not JSON.
+    pub fn carried(rank: u32, message: &[u8]) -> serde_json::Result<Self> {
+        Ok(Self::written(rank, serde_json::from_slice(message)?))
+    }
+
+    fn written(rank: u32, body: Box<RawValue>) -> Self {
+        Self {
+            rank,
+            body,
+            lost: None,
+        }
+    }
+
+    /// That a load generator is gone.
+    pub fn lost(rank: u32, why: impl Into<String>) -> Self {
+        Self {
+            rank,
+            body: Box::default(),
+            lost: Some(why.into()),
+        }
+    }
+}
+
+/// Writes a line to standard error, or several; what servers and files say in it cannot rule a terminal. Where nobody reads it any
+/// more, or there is no room, it is lost: nothing may depend on it.
+pub fn say(line: impl fmt::Display) {
+    let text = harmless_lines(&line.to_string());
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 #[cfg(test)]

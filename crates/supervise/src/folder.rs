@@ -12,7 +12,7 @@ use std::{env, io, thread};
 use rustix::fs::{FlockOperation, flock, statvfs};
 
 use crate::error::{Error, Result};
-use crate::mounts::unmount_below;
+use crate::namespace::unmount_below;
 
 /// What every private folder's name begins with.
 pub(crate) const PREFIX: &str = "ciphertax-server-";

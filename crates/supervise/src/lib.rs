@@ -9,29 +9,20 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod child;
-mod child_pipe;
 mod conversation;
-mod envelope;
 mod error;
 mod folder;
 pub mod guard;
-pub mod mounts;
 pub mod namespace;
-mod private_files;
 pub mod privilege;
-mod process;
 pub mod process_tree;
-mod say;
 pub mod supervisor;
 mod sweep;
 
-pub use child_pipe::ChildPipe;
-pub use conversation::Conversation;
-pub use envelope::Envelope;
+pub use child::{ChildPipe, Process};
+pub use conversation::{Conversation, Envelope, say};
 pub use error::{Error, Result};
 pub use folder::{LONGEST_SOCKET_NAME, MARKER, PrivateFolder, create_private_file, free_mb};
 pub use guard::GuardProgram;
-pub use private_files::PrivateFiles;
-pub use process::Process;
-pub use say::say;
+pub use privilege::PrivateFiles;
 pub use sweep::{Known, sweep_stale};

@@ -1,7 +1,9 @@
-//! Giving up the rights of root.
+//! Which account a process runs as, and files that are its owner's alone.
 
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr;
 
@@ -12,6 +14,10 @@ use rustix::thread::{
     set_capabilities, set_capabilities_secure_bits, set_keep_capabilities, set_thread_groups,
     set_thread_res_gid, set_thread_res_uid,
 };
+
+use crate::error::{Error, Result};
+use crate::folder::{PrivateFolder, create_private_file};
+use crate::guard::{Guard, GuardProgram};
 
 /// The user and the group that own nothing: the kernel's default for numbers that have no meaning in a namespace
 /// (`/proc/sys/kernel/overflowuid`), and `nobody` of every distribution.
@@ -106,6 +112,54 @@ fn has_name(number: u32) -> bool {
     };
     let absent = |error: libc::c_int| [0, libc::ENOENT, libc::ESRCH].contains(&error);
     !(found_user.is_null() && absent(user_error) && found_group.is_null() && absent(group_error))
+}
+
+/// Space that a few settings and certificates need.
+const NEEDED_MB: u64 = 1;
+
+/// A folder with mode 0700 among the temporary files. A guard removes it with its owner, however that ends.
+#[derive(Debug)]
+pub struct PrivateFiles {
+    guard: Guard,
+}
+
+impl PrivateFiles {
+    /// Makes an empty folder.
+    ///
+    /// # Errors
+    /// If it cannot be made, or nobody would remove it.
+    pub fn create(guard: &GuardProgram) -> Result<Self> {
+        Ok(Self {
+            guard: Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.guard.folder()
+    }
+
+    /// Makes a folder in it, and those above that.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create_folder(&self, name: impl AsRef<Path>) -> Result<()> {
+        let path = self.folder().join(name);
+        std::fs::create_dir_all(&path).map_err(Error::write(&path))
+    }
+
+    /// Writes a new file that its owner alone may read, and makes the folders above it.
+    ///
+    /// # Errors
+    /// If it exists or cannot be written.
+    pub fn write(&self, name: impl AsRef<Path>, contents: &[u8]) -> Result<PathBuf> {
+        let path = self.folder().join(name);
+        self.create_folder(path.parent().unwrap_or(self.folder()))?;
+        create_private_file(&path)?
+            .write_all(contents)
+            .map_err(Error::write(&path))?;
+        Ok(path)
+    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@
 //! owner is gone, however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
 
 use std::ffi::OsString;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use ciphertax_records::CpuTime;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,13 +18,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
-use crate::child::{adopt_orphans, die_with_this_thread, in_own_session, without_own_variables};
-use crate::child_pipe::ChildPipe;
-use crate::conversation::Conversation;
+use crate::child::{ChildPipe, adopt_orphans, die_with_this_thread, in_own_session, without_own_variables};
+use crate::conversation::{Conversation, say};
 use crate::error::{Error, Result};
 use crate::guard::GuardProgram;
 use crate::process_tree::kill_descendants;
-use crate::say::say;
 
 /// How a supervised program ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

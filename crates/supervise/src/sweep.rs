@@ -1,16 +1,15 @@
 //! Removing what earlier runs left when they and their guards were killed, or the machine went down.
 
-use std::env;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::{env, fs};
 
 use rustix::process::{Pid, geteuid};
 
+use crate::child::Process;
 use crate::folder::{self, MARKER, PREFIX, remove_folder};
 use crate::privilege;
-use crate::process::Process;
 
 /// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder.
 /// The folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to

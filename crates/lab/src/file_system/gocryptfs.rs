@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
-use ciphertax_supervise::mounts::unmount;
+use ciphertax_supervise::namespace::unmount;
 use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
@@ -191,7 +191,7 @@ fn write_password(path: &Path) -> Result<()> {
 mod tests {
     use ciphertax_supervise::PrivateFolder;
     use ciphertax_supervise::guard::GuardProgram;
-    use ciphertax_supervise::mounts::mounts_below;
+    use ciphertax_supervise::namespace::mounts_below;
     use ciphertax_testkit::not_tested;
 
     use super::*;

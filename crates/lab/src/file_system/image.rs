@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
-use ciphertax_supervise::mounts::{mount, mount_bind, unmount};
+use ciphertax_supervise::namespace::{mount, mount_bind, unmount};
 use ciphertax_supervise::{create_private_file, free_mb};
 
 use crate::error::{Error, Result};

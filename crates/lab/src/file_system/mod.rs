@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
-use ciphertax_supervise::mounts::{mount_bind, mounts_below};
+use ciphertax_supervise::namespace::{mount_bind, mounts_below};
 use rustix::fs::syncfs;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};

@@ -6,12 +6,11 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, POSTGRESQL};
-use ciphertax_lab::file_system;
 use ciphertax_lab::page_cache::cached;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, file_system};
 use ciphertax_model::{AtRest, FileSystem, FlushMethod, Storage};
 use ciphertax_records::Readability;
-use ciphertax_supervise::mounts::{mounts_below, unmount};
+use ciphertax_supervise::namespace::{mounts_below, unmount};
 use ciphertax_testkit::{PATIENCE, contains, fetched, not_tested, within};
 use rustix::process::{Pid, Signal, kill_process};
 

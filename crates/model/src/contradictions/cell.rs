@@ -1,20 +1,24 @@
-//! What a cell cannot be.
+//! What a cell contradicts itself in: its workload, its probes.
 
 use std::collections::HashSet;
 
-use super::at_rest::{check_binary_log, check_columns};
+use super::arm::{check_binary_log, check_columns};
 use super::found::{Found, Path};
 use super::load::{check_command, check_engine_load};
-use super::storage::check_storage;
+use super::study::check_storage;
 use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::link::Link;
 use crate::nearest::hint;
+use crate::pgbench::Pgbench;
+use crate::probe::{Perturbation, Probe, ProbeValue};
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::study::{Cell, Study};
+use crate::study::{Cell, Placement, Study};
 use crate::tls::Resumption;
+use crate::tpcc::Tpcc;
 use crate::workload::Mix;
 
+/// What a cell cannot be.
 pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
     match cell.workload.is_program() {
@@ -245,5 +249,112 @@ fn check_arms_of_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found
 pub(super) fn check_link(link: &Link, path: &Path, found: &mut Found) {
     for (key, message) in link.problems() {
         found.add(path.key(key), message);
+    }
+}
+
+/// What TPC-C's tables and mix cannot be.
+pub(super) fn check_tpcc(tables: &Tpcc, found: &mut Found) {
+    let path = Path::of("tpcc");
+    let mut check = |key, value: u32, range: std::ops::RangeInclusive<u32>| {
+        if !range.contains(&value) {
+            let (least, most) = range.into_inner();
+            let message = format!("tpcc.{key} is {value}; it must lie between {least} and {most}");
+            found.add(path.key(key), message);
+        }
+    };
+    check("warehouses", tables.warehouses, Tpcc::WAREHOUSES);
+    check("load_workers", tables.load_workers, Tpcc::LOAD_WORKERS);
+    if !Tpcc::PACING.contains(&tables.pacing) {
+        let message = format!("tpcc.pacing is {}; it must lie between 0 and 10", tables.pacing);
+        found.add(path.key("pacing"), message);
+    }
+    if let Some(weights) = tables.weights {
+        let shares = weights.shares();
+        let sum: f64 = shares.iter().sum();
+        if shares.iter().any(|share| !(0.0..=100.0).contains(share)) || (sum - 100.0).abs() > 1e-6 {
+            let message =
+                format!("tpcc.weights are together {sum}; they must be percentages that are together 100");
+            found.add(path.key("weights"), message);
+        }
+    }
+}
+
+/// What pgbench's tables cannot be.
+pub(super) fn check_pgbench(tables: &Pgbench, found: &mut Found) {
+    let (scale, most) = (tables.scale, Pgbench::MOST_BRANCHES);
+    if !(1..=most).contains(&scale) {
+        let message = format!("pgbench.scale is {scale}; it must lie between 1 and {most}");
+        found.add(Path::of("pgbench").key("scale"), message);
+    }
+}
+
+/// `path` is that of the arm.
+pub(super) fn check_probe(arm: &Arm, path: &Path, found: &mut Found) {
+    let Some(probe) = &arm.probe else { return };
+    let name = &arm.name;
+    let path = path.key("probe");
+    match probe.perturbation() {
+        None => {
+            let message = format!(
+                "arm {name:?}: a probe says one thing, either variable and value, such as {{ variable = \"sync_binlog\", value = 0 \
+                 }}, or cpus"
+            );
+            found.add(path, message);
+        }
+        Some(Perturbation::Cpus(0)) => {
+            let message = format!("arm {name:?}: a server needs a CPU; take probe = {{ cpus = 1 }}");
+            found.add(path.key("cpus"), message);
+        }
+        Some(Perturbation::Cpus(_)) => {}
+        Some(Perturbation::Variable(variable, value)) => {
+            if !Probe::is_name(variable) {
+                let message = format!(
+                    "arm {name:?}: {variable:?} is no name of a variable: it must be letters, digits and underscores, beginning with \
+                     a letter, {} at most",
+                    Probe::LONGEST
+                );
+                found.add(path.key("variable"), message);
+            }
+            if let ProbeValue::Text(text) = value
+                && !Probe::is_plain(text)
+            {
+                let message = format!(
+                    "arm {name:?}: {text:?} is no value for a probe: it must be letters, digits, spaces and _-+=.,:/, {} at most",
+                    Probe::LONGEST
+                );
+                found.add(path.key("value"), message);
+            }
+        }
+    }
+}
+
+/// What probes cannot go with.
+pub(super) fn check_probes(study: &Study, found: &mut Found) {
+    let probed = study.arms.iter().enumerate().filter_map(|(index, arm)| {
+        let probe = arm.probe.as_ref()?;
+        Some((arm, probe, Path::of("arm").entry(index).key("probe")))
+    });
+    for (arm, probe, path) in probed {
+        let name = &arm.name;
+        if name == &study.baseline().name {
+            let message = format!(
+                "arm {name:?} is the baseline, from which a probe is a deviation; leave probe out, and add an arm with it"
+            );
+            found.add(path.clone(), message);
+        }
+        if study.differs_at_rest() {
+            let message = format!(
+                "arm {name:?}: where arms differ in at_rest, what a server does between its slices is billed to its arm, and the \
+                 probe holds within slices alone; leave probe out, or take at_rest out of all arms or into all"
+            );
+            found.add(path.clone(), message);
+        }
+        if probe.cpus.is_some() && study.placement == Placement::Together {
+            let message = format!(
+                "arm {name:?}: placement = \"together\" leaves the server one CPU already; leave the probe's cpus out, or take \
+                 placement = \"free\""
+            );
+            found.add(path.key("cpus"), message);
+        }
     }
 }

@@ -1,22 +1,11 @@
 //! Contradictions in a study that its types allow.
 
 mod arm;
-mod at_rest;
-mod budget;
 mod cell;
 mod columns;
 mod found;
 mod load;
-mod pgbench;
-mod place;
-mod pooler;
-mod postgresql;
-mod probe;
-mod published;
-mod server_cpu;
-mod storage;
-mod tpcc;
-mod whole;
+mod study;
 
 use crate::problem::{Position, StudyError, StudyProblem};
 use crate::study::Study;
@@ -25,9 +14,7 @@ use self::arm::check_arm;
 use self::cell::{check_cell, check_link, check_nodes, check_replica_set};
 use self::found::Found;
 pub(crate) use self::found::{Contradiction, Path, Step};
-use self::published::check_published;
-use self::storage::check_storage;
-use self::whole::{check_measuring, check_names, check_placement};
+use self::study::{check_measuring, check_names, check_placement, check_published, check_storage};
 
 impl Study {
     /// Checks what the types alone cannot.
@@ -53,10 +40,10 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     let mut found = Found::default();
     check_names(study, &mut found);
     check_measuring(study, &mut found);
-    pgbench::check_tables(&study.pgbench, &mut found);
-    tpcc::check_tables(&study.tpcc, &mut found);
+    cell::check_pgbench(&study.pgbench, &mut found);
+    cell::check_tpcc(&study.tpcc, &mut found);
     check_placement(study, &mut found);
-    server_cpu::check_server_cpu(study, &mut found);
+    study::check_server_cpu(study, &mut found);
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);
     }
@@ -69,29 +56,29 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if let Some(nodes) = study.nodes {
         check_nodes(nodes, &Path::of("nodes"), &mut found);
     }
-    at_rest::check_memory_security(study, &mut found);
+    arm::check_memory_security(study, &mut found);
     check_storage(&study.storage, &Path::of("storage"), &mut found);
     for (index, arm) in study.arms.iter().enumerate() {
         let path = Path::of("arm").entry(index);
         check_arm(arm, &path, &mut found);
-        pooler::check_arm(arm, &path, &mut found);
-        postgresql::check_arm(arm, &path, &mut found);
-        probe::check_arm(arm, &path, &mut found);
+        arm::check_pooler(arm, &path, &mut found);
+        study::check_postgresql(arm, &path, &mut found);
+        cell::check_probe(arm, &path, &mut found);
     }
     if !study.arms.is_empty() {
-        probe::check_study(study, &mut found);
+        cell::check_probes(study, &mut found);
     }
     columns::check_study(study, &mut found);
     for (index, cell) in study.cells.iter().enumerate() {
         let path = Path::of("cell").entry(index);
         check_cell(study, cell, &path, &mut found);
-        pooler::check_cell(study, cell, &path, &mut found);
+        arm::check_pooled_cell(study, cell, &path, &mut found);
     }
     for (index, row) in study.published.iter().enumerate() {
         check_published(study, row, &Path::of("published").entry(index), &mut found);
     }
     for (index, budget) in study.budgets.iter().enumerate() {
-        budget::check_budget(study, budget, &Path::of("budget").entry(index), &mut found);
+        study::check_budget(study, budget, &Path::of("budget").entry(index), &mut found);
     }
     found.all()
 }

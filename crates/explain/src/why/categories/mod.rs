@@ -4,19 +4,11 @@
 //! that is all; elsewhere functions without names are passed over, so they belong to what calls them. Cryptography is prefixed by
 //! what it is called for, which callers further up tell. The rules are tables, one file for each family of code.
 
-mod client;
-mod compiled;
-mod innodb;
 mod kernel;
-mod mongodb;
-mod mysql;
+mod libraries;
 mod names;
-mod openssl;
-mod phase;
-mod postgresql;
 mod rule;
-mod system;
-mod yassl_wolfssl;
+mod servers;
 
 #[cfg(test)]
 mod tests;
@@ -25,10 +17,9 @@ pub use names::{ALL, Category, Feature, UNCLASSIFIED, feature, find, is_cryptogr
 
 use ciphertax_records::is_of_mysqls_family;
 
-use self::compiled::Compiled;
+use self::libraries::Compiled;
 pub(super) use self::names::{KERNEL_OTHER, SPINNING};
-use self::phase::Phase;
-use self::rule::{Table, Work};
+use self::rule::{Phase, Table, Work};
 
 /// The module that the kernel's functions are in.
 const KERNEL: &str = "[kernel]";
@@ -51,7 +42,7 @@ impl Rules {
 
     /// Those for the load generator.
     pub fn of_client() -> Self {
-        Self::of_tables(&with_common(&[client::TABLE]))
+        Self::of_tables(&with_common(&[libraries::CLIENT]))
     }
 
     fn of_tables(tables: &[Table]) -> Self {
@@ -61,9 +52,9 @@ impl Rules {
         };
         let phases = Phase::ALL.into_iter();
         Self {
-            kernel: Compiled::of(rules(kernel::TABLE)),
+            kernel: Compiled::of(rules(kernel::KERNEL)),
             user: Compiled::of(tables.iter().flat_map(|table| rules(table))),
-            last: Compiled::of(rules(system::LAST)),
+            last: Compiled::of(rules(kernel::LAST)),
             phases: Compiled::of(phases.flat_map(|(phase, patterns)| {
                 patterns.split_whitespace().map(move |pattern| (pattern, phase))
             })),
@@ -96,7 +87,7 @@ impl Rules {
             Work::Of(category) => category,
             Work::For(kind) => {
                 found.phase = self.phase(stack);
-                phase::category(kind, found.phase.map(|(phase, ..)| phase))
+                rule::category(kind, found.phase.map(|(phase, ..)| phase))
             }
         };
         Some(found)
@@ -161,19 +152,24 @@ struct Found {
 /// The tables for a server's code, the first rules first.
 fn tables_of_server(product: &str) -> Vec<Table> {
     if is_of_mysqls_family(product) {
-        return with_common(&[mysql::TABLE, innodb::TABLE]);
+        return with_common(&[servers::MYSQL, servers::INNODB]);
     }
     let product = product.to_ascii_lowercase();
     if product.contains("mongo") {
-        with_common(&[mongodb::TABLE])
+        with_common(&[servers::MONGODB])
     } else if product.contains("postgres") {
-        with_common(&[postgresql::TABLE])
+        with_common(&[servers::POSTGRESQL])
     } else {
-        with_common(&[mysql::TABLE, innodb::TABLE, postgresql::TABLE, mongodb::TABLE])
+        with_common(&[
+            servers::MYSQL,
+            servers::INNODB,
+            servers::POSTGRESQL,
+            servers::MONGODB,
+        ])
     }
 }
 
 fn with_common(tables: &[Table]) -> Vec<Table> {
-    let common = [system::TABLE, openssl::TABLE, yassl_wolfssl::TABLE];
+    let common = [kernel::SYSTEM, libraries::OPENSSL, libraries::YASSL_WOLFSSL];
     common.into_iter().chain(tables.iter().copied()).collect()
 }

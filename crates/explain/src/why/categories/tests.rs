@@ -18,20 +18,20 @@ const STACKS: [(&str, &str); 4] = [
 /// The tables that hold for a product, by name.
 fn tables(product: &str) -> Vec<(&'static str, Table)> {
     let own = match product {
-        "MariaDB and MySQL" => vec![("mysql", mysql::TABLE), ("innodb", innodb::TABLE)],
-        "PostgreSQL" => vec![("postgresql", postgresql::TABLE)],
-        "MongoDB" => vec![("mongodb", mongodb::TABLE)],
-        _ => vec![("client", client::TABLE)],
+        "MariaDB and MySQL" => vec![("mysql", servers::MYSQL), ("innodb", servers::INNODB)],
+        "PostgreSQL" => vec![("postgresql", servers::POSTGRESQL)],
+        "MongoDB" => vec![("mongodb", servers::MONGODB)],
+        _ => vec![("client", libraries::CLIENT)],
     };
     let common = [
-        ("system", system::TABLE),
-        ("openssl", openssl::TABLE),
-        ("yassl_wolfssl", yassl_wolfssl::TABLE),
+        ("system", kernel::SYSTEM),
+        ("openssl", libraries::OPENSSL),
+        ("yassl_wolfssl", libraries::YASSL_WOLFSSL),
     ];
     common
         .into_iter()
         .chain(own)
-        .chain([("last", system::LAST)])
+        .chain([("last", kernel::LAST)])
         .collect()
 }
 
@@ -45,7 +45,7 @@ fn rules(product: &str) -> Rules {
 /// The row of a table that a pattern which told a category is in.
 fn row(product: &str, found: &Found, in_kernel: bool) -> (&'static str, usize) {
     let tables = if in_kernel && found.category != KERNEL_OTHER {
-        vec![("kernel", kernel::TABLE)]
+        vec![("kernel", kernel::KERNEL)]
     } else {
         tables(product)
     };
@@ -110,7 +110,7 @@ fn every_rule_tells_the_category_of_a_real_stack() {
     let all = STACKS
         .iter()
         .flat_map(|(product, _)| tables(product))
-        .chain([("kernel", kernel::TABLE)]);
+        .chain([("kernel", kernel::KERNEL)]);
     for (name, table) in all {
         for (place, (work, patterns)) in table.iter().enumerate() {
             assert!(
@@ -138,7 +138,7 @@ fn no_pattern_is_hidden_by_an_earlier_one() {
     };
     let phases = patterns_of_phases().collect();
     let together = STACKS.iter().map(|(product, _)| of_product(product));
-    let together = together.chain([patterns(kernel::TABLE), patterns(system::LAST), phases]);
+    let together = together.chain([patterns(kernel::KERNEL), patterns(kernel::LAST), phases]);
     let mut hidden = BTreeSet::new();
     for patterns in together {
         let rules = Compiled::of(patterns.iter().map(|pattern| (*pattern, ())));
@@ -164,7 +164,7 @@ fn every_category_that_rules_name_is_listed_once_and_every_listed_one_is_named()
     let all = STACKS
         .iter()
         .flat_map(|(product, _)| tables(product))
-        .chain([("kernel", kernel::TABLE)]);
+        .chain([("kernel", kernel::KERNEL)]);
     for (work, _) in all.flat_map(|(_, table)| table) {
         match work {
             Work::Of(category) => {
@@ -172,7 +172,7 @@ fn every_category_that_rules_name_is_listed_once_and_every_listed_one_is_named()
             }
             Work::For(kind) => {
                 let phases = Phase::ALL.into_iter().map(|(phase, _)| Some(phase)).chain([None]);
-                named.extend(phases.map(|phase| phase::category(*kind, phase)));
+                named.extend(phases.map(|phase| rule::category(*kind, phase)));
             }
         }
     }

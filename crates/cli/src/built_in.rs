@@ -1,4 +1,7 @@
-//! The studies that are built in.
+//! Studies that are built in, and those of files.
+
+use std::fs;
+use std::path::Path;
 
 /// The study that `ciphertax quick` plays.
 pub(crate) const QUICK_NAME: &str = "quick";
@@ -118,6 +121,7 @@ const STUDIES: [(&str, &str); 36] = [
     ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];
 
+/// The studies that are built in.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|(name, _)| *name)
 }
@@ -126,6 +130,37 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn text(name: &str) -> Option<&'static str> {
     let study = STUDIES.iter().find(|(known, _)| *known == name);
     study.map(|(_, text)| *text)
+}
+
+/// The name and the text of a study. A file is named as the user has named it.
+pub(crate) fn find(study: &str) -> Result<(String, String), String> {
+    if let Some(text) = text(study) {
+        return Ok((format!("{study}.toml"), text.to_owned()));
+    }
+    if study.contains("://") {
+        return Err(
+            "a target is given without a study; say ciphertax run STUDY TARGET, where ciphertax studies lists the studies"
+                .into(),
+        );
+    }
+    let path = Path::new(study);
+    if !path.exists() && !study.contains('/') && !study.ends_with(".toml") {
+        return Err(unknown(study));
+    }
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim_start().starts_with('{') => Err(format!(
+            "{study} is JSON, and a study is TOML, as ciphertax studies quick shows; to see a run again, say ciphertax report"
+        )),
+        Ok(text) => Ok((study.to_owned(), text)),
+        Err(error) => Err(format!("the study file {study} cannot be read: {error}")),
+    }
+}
+
+/// What to say of a name that neither a study nor a file has.
+pub(crate) fn unknown(study: &str) -> String {
+    let known: Vec<&str> = names().collect();
+    let unknown = ciphertax_model::unknown("study", study, &known);
+    format!("{unknown}; for a file of your own give its path")
 }
 
 #[cfg(test)]

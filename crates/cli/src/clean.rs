@@ -4,10 +4,8 @@ use ciphertax_runner::{clean, made_on};
 use ciphertax_supervise::say;
 
 use crate::arguments::CleanArguments;
-use crate::exit::Exit;
-use crate::measuring;
-use crate::show;
-use crate::signals::Stop;
+use crate::exit::{Exit, Stop};
+use crate::{measuring, show};
 
 pub(crate) fn run(arguments: &CleanArguments) -> Result<Exit, String> {
     let target = measuring::parse_target(&arguments.target)?;

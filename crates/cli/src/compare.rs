@@ -1,25 +1,30 @@
-//! `ciphertax compare`.
+//! `compare` and `gate`.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, IsTerminal};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::{fs, thread};
 
 use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::explain_folder;
+use ciphertax_explain::gate::gate;
+use ciphertax_model::Budget;
 use ciphertax_records::{Comparison, Run};
 use ciphertax_report::compare::markdown;
+use ciphertax_report::gate::junit;
 use ciphertax_report::{html, json, terminal};
+use ciphertax_stats::BoundVerdict;
 use ciphertax_supervise::say;
 
-use crate::arguments::reading::CompareArguments;
+use crate::arguments::reading::{CompareArguments, GateArguments};
 use crate::exit::Exit;
 use crate::export::{can_be_written, ending, write_text};
 use crate::report::folder;
 use crate::show;
-use crate::two_at_a_time::two_at_a_time;
 
-pub(crate) fn run(arguments: &CompareArguments) -> Result<Exit, String> {
+/// `ciphertax compare`.
+pub(crate) fn run_compare(arguments: &CompareArguments) -> Result<Exit, String> {
     can_be_written(&arguments.export)?;
     each_once(&arguments.runs)?;
     let runs = read(&arguments.runs)?;
@@ -109,4 +114,56 @@ fn write(comparison: &Comparison, path: &Path) -> Result<(), String> {
         _ => json::render(comparison),
     };
     write_text(path, &text)
+}
+
+/// `ciphertax gate`.
+pub(crate) fn run_gate(arguments: &GateArguments) -> Result<Exit, String> {
+    can_be_written(&arguments.export)?;
+    let paths: Vec<_> = std::iter::once(&arguments.run)
+        .chain(&arguments.baseline)
+        .collect();
+    each_once(paths.iter().copied())?;
+    let runs = read(&paths)?;
+    let mut named = runs.iter().map(|(name, run)| Named { name, run });
+    let (named, earlier) = (named.next().ok_or("no run was given")?, named.next());
+    let mut budgets = named.run.head.study.budgets.clone();
+    for text in &arguments.budget {
+        budgets.push(Budget::parse(text, &named.run.head.study)?);
+    }
+    let held = gate(named, &budgets, earlier, arguments.margin)?;
+    if let Some(earlier) = &earlier {
+        warn_of_order(earlier, &named);
+    }
+    for path in &arguments.export {
+        let text = match ending(path) == "xml" {
+            true => junit(&held).map_err(|error| error.to_string())?,
+            false => json::render(&held),
+        };
+        write_text(path, &text)?;
+    }
+    show::record(&held, arguments.json, |style| terminal::gate(&held, style))?;
+    Ok(match held.verdict {
+        // What was not measured any more may not have stayed within.
+        BoundVerdict::Within if held.cut_off.is_some() || held.baseline_cut_off.is_some() => Exit::Partial,
+        BoundVerdict::Within => Exit::Done,
+        BoundVerdict::Over => Exit::OverBudget,
+        BoundVerdict::CannotTell => Exit::CannotTell,
+    })
+}
+
+/// What `work` makes of each, in their order. Two are worked on at once and no more: a run of many hours takes seconds to read, and
+/// some hundred megabytes meanwhile.
+pub(crate) fn two_at_a_time<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let mut done = Vec::with_capacity(items.len());
+    for pair in items.chunks(2) {
+        match pair {
+            [one, other] => thread::scope(|scope| {
+                let beside = scope.spawn(|| work(other));
+                done.push(work(one));
+                done.push(beside.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }),
+            few => done.extend(few.iter().map(&work)),
+        }
+    }
+    done
 }

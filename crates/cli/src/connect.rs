@@ -11,11 +11,10 @@ use clap::{Args, value_parser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::arguments::file_ending_in;
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::export::write_text;
 use crate::measuring::{parse_any_target, tool, warn_if_unverified};
 use crate::show;
-use crate::signals::Stop;
 
 const HELP: &str = "\
 What curl -w and httpstat are for web servers. A connection is opened as a driver opens it, one question is asked (SELECT 1, or \

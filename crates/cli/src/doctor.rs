@@ -8,11 +8,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::arguments::file_ending_in;
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::export::write_text;
 use crate::measuring::tool;
 use crate::show;
-use crate::signals::Stop;
 
 const HELP: &str = "\
 Looks at the machine for some fifteen seconds, and changes nothing: what other programs and other virtual machines take, how evenly \

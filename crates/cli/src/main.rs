@@ -7,34 +7,22 @@ mod arguments;
 mod built_in;
 mod clean;
 mod compare;
-mod completions;
-mod confirm;
 mod connect;
 mod doctor;
 mod dry_run;
-mod encdb;
 mod exit;
 mod export;
-mod find_study;
-mod gate;
-mod man;
+mod generated;
 mod measuring;
 mod passwords;
 mod progress;
-mod quick;
 mod report;
-mod resume;
 mod run;
-mod schema;
 mod selection;
 mod server_cpu;
 mod servers;
 mod show;
-mod signals;
 mod studies;
-mod two_at_a_time;
-mod why;
-mod width;
 
 use std::env;
 use std::process::ExitCode;
@@ -74,20 +62,20 @@ fn main() -> ExitCode {
         Command::Link => return ciphertax_lab::link::main(),
         Command::ColumnRelay => return ciphertax_lab::column_relay::main(),
         Command::Supervise => return ciphertax_supervise::supervisor::main(),
-        Command::Quick(arguments) => quick::run(&arguments),
+        Command::Quick(arguments) => run::quick(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Why(arguments) => why::run(&arguments),
-        Command::Compare(arguments) => compare::run(&arguments),
-        Command::Gate(arguments) => gate::run(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Why(arguments) => report::why(&arguments),
+        Command::Compare(arguments) => compare::run_compare(&arguments),
+        Command::Gate(arguments) => compare::run_gate(&arguments),
         Command::Servers(arguments) => servers::run(&arguments),
         Command::Connect(arguments) => connect::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
-        Command::Man(arguments) => man::run(&arguments),
-        Command::Schema(arguments) => schema::run(&arguments),
+        Command::Completions(arguments) => generated::print_completions(&arguments),
+        Command::Man(arguments) => generated::print_manual(&arguments),
+        Command::Schema(arguments) => generated::print_schema(&arguments),
     };
     let exit = outcome.unwrap_or_else(|problem| {
         say(format_args!("ciphertax: {}", said(&problem)));

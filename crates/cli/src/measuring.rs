@@ -10,17 +10,13 @@ use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunErro
 use ciphertax_supervise::say;
 use ciphertax_wire::{Protocol, Target};
 
-use crate::arguments::MeasuringArguments;
-use crate::arguments::OutputArguments;
-use crate::confirm;
+use crate::arguments::{MeasuringArguments, OutputArguments};
 use crate::dry_run::dry_run;
-use crate::exit::Exit;
-use crate::export;
+use crate::exit::{Exit, Stop};
 use crate::progress::{Reporter, Verbosity};
 use crate::selection::selected;
 use crate::server_cpu::refuse_private;
-use crate::show;
-use crate::signals::Stop;
+use crate::{export, run, show};
 
 /// Holds the password of a target whose URL has none.
 const PASSWORD_VARIABLE: &str = "CIPHERTAX_PASSWORD";
@@ -94,7 +90,7 @@ pub(crate) fn play_and_show(
     match (played, stop.caught()) {
         (Ok(mut played), caught) => {
             if arguments.confirm && played.run.head.status == RunStatus::Complete {
-                confirm::confirm(plan, &mut played, &stop, verbosity);
+                run::confirm(plan, &mut played, &stop, verbosity);
             }
             Ok(show(&played, &arguments.output, caught.or_else(|| stop.caught())))
         }

@@ -10,7 +10,7 @@ use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::signals::Stop;
+use crate::exit::Stop;
 
 /// How often plain lines say how measuring goes.
 const LINE_EVERY: Duration = Duration::from_secs(10);

@@ -1,16 +1,25 @@
-//! `ciphertax run`.
+//! `run` and `quick`, a run that goes on, and what is tried afterwards.
 
-use ciphertax_model::{Study, StudyText};
+use std::env::{self, VarError};
+use std::path::Path;
 
-use crate::arguments::RunArguments;
-use crate::built_in::QUICK_NAME;
-use crate::encdb::encdb_account;
-use crate::exit::Exit;
-use crate::find_study::find;
-use crate::measuring::{Words, measure, option, target};
-use crate::quick;
-use crate::resume::resume;
+use ciphertax_explain::{CONFIRMING, explain_folder};
+use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
+use ciphertax_model::{Secret, Study, StudyText};
+use ciphertax_records::{CutOff, Destination, refuse_foreign_folder, write_run};
+use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, confirming};
+use ciphertax_supervise::say;
+use ciphertax_wire::Target;
 
+use crate::arguments::{QuickArguments, RunArguments};
+use crate::built_in::{self, QUICK_NAME, find};
+use crate::exit::{Exit, Stop};
+use crate::measuring::{self, Words, measure, option, parse_target, play_with, quoted, target};
+use crate::progress::Verbosity;
+use crate::run;
+use crate::server_cpu::ServerCpuArguments;
+
+/// `ciphertax run`.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
     if let Some(folder) = &arguments.resume {
         return resume(folder, arguments);
@@ -25,7 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
     if name == QUICK_NAME
         && let Some(target) = target(&arguments.measuring)?
     {
-        study = quick::of_its_kind(study, &target)?;
+        study = run::of_its_kind(study, &target)?;
     }
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
     if arguments.keep_operations {
@@ -79,6 +88,204 @@ fn shown(setting: String) -> String {
         true => "server_cpu.command=…".to_owned(),
         false => setting,
     }
+}
+
+/// The study that answers on MongoDB what `quick` answers elsewhere.
+const FOR_MONGODB: &str = "mongodb-tls-connection";
+
+/// `ciphertax quick`.
+pub(crate) fn quick(arguments: &QuickArguments) -> Result<Exit, String> {
+    let mut study = Study::from_toml(built_in::QUICK).map_err(|error| error.to_string())?;
+    if let Some(target) = target(&arguments.measuring)? {
+        study = of_its_kind(study, &target)?;
+    }
+    study.certificate = arguments.certificate.unwrap_or(study.certificate);
+    let words = Words {
+        command: vec!["quick".to_owned()],
+        options: option("--certificate", arguments.certificate).collect(),
+    };
+    measure(study, &arguments.measuring, None, words)
+}
+
+/// The study is the same for every database that speaks SQL, and about servers of the target's kind.
+///
+/// # Errors
+/// When the target speaks none; names the study that answers there.
+pub(crate) fn of_its_kind(mut study: Study, target: &Target) -> Result<Study, String> {
+    if target.protocol() == Protocol::MongoDb {
+        return Err(format!(
+            "quick asks SQL; for MongoDB say: ciphertax run {FOR_MONGODB} {}",
+            quoted(target.url())
+        ));
+    }
+    let mut entries = CATALOGUE.iter();
+    let entry = entries.find(|entry| entry.protocol() == Some(target.protocol()));
+    study.server = entry.map_or(study.server, |entry| entry.name.to_owned());
+    Ok(study)
+}
+
+/// Goes on with the run in `folder`, whose study, target and seed are those of its record.
+pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, String> {
+    if !arguments.trust_folder {
+        refuse_foreign_folder(folder).map_err(|error| error.to_string())?;
+    }
+    let cut_off = CutOff::open(folder, &measuring::tool(), &ciphertax_observe::host())
+        .map_err(|error| error.to_string())?;
+    let head = cut_off.head().clone();
+    if !head.ranks.is_empty() {
+        return Err(format!(
+            "the load of the run in {} came from {} load generators, and such a run does not go on; begin a new one",
+            folder.display(),
+            head.ranks.len()
+        ));
+    }
+    let (study, target) = study_and_target(arguments);
+    if let Some(study) = study {
+        let (file, text) = find(study)?;
+        let named = StudyText::new(&file, &text)
+            .study()
+            .map_err(|error| error.to_string())?
+            .name;
+        if named != head.study.name {
+            return Err(format!(
+                "the run in {} is of the study {}, not of {named}; leave the study out",
+                folder.display(),
+                head.study.name
+            ));
+        }
+    }
+    let plan = Plan {
+        study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,
+        target: same_target(folder, head.target.as_deref(), target)?,
+        encdb: encdb_account(arguments.encdb_account.as_deref(), false)?,
+        ranks: None,
+        seed: head.seed,
+        tool: head.tool,
+        command: head.command,
+    };
+    let destination = Destination::Resumed(Box::new(cut_off));
+    measuring::play_and_show(&plan, destination, &arguments.measuring)
+}
+
+/// The recorded study, if it can be measured, with the command that tells the server's CPU: a record does not have its arguments,
+/// and nobody should run what a folder says without having seen it.
+fn same_command(folder: &Path, mut study: Study, given: &ServerCpuArguments) -> Result<Study, String> {
+    let folder = folder.display();
+    let recorded = study.server_cpu.as_mut().map(|counter| &mut counter.command);
+    match (recorded.filter(|command| !command.is_empty()), given.command()?) {
+        (None, None) => {}
+        (Some(recorded), Some(given)) if recorded.program() == given.program() => *recorded = given,
+        (Some(recorded), _) => {
+            return Err(format!(
+                "in the run in {folder} the command {} tells the server's CPU, and its arguments are in no record; give it again: \
+                 --server-cpu-command '{recorded}'",
+                recorded.program()
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(format!(
+                "in the run in {folder} no command tells the server's CPU; leave --server-cpu-command out"
+            ));
+        }
+    }
+    let measured = Study {
+        // They may be of arms that were left out.
+        budgets: Vec::new(),
+        ..study.clone()
+    };
+    let valid = measured.validated();
+    valid
+        .map(|_| study)
+        .map_err(|error| format!("the run in {folder} cannot go on: {error}"))
+}
+
+/// The study and the target that are given; one alone is the target if it is a URL.
+fn study_and_target(arguments: &RunArguments) -> (Option<&str>, Option<&str>) {
+    match (arguments.study.as_deref(), arguments.measuring.target.as_deref()) {
+        (Some(url), None) if url.contains("://") => (None, Some(url)),
+        words => words,
+    }
+}
+
+/// The recorded target, with the password that the given one or the environment has.
+fn same_target(folder: &Path, recorded: Option<&str>, given: Option<&str>) -> Result<Option<Target>, String> {
+    let folder = folder.display();
+    let recorded = recorded.map(parse_target).transpose()?;
+    let given = given.map(parse_target).transpose()?;
+    match (recorded, given) {
+        (Some(recorded), Some(given)) if recorded.url() != given.url() => Err(format!(
+            "the run in {folder} is of {}, not of {}; leave the target out, and give its password in CIPHERTAX_PASSWORD",
+            recorded.url(),
+            given.url()
+        )),
+        (None, Some(given)) => Err(format!(
+            "the run in {folder} is of private servers, not of {given}; leave the target out"
+        )),
+        (recorded, given) => Ok(given.or(recorded)),
+    }
+}
+
+/// Plays it, and adds to what was played what came of it. Whatever goes wrong with it is said, and what was measured before stands.
+pub(crate) fn confirm(plan: &Plan, played: &mut Played, stop: &Stop, verbosity: Verbosity) {
+    let Some(study) = confirming(&played.run) else {
+        say(format_args!(
+            "ciphertax: nothing was tried: of no cell a bound is known that can be taken away; `ciphertax why` says what is known"
+        ));
+        return;
+    };
+    let arms: Vec<&str> = study.arms[1..].iter().map(|arm| arm.name.as_str()).collect();
+    if verbosity != Verbosity::Quiet {
+        say(format_args!("Trying what bounds the cells: {}", arms.join("; ")));
+    }
+    if let Err(problem) = try_out(plan, played, study, stop, verbosity) {
+        say(format_args!(
+            "ciphertax: what bounds the cells was not tried: {problem}"
+        ));
+    }
+}
+
+fn try_out(
+    plan: &Plan,
+    played: &mut Played,
+    study: ciphertax_model::Study,
+    stop: &Stop,
+    verbosity: Verbosity,
+) -> Result<(), String> {
+    let plan = Plan {
+        study: study.validated().map_err(|error| error.to_string())?,
+        // It has the baseline alone.
+        encdb: None,
+        ..plan.clone()
+    };
+    let destination = Destination::New(played.folder.join(CONFIRMING));
+    play_with(&plan, destination, stop, verbosity).map_err(|error: RunError| error.to_string())?;
+    played.run = explain_folder(&played.folder).map_err(|error| error.to_string())?;
+    write_run(&played.folder, &played.run).map_err(|error| error.to_string())
+}
+
+/// Holds its password.
+const PASSWORD_VARIABLE: &str = "CIPHERTAX_ENCDB_PASSWORD";
+
+/// The account of this name; `None` where none is named. A password is not needed where no server is asked.
+///
+/// # Errors
+/// When the environment has no password.
+pub(crate) fn encdb_account(name: Option<&str>, is_dry_run: bool) -> Result<Option<EncdbAccount>, String> {
+    let Some(user) = name else { return Ok(None) };
+    let password = match env::var(PASSWORD_VARIABLE) {
+        Ok(password) => password,
+        Err(VarError::NotPresent) if is_dry_run => String::new(),
+        Err(VarError::NotPresent) => {
+            return Err(format!(
+                "give the password of --encdb-account {user} in the environment variable {PASSWORD_VARIABLE}; empty if it has none"
+            ));
+        }
+        Err(VarError::NotUnicode(_)) => return Err(format!("{PASSWORD_VARIABLE} is no text")),
+    };
+    Ok(Some(EncdbAccount {
+        user: user.to_owned(),
+        password: Secret::new(password),
+    }))
 }
 
 #[cfg(test)]

@@ -13,10 +13,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::arguments::{ServersArguments, ServersCommand};
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::show;
-use crate::signals::Stop;
-use crate::width;
 
 pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
     if let Some(ServersCommand::Install { servers }) = &arguments.command {
@@ -81,7 +79,7 @@ fn table(servers: &[Server]) -> String {
         .set_style(TableComponent::HeaderLines, '─')
         .set_style(TableComponent::MiddleHeaderIntersections, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width::columns()).unwrap_or(u16::MAX))
+        .set_width(u16::try_from(show::columns()).unwrap_or(u16::MAX))
         .force_no_tty()
         .set_header(["name", "server", "supports"]);
     for server in servers {

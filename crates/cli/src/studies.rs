@@ -4,15 +4,13 @@ use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
-use crate::built_in;
 use crate::exit::Exit;
-use crate::find_study;
-use crate::show;
+use crate::{built_in, show};
 
 pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
         Some(name) => built_in::text(name)
-            .ok_or_else(|| find_study::unknown(name))?
+            .ok_or_else(|| built_in::unknown(name))?
             .to_owned(),
         None => {
             let studies = built_in::names()

@@ -1,17 +1,15 @@
-//! One way to run: the security settings that make an arm.
+//! Arms, and which of them are variants.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::at_rest::AtRest;
-use crate::authentication::Authentication;
-use crate::certificate::CertificateKind;
+use crate::authentication::{Authentication, CertificateKind};
 use crate::columns::ColumnEncryption;
-use crate::pooler::Pooler;
+use crate::network::{Pooler, Tunnel};
 use crate::probe::Probe;
-use crate::tls::{TlsNegotiation, TlsSettings};
-use crate::transport::Transport;
-use crate::tunnel::Tunnel;
+use crate::tls::{TlsNegotiation, TlsSettings, Transport};
 
 /// One way to run; the first arm of a study is the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,5 +91,13 @@ impl Arm {
         } else {
             None
         }
+    }
+}
+
+/// Every variant, in the order in which they are written; `N` is how many there are.
+pub(crate) const fn all<T: VariantArray + Copy, const N: usize>() -> [T; N] {
+    match T::VARIANTS.first_chunk() {
+        Some(all) if T::VARIANTS.len() == N => *all,
+        _ => panic!("another number of variants"),
     }
 }

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sqlcipher::SqlCipher;
-use crate::variants::all;
+use crate::arm::all;
+use crate::storage::SqlCipher;
 
 /// What an arm's private server encrypts on the disk. Every part stands for itself, so that each can be measured alone and
 /// together with others. Arms that differ in it have servers of their own.

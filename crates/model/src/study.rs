@@ -7,28 +7,21 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent_address::AgentAddress;
 use crate::arm::Arm;
 use crate::at_rest::{AtRestPart, FileSystem};
-use crate::authentication::AuthenticationMethod;
-use crate::budget::Budget;
-use crate::certificate::{Certificate, CertificateKind};
+use crate::authentication::{AuthenticationMethod, Certificate, CertificateKind};
+use crate::budget::{Budget, Published};
 use crate::columns::ColumnFeature;
-use crate::command::Command;
-use crate::dataset::Dataset;
-use crate::link::{Distances, Link};
-use crate::load::{Load, Pace};
+use crate::dataset::{Dataset, Pgbench, YcsbMix, YcsbTable};
+use crate::load::{Command, Load, Pace};
 use crate::metric::Metric;
-use crate::pgbench::Pgbench;
+use crate::network::{Distances, Link};
 use crate::profiling::Profiling;
-use crate::published::Published;
-use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::server_cpu::CpuCounter;
-use crate::server_spec::ServerSpec;
+use crate::server::{ReadPreference, ReplicaSet, ServerSpec};
+use crate::server_cpu::{AgentAddress, CpuCounter};
 use crate::storage::Storage;
 use crate::tpcc::Tpcc;
 use crate::workload::Workload;
-use crate::ycsb::{YcsbMix, YcsbTable};
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";

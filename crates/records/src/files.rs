@@ -1,14 +1,13 @@
-//! Files in folders where others may write too: nothing is written through a link that somebody has put there.
+//! Files of a run folder, which may be another account's.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
-use crate::error::RecordError;
 use crate::samples::whole_lines;
 
 /// Mode of a new file, of which the process's umask takes away.
@@ -115,12 +114,95 @@ pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> RecordError {
     }
 }
 
+/// The text without the control and direction characters that could rule a terminal: each is replaced, line ends too.
+pub fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                '\u{fffd}'
+            }
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// The same of text of several lines, which stay lines.
+pub fn harmless_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(harmless).collect();
+    lines.join("\n")
+}
+
+/// Why a run folder cannot be written or read; one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The run folder exists already.
+    #[error("{0} exists already; choose another folder with --out")]
+    FolderExists(PathBuf),
+    /// A file cannot be written.
+    #[error("{path} cannot be written: {source}{}", room(.source))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A folder that is not a run.
+    #[error("{folder} is not a run folder: {problem}; give the folder that a run has printed at its end")]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing.
+        problem: String,
+    },
+    /// A file where the folder of a run is expected.
+    #[error("{0} is a file, as an export is; give the folder of the run")]
+    File(PathBuf),
+    /// A run whose files say what they cannot.
+    #[error("{folder}: {problem}")]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// Which file, and what is wrong with it.
+        problem: String,
+    },
+    /// A folder that root is to write into, and that somebody else could fill with links.
+    #[error(
+        "{folder} belongs to another account (uid {uid}), which could make root overwrite other files; run this as that account, \
+         or add --trust-folder"
+    )]
+    OfAnotherAccount {
+        /// The folder.
+        folder: PathBuf,
+        /// Whose it is.
+        uid: u32,
+    },
+    /// A run that cannot go on.
+    #[error("the run in {folder} cannot be resumed: {problem}")]
+    NotResumable {
+        /// Its folder.
+        folder: PathBuf,
+        /// Why, with the remedy where there is one.
+        problem: String,
+    },
+}
+
+fn room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there, or choose another folder with --out"
+        }
+        io::ErrorKind::PermissionDenied => "; with --out choose a folder you may write to",
+        io::ErrorKind::NotFound => "; with --out choose a folder whose parent exists",
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::io::Write;
     use std::os::unix::fs::symlink;
-
-    use super::*;
 
     #[test]
     fn a_file_that_cannot_be_written_as_a_whole_stays_as_it_was() {
@@ -211,5 +293,14 @@ mod tests {
             cut_to_whole_lines(&path).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), whole);
         }
+    }
+
+    #[test]
+    fn control_and_direction_characters_are_replaced() {
+        assert_eq!(
+            harmless("10.11\u{1b}[31m\u{202e}x\ny"),
+            "10.11\u{fffd}[31m\u{fffd}x\u{fffd}y"
+        );
+        assert_eq!(harmless_lines("a\u{9b}1m\n\nb\n"), "a\u{fffd}1m\n\nb\n");
     }
 }

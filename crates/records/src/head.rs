@@ -1,4 +1,4 @@
-//! The head of a run: what was asked, where, and which servers answered.
+//! What was asked, of which servers, and what they said of themselves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,8 @@ use ciphertax_model::{Arm, Link, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::DiskRecord;
 use crate::facts::{Proof, SessionFacts};
-use crate::server_id::ServerId;
-use crate::storage::{DataSize, LiesOn};
+use crate::storage::{DataSize, DiskRecord, LiesOn};
 
 /// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
 /// made again at any time.
@@ -429,6 +427,18 @@ pub enum ArmRole {
     BaselineAgain,
     /// What the study asks about.
     Variant,
+}
+
+/// Which server of a run: a number, from 1 on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ServerId(String);
+
+impl ServerId {
+    /// That of the server of this number, from 1 on.
+    pub fn numbered(number: usize) -> Self {
+        Self(number.to_string())
+    }
 }
 
 #[cfg(test)]

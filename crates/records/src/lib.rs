@@ -15,75 +15,60 @@
 
 mod comparison;
 mod connection;
-mod connects;
 mod consequences;
 pub mod counter;
-mod disk;
 mod doctor;
 mod dry_run;
 mod edges;
-mod error;
 mod facts;
 mod files;
 mod folder;
-mod gate;
-mod harmless;
 mod head;
 mod merged;
 mod operations;
 mod results;
 mod resume;
-mod round;
 mod run;
 mod sample;
 mod samples;
-mod server_id;
 mod storage;
-mod trace;
-mod version;
 pub mod why;
 
-pub use comparison::{COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, HeadDifference, NotComparable};
-pub use connection::{
-    CONNECTION_SCHEMA, ChainCertificate, ConnectionPhase, ConnectionRecord, ConnectionTotal, ConnectionWork,
-    Spread, TriedConnection,
+pub use comparison::{
+    COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, GATE_SCHEMA, Gate, GateRow, HeadDifference,
+    HeldTo, NotComparable, NotHeld,
 };
-pub use connects::{ConnectRow, PhaseRow};
+pub use connection::{
+    CONNECTION_SCHEMA, ChainCertificate, ConnectRow, ConnectionPhase, ConnectionRecord, ConnectionTotal,
+    ConnectionWork, PhaseRow, Spread, TriedConnection,
+};
 pub use consequences::{
     Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
     Side,
 };
-pub use disk::{DiskRecord, FilesOnDisk, Readability};
 pub use doctor::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord};
 pub use dry_run::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
 pub use edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
-pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
 };
-pub use files::{refuse_foreign_folder, write_whole};
+pub use files::{RecordError, harmless, harmless_lines, refuse_foreign_folder, write_whole};
 pub use folder::{Recorded, RunFolder, write_run};
-pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
-pub use harmless::{harmless, harmless_lines};
 pub use head::{
     AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, Head, Host, LeftOut, LeftOutReason,
-    LinkRecord, MemberRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
-    is_of_mysqls_family,
+    LinkRecord, MemberRecord, RankRecord, RunStatus, ServerId, ServerPlacement, ServerRecord, SessionRecord,
+    Tool, is_of_mysqls_family,
 };
-pub use operations::KeptOperation;
+pub use operations::{ConnectTrace, KeptOperation, Phase, PhaseTrace};
 pub use results::{
     BatchRow, BlockRatios, CellRecord, EstimateRow, KindRate, KindRow, Measurement, Results, RoundsOfCell,
     VoidRow,
 };
 pub use resume::{CutOff, Destination, Earlier};
-pub use round::{Round, RoundOfArm};
-pub use run::{MeasuredCell, Run, SCHEMA};
+pub use run::{FormatError, MeasuredCell, Run, SCHEMA};
 pub use sample::{
     CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, RankShare, Sample,
     ServerSide, SliceId, VoidReason, Yield,
 };
-pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
-pub use server_id::ServerId;
-pub use storage::{DataSize, LiesOn, StorageRow};
-pub use trace::{ConnectTrace, Phase, PhaseTrace};
-pub use version::FormatError;
+pub use samples::{Round, RoundOfArm, SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
+pub use storage::{DataSize, DiskRecord, FilesOnDisk, LiesOn, Readability, StorageRow};

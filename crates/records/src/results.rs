@@ -5,10 +5,10 @@ use ciphertax_stats::{DisturbedBlocks, Interval, Location, LogRatio, Rule, Verdi
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::connects::{ConnectRow, PhaseRow};
+use crate::connection::{ConnectRow, PhaseRow};
 use crate::consequences::{CapacityRow, ChurnRow, Finding, PublishedRow};
+use crate::head::ServerId;
 use crate::sample::VoidReason;
-use crate::server_id::ServerId;
 use crate::storage::StorageRow;
 use crate::why::Why;
 

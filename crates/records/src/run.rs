@@ -1,4 +1,7 @@
-//! `run.json`: the head of a run and its results.
+//! A run, and the version of its record.
+
+use std::borrow::Cow;
+use std::io;
 
 use ciphertax_model::{Cell, Link};
 use schemars::JsonSchema;
@@ -6,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::{ArmRecord, Head, ServerRecord, SessionRecord};
 use crate::results::{CellRecord, Results};
-use crate::version::{FormatError, check};
+use crate::samples::line_of;
 
 /// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/3";
@@ -132,4 +135,55 @@ pub struct MeasuredCell<'a> {
 pub(crate) fn head_from_json(text: &str) -> Result<Head, FormatError> {
     check(text.as_bytes(), SCHEMA)?;
     Ok(serde_json::from_str(text)?)
+}
+
+/// Why text is not the record of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// It is no record.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// It has another version of the format.
+    #[error(
+        "it has the format {found:?}, and this release reads {reads:?}; use the release of ciphertax that wrote it"
+    )]
+    Schema {
+        /// Its version.
+        found: String,
+        /// The version that is read.
+        reads: &'static str,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Version<'a> {
+    #[serde(borrow)]
+    schema: Cow<'a, str>,
+}
+
+/// Makes sure that a record, or the first line of a file, says the version that is read.
+pub(crate) fn check(text: &[u8], reads: &'static str) -> Result<(), FormatError> {
+    let Version { schema } = serde_json::from_slice(text)?;
+    match schema == reads {
+        true => Ok(()),
+        false => Err(FormatError::Schema {
+            found: schema.into_owned(),
+            reads,
+        }),
+    }
+}
+
+/// The same of the first line of a file alone.
+pub(crate) fn check_first_line(line: &[u8], reads: &'static str) -> io::Result<()> {
+    check(line, reads).map_err(|error| match error {
+        FormatError::Json(error) => io::Error::other(format!("line 1 does not say its version: {error}")),
+        FormatError::Schema { .. } => io::Error::other(error),
+    })
+}
+
+/// The first line of a file of lines, with its end.
+pub(crate) fn first_line(schema: &str) -> io::Result<Vec<u8>> {
+    line_of(&Version {
+        schema: schema.into(),
+    })
 }

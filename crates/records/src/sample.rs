@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
 use crate::facts::AuthenticationFacts;
-use crate::trace::Phase;
+use crate::operations::Phase;
 use crate::why::Look;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all

@@ -7,7 +7,7 @@ use ciphertax_model::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::log_ratio::LogRatio;
+use crate::paired::LogRatio;
 use crate::verdict::{Rule, SIGNIFICANCE};
 
 /// Whether a cost stays within a bound.

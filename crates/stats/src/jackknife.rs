@@ -82,7 +82,7 @@ fn column_means<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mean::MeanEstimate;
+    use crate::estimate::MeanEstimate;
 
     #[test]
     fn a_plain_mean_has_the_interval_of_a_mean() {

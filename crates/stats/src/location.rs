@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::interval::FEWEST_BLOCKS;
+use crate::estimate::FEWEST_BLOCKS;
 
 /// What stands for all blocks of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,15 +1,7 @@
-//! When to stop measuring a cell.
-//!
-//! The rule of Chow and Robbins (1965): measure until the interval is as narrow as wanted. It looks at
-//! half-widths and never at effects. For Gaussian noise the spread of the blocks so far says nothing about
-//! their mean, so stopping on it does not favour one sign or a large effect; what is left is that the spread
-//! at the stop is a little too small. A minimum number of blocks and the interval's widening for serial
-//! correlation make up for it, as the simulations show. They watch the repeated baseline along with a
-//! variant, as every caller should: the noise floor is made of it.
+//! When to stop measuring a cell, and how many blocks are still missing.
 
 use crate::both_baselines::OF_REPEATED;
 use crate::estimate::Estimate;
-use crate::forecast::first_block_count;
 use crate::spread::{NORMAL_QUANTILE, Spread};
 
 /// Blocks measured before the rule may stop. With fewer, a spread that came out small by chance stops too
@@ -95,6 +87,16 @@ fn missing_blocks(target: &Target) -> Option<u32> {
 
 /// The spread of fewer blocks is off by more than a factor of two too often to forecast from.
 const FEWEST_FOR_A_FORECAST: u32 = 5;
+
+/// Nobody measures longer than this: more than two days of blocks of four half-second slices.
+const MOST_BLOCKS: u32 = 100_000;
+
+/// The first number of blocks, from `least` on and within 2 %, at which `is_enough` holds.
+pub(crate) fn first_block_count(least: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    std::iter::successors(Some(least), |blocks| Some(blocks + (blocks / 50).max(1)))
+        .take_while(|blocks| *blocks <= MOST_BLOCKS)
+        .find(|blocks| is_enough(*blocks))
+}
 
 #[cfg(test)]
 mod tests {
@@ -187,5 +189,14 @@ mod tests {
             watch(&noise(20, 0.0), 1e-5),
             Progress::Continue { more_blocks: None }
         );
+    }
+
+    #[test]
+    fn finds_the_first_within_two_percent() {
+        assert_eq!(first_block_count(10, |blocks| blocks >= 10), Some(10));
+        assert_eq!(first_block_count(10, |blocks| blocks >= 37), Some(37));
+        let found = first_block_count(10, |blocks| blocks >= 5_000).unwrap();
+        assert!((5_000..5_100).contains(&found));
+        assert_eq!(first_block_count(10, |_| false), None);
     }
 }

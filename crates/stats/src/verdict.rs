@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::forecast::first_block_count;
-use crate::log_ratio::LogRatio;
+use crate::paired::LogRatio;
 use crate::spread::Spread;
+use crate::stopping::first_block_count;
 
 /// A difference counts if its p-value, adjusted for the family, is at most this.
 pub const SIGNIFICANCE: f64 = 0.05;

@@ -4,12 +4,10 @@ use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::at_rest::{AtRest, AtRestPart};
 use crate::authentication::{AuthenticationMethod, PasswordCache};
-use crate::cipher;
-use crate::pooler::PoolMode;
-use crate::sqlcipher::SqlCipher;
+use crate::network::PoolMode;
+use crate::storage::SqlCipher;
 use crate::study::{Cell, Study};
-use crate::tls::{Group, Resumption, TlsLibrary, TlsNegotiation};
-use crate::transport::TlsVersion;
+use crate::tls::{self, Group, Resumption, TlsLibrary, TlsNegotiation, TlsVersion};
 use crate::workload::Workload;
 
 /// What an arm cannot be.
@@ -41,9 +39,9 @@ fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
     let version = arm.transport.tls_version();
     let is_before = |least| version.is_some_and(|version| version < least);
     if let Some(cipher) = &tls.cipher {
-        if let Some(problem) = cipher::problem(cipher, version, tls.library) {
+        if let Some(problem) = tls::problem(cipher, version, tls.library) {
             found.add(path.key("cipher"), format!("arm {name:?}: {problem}"));
-        } else if tls.group.is_some() && !cipher::uses_group(cipher) {
+        } else if tls.group.is_some() && !tls::uses_group(cipher) {
             let message = format!(
                 "arm {name:?}: {cipher} exchanges keys without a group; leave group out or take a cipher whose name \
                  begins with ECDHE- or TLS_"

@@ -3,20 +3,17 @@
 use std::collections::HashSet;
 
 use super::found::{Found, Path};
-use crate::agent_address::AgentAddress;
 use crate::arm::Arm;
 use crate::authentication::{Authentication, AuthenticationMethod};
-use crate::budget::Budget;
-use crate::dataset::Dataset;
+use crate::budget::{Budget, Published, PublishedFigure};
+use crate::dataset::{Dataset, YcsbTable};
 use crate::metric::Metric;
-use crate::nearest::hint;
-use crate::published::{Published, PublishedFigure};
-use crate::server_cpu::CpuCounter;
+use crate::problem::hint;
+use crate::server_cpu::{AgentAddress, CpuCounter};
 use crate::storage::Storage;
 use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::tls::Resumption;
 use crate::workload::Workload;
-use crate::ycsb::YcsbTable;
 
 /// What a study as a whole cannot be.
 pub(super) fn check_names(study: &Study, found: &mut Found) {

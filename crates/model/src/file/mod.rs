@@ -8,8 +8,7 @@ use document::{Content, Fault, Node, Origin, Table, line_and_column};
 use patch::Additions;
 
 use crate::contradictions::{Path, Step, contradictions};
-use crate::nearest::hint;
-use crate::problem::{Position, StudyError, StudyProblem};
+use crate::problem::{Position, StudyError, StudyProblem, hint};
 use crate::study::Study;
 
 /// The text of a study, and what is to be changed in it.

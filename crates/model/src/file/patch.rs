@@ -4,7 +4,7 @@
 //! `tls`, `authentication` and `load`, which stand for those of all arms and cells they make sense for.
 
 use super::document::{Content, Entry, Fault, Node, Origin, Table, parse_setting};
-use crate::nearest::hint;
+use crate::problem::hint;
 
 /// Deeper than any key of a study.
 const DEEPEST: usize = 8;

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::document::{Content, Fault, Node, Table};
-use crate::nearest::{hint, list, nearest};
-use crate::removed::removed;
+use crate::problem::{hint, list, nearest, removed};
 use crate::study::Study;
 
 /// Poolers that stand before MySQL and are in no package that a package client here has, by the name that a study may

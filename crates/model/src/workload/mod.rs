@@ -6,7 +6,7 @@ mod table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ycsb::YcsbMix;
+use crate::dataset::YcsbMix;
 
 /// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names;
 /// those that begin with `pgbench` are scripts that are built into pgbench.

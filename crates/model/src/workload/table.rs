@@ -1,7 +1,7 @@
 //! The table of workloads: a new one has its row here, and its file in the crate `workload`.
 
 use super::{Descriptor, Mix, Tables, Unit, Vocabulary, Workload};
-use crate::ycsb::{RequestDistribution, YcsbMix};
+use crate::dataset::{RequestDistribution, YcsbMix};
 
 impl Workload {
     /// Every workload, in the order help texts list them.

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use crate::error::RecordError;
-use crate::files::{append_to, cut_to_whole_lines, unwritable};
-use crate::version::{check_first_line, first_line};
+use crate::files::{RecordError, append_to, cut_to_whole_lines, unwritable};
+use crate::run::{check_first_line, first_line};
 
 /// No line that is written comes near it; one that is longer is damage, and is not read into memory.
 const LONGEST_LINE: u64 = 64 << 20;

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::{Appended, Format};
 use super::{ModuleRecord, Profile, StackRecord, SymbolRecord, SymbolTable, Waits};
-use crate::error::RecordError;
-use crate::files::unwritable;
+use crate::files::{RecordError, unwritable};
 use crate::samples::line_of;
 
 pub(super) const SYMBOLS: Format = Format {

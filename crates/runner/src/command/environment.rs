@@ -1,7 +1,7 @@
 //! What a program finds in its environment and its files, and what its arguments leave open.
 
 use ciphertax_model::Command;
-use ciphertax_model::command::Placeholder;
+use ciphertax_model::load::Placeholder;
 use ciphertax_supervise::PrivateFiles;
 
 use crate::database::{Database, Reached};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_lab::Account;
-use ciphertax_model::command::Placeholder;
+use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, Secret};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::Arm;
-use ciphertax_model::command::{Part, Placeholder, parts};
+use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 use ciphertax_workload::dataset;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -1,6 +1,6 @@
 //! What programs find of an arm on MongoDB: a URL.
 
-use ciphertax_model::command::{Part, Placeholder, parts};
+use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::{Cell, Study};
 use ciphertax_wire::mongodb::{Account, Login};
 

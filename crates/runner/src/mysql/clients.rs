@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ciphertax_lab::Account;
-use ciphertax_model::command::Placeholder;
+use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};

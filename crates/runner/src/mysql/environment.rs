@@ -1,6 +1,6 @@
 //! What programs of the MySQL world find of an arm: a URL and their option files.
 
-use ciphertax_model::command::Placeholder;
+use ciphertax_model::load::Placeholder;
 use ciphertax_workload::dataset;
 
 use super::clients::{MY_CNF, MySql, SYSBENCH_CNF};

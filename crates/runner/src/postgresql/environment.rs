@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ciphertax_model::command::{Part, Placeholder, parts};
+use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::{Cell, Study, TlsNegotiation, TlsVersion};
 use ciphertax_workload::dataset::SCHEMA;
 

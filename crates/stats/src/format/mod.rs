@@ -5,7 +5,7 @@ pub mod rounded;
 
 use std::fmt::Write;
 
-use crate::interval::Interval;
+use crate::estimate::Interval;
 
 /// A number that was not measured.
 pub const ABSENT: &str = "–";

@@ -13,7 +13,7 @@ use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::columns::{ColumnEncryption, ColumnFeature, ColumnSelection};
-use crate::nearest::nearest;
+use crate::problem::nearest;
 use crate::study::{Cell, Study};
 use crate::tpcc::COLUMNS;
 use crate::workload::{Tables, Workload};

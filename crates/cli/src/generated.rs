@@ -1,18 +1,60 @@
-//! `ciphertax man`.
+//! What is made from the commands themselves: completions, manual pages, schemas.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use ciphertax_model::unknown;
 use ciphertax_records::write_whole;
+use ciphertax_report::schema::{SCHEMAS, Schema, schema};
+use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
+use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
-use crate::arguments::{Arguments, ManArguments, shown};
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, shown};
 use crate::exit::Exit;
-use crate::show;
+use crate::{built_in, show};
 
-pub(crate) fn run(arguments: &ManArguments) -> Result<Exit, String> {
+/// `ciphertax completions`.
+pub(crate) fn print_completions(arguments: &CompletionsArguments) -> Result<Exit, String> {
+    let mut text = Vec::new();
+    generate(
+        arguments.shell,
+        &mut for_users(arguments.shell),
+        "ciphertax",
+        &mut text,
+    );
+    show::print(&String::from_utf8_lossy(&text)).map(|()| Exit::Done)
+}
+
+/// The command without what is not for users: completions would offer that too.
+fn for_users(shell: Shell) -> Command {
+    let all = Arguments::command();
+    Command::new("ciphertax")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(all.get_arguments())
+        .subcommands(shown(&all).map(|command| with_names(command, shell)))
+}
+
+/// Offers the schemas where one is asked for, and the built-in studies where a study is; the zsh would complete nothing else, and
+/// a study may be a file too.
+fn with_names(command: &Command, shell: Shell) -> Command {
+    let command = command.clone();
+    match (command.get_name(), shell) {
+        ("schema", _) => command.mut_arg("name", |name| {
+            name.value_parser(PossibleValuesParser::new(SCHEMAS.map(|schema| schema.name)))
+        }),
+        (_, Shell::Zsh) => command,
+        ("run", _) => command.mut_arg("study", |study| {
+            study.value_parser(PossibleValuesParser::new(built_in::names()))
+        }),
+        _ => command,
+    }
+}
+
+/// `ciphertax man`.
+pub(crate) fn print_manual(arguments: &ManArguments) -> Result<Exit, String> {
     let commands = built();
     match &arguments.out {
         Some(folder) => write_all(&commands, folder)?,
@@ -73,6 +115,21 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
             .into_bytes(),
     );
     Ok(page)
+}
+
+/// `ciphertax schema`.
+pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<Exit, String> {
+    let text = match &arguments.name {
+        Some(name) => schema(name)
+            .ok_or_else(|| unknown("schema", name, &SCHEMAS.map(|schema| schema.name)))?
+            .text(),
+        None => SCHEMAS.iter().map(line).collect(),
+    };
+    show::print(&text).map(|()| Exit::Done)
+}
+
+fn line(schema: &Schema) -> String {
+    format!("{:<10}  {}\n", schema.name, schema.describes)
 }
 
 #[cfg(test)]

@@ -1,0 +1,212 @@
+//! What lies between client and server: links, tunnels, poolers.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arm::all;
+use crate::tls::Transport;
+
+/// Longest round-trip time in milliseconds.
+const LONGEST_RTT_MS: f64 = 10_000.0;
+
+/// Bandwidths that can be kept, in megabits per second: a modem's, and more than packets can be moved at.
+const BANDWIDTHS_MBIT: RangeInclusive<f64> = 0.01..=100_000.0;
+
+/// A distance in a network, the same for all arms of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Round-trip time in milliseconds, half of it each way.
+    pub rtt_ms: f64,
+    /// Standard deviation of the round-trip time in milliseconds. Packets stay in order.
+    #[serde(default)]
+    pub jitter_ms: f64,
+    /// Bandwidth each way in megabits (10⁶ bits) per second; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_mbit: Option<f64>,
+}
+
+impl Link {
+    /// No distance at all.
+    pub const NONE: Self = Self {
+        rtt_ms: 0.0,
+        jitter_ms: 0.0,
+        bandwidth_mbit: None,
+    };
+
+    /// Round-trip time.
+    pub fn round_trip(&self) -> Duration {
+        Duration::from_secs_f64(self.rtt_ms / 1e3)
+    }
+
+    /// What no link can be, each with the key it is written under.
+    pub fn problems(&self) -> Vec<(&'static str, String)> {
+        let &Self {
+            rtt_ms,
+            jitter_ms,
+            bandwidth_mbit,
+        } = self;
+        let mut problems = Vec::new();
+        if !(0.0..=LONGEST_RTT_MS).contains(&rtt_ms) {
+            let message =
+                format!("rtt_ms is {rtt_ms}; it must lie between 0 and {LONGEST_RTT_MS} milliseconds");
+            problems.push(("rtt_ms", message));
+        } else if !(0.0..=rtt_ms / 4.0).contains(&jitter_ms) {
+            let message = format!(
+                "jitter_ms is {jitter_ms}; it must lie between 0 and a quarter of rtt_ms, which is {}, so that hardly \
+                 any delay would be negative",
+                rtt_ms / 4.0
+            );
+            problems.push(("jitter_ms", message));
+        }
+        if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
+            let (least, most) = BANDWIDTHS_MBIT.into_inner();
+            let message =
+                format!("bandwidth_mbit is {bandwidth}; it must lie between {least} and {most} Mbit/s");
+            problems.push(("bandwidth_mbit", message));
+        }
+        problems
+    }
+}
+
+/// The distances of a cell; `None` where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Distances {
+    /// From the load to its servers.
+    pub to_servers: Option<Link>,
+    /// From each server of a cluster or a replica set to the others.
+    pub between_nodes: Option<Link>,
+}
+
+/// That of the servers alone.
+impl From<Link> for Distances {
+    fn from(link: Link) -> Self {
+        Self {
+            to_servers: Some(link),
+            between_nodes: None,
+        }
+    }
+}
+
+/// A tunnel between client and server, started, proved, accounted for and stopped with its arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Tunnel {
+    /// A forwarded port of OpenSSH (`ssh -L`) through a private sshd.
+    Ssh(SshCipher),
+    /// stunnel on both sides.
+    Stunnel,
+    /// HAProxy on both sides, in TCP mode.
+    Haproxy,
+}
+
+impl fmt::Display for Tunnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ssh(cipher) => write!(f, "SSH {}", cipher.name()),
+            Self::Stunnel => f.write_str("stunnel"),
+            Self::Haproxy => f.write_str("HAProxy"),
+        }
+    }
+}
+
+/// A cipher of SSH, by OpenSSH's name.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::EnumString,
+)]
+pub enum SshCipher {
+    /// AES-256 in CBC mode with a MAC of its own.
+    #[serde(rename = "aes256-cbc")]
+    #[strum(serialize = "aes256-cbc")]
+    Aes256Cbc,
+    /// AES-256 in counter mode with a MAC of its own.
+    #[serde(rename = "aes256-ctr")]
+    #[strum(serialize = "aes256-ctr")]
+    Aes256Ctr,
+    /// AES-256 in Galois/counter mode.
+    #[serde(rename = "aes256-gcm@openssh.com")]
+    #[strum(serialize = "aes256-gcm@openssh.com")]
+    Aes256Gcm,
+    /// ChaCha20 and Poly1305.
+    #[serde(rename = "chacha20-poly1305@openssh.com")]
+    #[strum(serialize = "chacha20-poly1305@openssh.com")]
+    ChaCha20Poly1305,
+}
+
+impl SshCipher {
+    /// Every cipher, in the order help texts list them.
+    pub const ALL: [Self; 4] = all();
+
+    /// The name used in study files and by OpenSSH.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A pooler in front of a private PostgreSQL server, started, proved, accounted for and stopped with its arm. The arm's
+/// transport and login are those of the client's connection to the pooler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pooler {
+    /// pgbouncer, and for how long a client keeps a connection to the server.
+    pub pgbouncer: PoolMode,
+    /// How bytes travel between the pooler and the server.
+    #[serde(default = "plain", skip_serializing_if = "is_plain")]
+    pub server_transport: Transport,
+}
+
+fn plain() -> Transport {
+    Transport::Plain
+}
+
+fn is_plain(transport: &Transport) -> bool {
+    *transport == Transport::Plain
+}
+
+/// `pgbouncer, transaction pooling, TLSv1.3 behind it`
+impl fmt::Display for Pooler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pgbouncer, {} pooling", self.pgbouncer.name())?;
+        match self.server_transport {
+            Transport::Plain => Ok(()),
+            transport => write!(f, ", {transport} behind it"),
+        }
+    }
+}
+
+/// For how long a client keeps a connection to the server, by pgbouncer's own names (`pool_mode`).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum PoolMode {
+    /// Until it disconnects.
+    Session,
+    /// Until its transaction ends.
+    Transaction,
+}
+
+impl PoolMode {
+    /// The name used in study files and by pgbouncer.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}

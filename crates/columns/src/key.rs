@@ -1,4 +1,4 @@
-//! Master keys.
+//! Keys: given, derived, and told from each other.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -6,9 +6,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::md::Md;
+use openssl::pkey::{Id, PKey};
+use openssl::pkey_ctx::PkeyCtx;
+use openssl::sign::Signer;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::error::KeyError;
+use crate::cell::{KeyError, hexadecimal};
 
 /// Bytes of a key file that are read at most: the digits and some white space.
 const MOST: u64 = 256;
@@ -120,11 +126,44 @@ fn value(digit: u8) -> Option<u8> {
         .and_then(|value| u8::try_from(value).ok())
 }
 
+/// Fills `derived` by HKDF-SHA-512 (RFC 5869) of the master key, for what `info` says.
+///
+/// # Errors
+/// When the library lacks it.
+pub(crate) fn derive(key: &MasterKey, info: &str, derived: &mut [u8]) -> Result<(), KeyError> {
+    let mut derive = || {
+        let mut context = PkeyCtx::new_id(Id::HKDF)?;
+        context.derive_init()?;
+        context.set_hkdf_md(Md::sha512())?;
+        context.set_hkdf_key(key.bytes())?;
+        context.add_hkdf_info(info.as_bytes())?;
+        context.derive(Some(derived))?;
+        Ok(())
+    };
+    derive().map_err(|error: ErrorStack| KeyError::Unavailable(error.to_string()))
+}
+
+impl MasterKey {
+    /// 16 hexadecimal digits of an HMAC-SHA-256 of a text by this key: the same for the same key and text, and no way back to the
+    /// key.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn fingerprint(&self, text: &str) -> Result<String, KeyError> {
+        let failed = |error: openssl::error::ErrorStack| KeyError::Unavailable(error.to_string());
+        let key = PKey::hmac(self.bytes()).map_err(failed)?;
+        let mut signer = Signer::new(MessageDigest::sha256(), &key).map_err(failed)?;
+        signer.update(b"ciphertax fingerprint\0").map_err(failed)?;
+        signer.update(text.as_bytes()).map_err(failed)?;
+        let mac = signer.sign_to_vec().map_err(failed)?;
+        Ok(hexadecimal(&mac[..8]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     const DIGITS: &str = "00112233445566778899aabbccDDEEFF";
 
@@ -185,5 +224,16 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("/dev/zero"), "{error}");
+    }
+
+    #[test]
+    fn a_fingerprint_tells_keys_and_texts_apart_and_shows_neither() {
+        let one = MasterKey::from_hex("00112233445566778899aabbccddeeff").unwrap();
+        let other = MasterKey::from_hex("00112233445566778899aabbccddeefe").unwrap();
+        let fingerprint = one.fingerprint("payload").unwrap();
+        assert_eq!(fingerprint.len(), 16);
+        assert_eq!(fingerprint, one.fingerprint("payload").unwrap());
+        assert_ne!(fingerprint, one.fingerprint("keys").unwrap());
+        assert_ne!(fingerprint, other.fingerprint("payload").unwrap());
     }
 }

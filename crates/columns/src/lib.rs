@@ -9,19 +9,10 @@
 pub mod aead;
 mod aes;
 mod cell;
-mod counts;
 pub mod csfle;
-mod derive;
 pub mod encdb;
-mod encoding;
-mod error;
-mod fingerprint;
-mod hexadecimal;
-mod hmac;
 mod key;
 mod random;
 
-pub use cell::{CellCipher, CellKind};
-pub use counts::CellCounts;
-pub use error::{CellError, KeyError};
+pub use cell::{CellCipher, CellCounts, CellError, CellKind, KeyError};
 pub use key::MasterKey;

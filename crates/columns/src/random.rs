@@ -1,6 +1,6 @@
 //! Random bytes for vectors.
 
-use crate::error::CellError;
+use crate::cell::CellError;
 
 /// Bytes that are drawn at a time. A draw of twelve costs several times as much as AES on a short cell, and hardly less than
 /// one of this length.

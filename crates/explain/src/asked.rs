@@ -1,10 +1,11 @@
-//! What a study asks of an arm in a cell: only answers to the same question can be compared.
-//!
-//! Where it was asked, of which version, on which machine and how it was set, may differ: that is what comparisons
-//! are about, and stands in [`crate::facts`].
+//! What a cell asks: of which databases, with which keys, between which nodes.
+
+use std::collections::BTreeMap;
 
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Certificate, Study};
+use ciphertax_records::{Run, Sample, ServerRecord, is_of_mysqls_family};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What an arm asks for, whatever it is called.
@@ -49,4 +50,152 @@ pub(crate) fn of_certificates(study: &Study, cell: &Cell, arm: &Arm) -> Value {
             .then(|| study.certificate_of(arm, &spec))
     };
     json!({ "certificate": shown(arm), "baseline's certificate": study.arms.first().and_then(shown) })
+}
+
+/// The databases of all servers of a run, each once.
+pub(crate) fn of_run(run: &Run) -> Vec<String> {
+    let servers = run.head.servers.iter();
+    let mut found: Vec<String> = servers.filter_map(|server| of_server(run, server)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What the servers of a run are, each product once: `MariaDB`.
+pub(crate) fn products(run: &Run) -> String {
+    let servers = run.head.servers.iter();
+    let mut products: Vec<&str> = servers.map(|server| server.product.as_str()).collect();
+    products.sort_unstable();
+    products.dedup();
+    products.join(", ")
+}
+
+/// What a server of the user's own speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    MySql,
+    PostgreSql,
+    MongoDb,
+}
+
+/// What the target of a run speaks, by its URL: its product may be any. `None` without a target.
+pub(crate) fn of_target(run: &Run) -> Option<Spoken> {
+    let (scheme, _) = run.head.target.as_deref()?.split_once("://")?;
+    match scheme {
+        "mysql" | "mariadb" => Some(Spoken::MySql),
+        "postgres" | "postgresql" => Some(Spoken::PostgreSql),
+        "mongodb" => Some(Spoken::MongoDb),
+        _ => None,
+    }
+}
+
+/// The database of a server: MySQL's, MariaDB's and what speaks their protocol are one, so that they can be compared; `None` where
+/// the record does not say.
+pub(crate) fn of_server(run: &Run, server: &ServerRecord) -> Option<String> {
+    match of_target(run) {
+        Some(Spoken::MySql) => Some("MySQL".into()),
+        Some(Spoken::PostgreSql) => Some("PostgreSQL".into()),
+        Some(Spoken::MongoDb) => Some("MongoDB".into()),
+        None if is_of_mysqls_family(&server.product) => Some("MySQL".into()),
+        None => Some(server.product.clone()).filter(|product| !product.is_empty()),
+    }
+}
+
+/// The keys in which the values of two runs differ, as study files write them, with both of their values in a sentence.
+pub(crate) fn differing<T: Serialize>(one: (&str, &T), other: (&str, &T)) -> Vec<String> {
+    let (here, there) = (keys(one.1), keys(other.1));
+    let all = here
+        .keys()
+        .chain(there.keys().filter(|key| !here.contains_key(*key)));
+    let said = |value: Option<&String>| value.cloned().unwrap_or("not set".into());
+    let (one, other) = (one.0, other.0);
+    all.filter(|key| here.get(*key) != there.get(*key))
+        .map(|key| {
+            let (here, there) = (said(here.get(key)), said(there.get(key)));
+            format!("{key} is {there} in {other} and {here} in {one}")
+        })
+        .collect()
+}
+
+/// Every key with its value, those of tables by their whole path.
+pub(crate) fn keys<T: Serialize>(value: &T) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if let Ok(value) = serde_json::to_value(value) {
+        collect(&value, "", &mut found);
+    }
+    found
+}
+
+fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                let path = match path {
+                    "" => key.clone(),
+                    path => format!("{path}.{key}"),
+                };
+                collect(value, &path, found);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            found.insert(path.to_owned(), text.clone());
+        }
+        other => {
+            found.insert(path.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// Of the slices of a cell's baseline that count.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    operations: u64,
+    pub(crate) slices: u32,
+    /// Of each server, in the order of their start; none for a single server.
+    cpu_ns: Vec<u64>,
+}
+
+impl Nodes {
+    /// Those of a slice in which a server was lost are not known.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        let each = &sample.server.server_cpu_of_each_ns;
+        let each: Option<Vec<u64>> = each.iter().copied().collect();
+        let Some(each) = each.filter(|each| !each.is_empty() && sample.is_valid()) else {
+            return;
+        };
+        self.cpu_ns.resize(self.cpu_ns.len().max(each.len()), 0);
+        for (sum, cpu_ns) in self.cpu_ns.iter_mut().zip(each) {
+            *sum += cpu_ns;
+        }
+        self.operations += sample.load.operation_count();
+        self.slices += 1;
+    }
+
+    /// What each server used for an operation, in microseconds; `None` for a single server.
+    pub(crate) fn each_us(&self) -> Option<Vec<f64>> {
+        let per_operation = |cpu_ns: &u64| *cpu_ns as f64 / 1e3 / self.operations as f64;
+        (self.operations > 0).then(|| self.cpu_ns.iter().map(per_operation).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_named_by_its_key() {
+        let one = json!({ "transport": "tls1.3", "tls": { "library": "openssl" }, "n": 8 });
+        let other = json!({ "transport": "tls1.3", "n": 4 });
+        assert_eq!(
+            differing(("a", &one), ("b", &other)),
+            [
+                "n is 4 in b and 8 in a",
+                "tls.library is not set in b and openssl in a"
+            ]
+        );
+        assert!(differing(("a", &one), ("b", &one)).is_empty());
+    }
 }

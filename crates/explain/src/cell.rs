@@ -7,10 +7,9 @@ use std::io;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{HardwareCounts, Phase, Round, Sample, Samples};
 
-use crate::looked::Looked;
-use crate::nodes::Nodes;
-use crate::ranks::Ranks;
-use crate::rounds::{OfRound, Pages, Rounds};
+use crate::asked::Nodes;
+use crate::facts::Ranks;
+use crate::rounds::{Looked, OfRound, Pages, Rounds};
 use crate::totals::Totals;
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.

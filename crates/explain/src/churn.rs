@@ -1,18 +1,16 @@
-//! The churn model: what a feature costs against queries per connection.
-//!
-//! `overhead(n) = (C₁ + n·q₁) / (C₀ + n·q₀) − 1`, with the CPU time of a connect C and of a query q, of the baseline (0)
-//! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
-//! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
+//! Cost against queries per connection, and cores at a rate.
 
 use ciphertax_model::workload::Unit;
-use ciphertax_model::{Metric, Study};
-use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Results, Side};
+use ciphertax_model::{Cell, Metric, Study};
+use ciphertax_records::{
+    CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Head, Rated, Results, Side,
+};
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
 use crate::compared;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
 const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
@@ -23,6 +21,11 @@ const POINTS_PER_DECADE: u32 = 6;
 /// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
 type Row = [f64; 4];
 
+/// The churn model: what a feature costs against queries per connection.
+///
+/// `overhead(n) = (C₁ + n·q₁) / (C₀ + n·q₀) − 1`, with the CPU time of a connect C and of a query q, of the baseline (0)
+/// and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
+/// `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 pub(crate) fn rows(
     study: &Study,
     results: &Results,
@@ -237,6 +240,60 @@ fn first_within(
 
 fn mean(rows: &[Row]) -> Row {
     std::array::from_fn(|column| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64)
+}
+
+/// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate. What is encrypted
+/// at rest costs those who write.
+fn rate_of(cell: &Cell, at_rest: bool) -> Option<(Rated, f64)> {
+    let descriptor = cell.workload.descriptor();
+    // What a cell of YCSB does is for its mix to say.
+    let writes = cell.ycsb_mix().map_or(descriptor.writes, |mix| mix.writes());
+    match descriptor.operation {
+        Unit::ConnectionWithLookup => Some((Rated::Connections, 100.0)),
+        Unit::Lookup => Some((Rated::Queries, 10_000.0)),
+        Unit::Operation if at_rest && writes && !descriptor.makes_connections => {
+            Some((Rated::Writes, 1_000.0))
+        }
+        Unit::BulkResult | Unit::Operation => None,
+    }
+}
+
+/// The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
+pub(crate) fn capacity(head: &Head, results: &Results) -> Vec<CapacityRow> {
+    let mut rows = Vec::new();
+    for cell in &head.study.cells {
+        let sides = [
+            (results.server_cpu(&cell.name), Side::Server),
+            (Metric::ClientCpuPerOp, Side::Client),
+        ];
+        for arm in head.variants() {
+            let at_rest = head.asked(arm).is_some_and(|asked| asked.at_rest.is_encrypted());
+            let Some((of, rate)) = rate_of(cell, at_rest) else {
+                continue;
+            };
+            for (metric, side) in sides {
+                let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
+                    continue;
+                };
+                let extra_us = estimate.difference;
+                let cores = |micros: f64| micros / 1e6 * rate;
+                rows.push(CapacityRow {
+                    arm: arm.name.clone(),
+                    side,
+                    of,
+                    cell: cell.name.clone(),
+                    rate,
+                    extra_cores: Interval {
+                        value: cores(extra_us.value),
+                        low: cores(extra_us.low),
+                        high: cores(extra_us.high),
+                    },
+                    verdict: estimate.verdict,
+                });
+            }
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

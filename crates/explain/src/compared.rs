@@ -8,7 +8,7 @@ use ciphertax_stats::totals::{self, Taken};
 use ciphertax_stats::{Compared, DisturbedBlocks, Estimate, Location};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled_mean_latency, value};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// What arms are compared by besides, in a cell with rounds; nothing in any other.
 pub(crate) fn of_rounds(cell: &CellSamples<'_>) -> Vec<Metric> {

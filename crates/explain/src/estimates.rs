@@ -3,12 +3,13 @@
 use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
-use ciphertax_stats::{DisturbedBlocks, Estimate, Location, LogRatio, difference};
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
+use ciphertax_stats::{
+    DisturbedBlocks, Estimate, FEWEST_BLOCKS, Interval, Location, LogRatio, Rule, Verdict, difference,
+};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples, pooled_mean_latency};
 use crate::compared::{self, Logged};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 use crate::percentiles::Percentiles;
 
 /// Everything that compares arms.

@@ -4,41 +4,29 @@
 //! every time, which is how a run gets its report again.
 
 mod asked;
-mod batches;
-mod capacity;
 mod cell;
 mod churn;
 pub mod compare;
 mod compared;
 pub mod connection;
-mod connects;
-mod database;
-mod error;
 mod estimates;
 mod facts;
 mod findings;
 mod folder;
 pub mod gate;
-mod keys;
-mod looked;
-mod nodes;
 mod percentiles;
 mod phases;
 mod precision;
 mod published;
-mod ranks;
-mod rates;
 mod rounds;
 mod sentence;
-mod storage;
 mod totals;
 pub mod why;
 
 use ciphertax_records::why::Looks;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, VoidRow};
 
-pub use error::ExplainError;
-pub use folder::{CONFIRMING, FolderError, explain_folder};
+pub use folder::{CONFIRMING, ExplainError, FolderError, explain_folder};
 pub use precision::{CellPrecision, CellProgress, precision};
 
 use crate::cell::CellSamples;
@@ -93,18 +81,18 @@ pub fn explain_with(
             estimates: evaluated.estimates,
             noise_floor: evaluated.noise_floor,
             by_kind: evaluated.by_kind,
-            rates: rates::rates(&cells),
+            rates: percentiles::rates(&cells),
             block_ratios: evaluated.block_ratios,
-            batches: batches::rows(&cells),
+            batches: percentiles::rows(&cells),
             connect_phases,
-            connects: connects::rows(&cells),
-            storage: storage::rows(head, &cells),
+            connects: phases::connects(&cells),
+            storage: rounds::rows(head, &cells),
             void,
             ..Results::default()
         },
     );
     run.results.churn = churn::rows(study, &run.results, &cells)?;
-    run.results.capacity = capacity::rows(head, &run.results);
+    run.results.capacity = churn::capacity(head, &run.results);
     run.results.published = published::rows(&run);
     run.results.why = why::why(head, &run.results, samples, looks, confirming)?;
     run.results.findings = findings::all(&run, &cells)?;

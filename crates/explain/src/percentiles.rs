@@ -1,13 +1,12 @@
-//! Percentiles of one cell. The histograms of a run of many hours do not fit in memory together, so each sample is read when
-//! it is needed: once for a survey of every arm, and once more for the tables of a comparison.
+//! Percentiles, rates and batches of the slices of an arm.
 
-use ciphertax_model::Metric;
-use ciphertax_records::Samples;
+use ciphertax_model::{Metric, Pace};
+use ciphertax_records::{BatchRow, KindRate, Samples};
 use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, LatencyCounts};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures};
-use crate::error::ExplainError;
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
+use crate::folder::ExplainError;
 
 /// What percentiles are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,4 +190,57 @@ fn series(metric: Metric, kind: Option<usize>) -> Series {
         (Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99, None) => Series::Response,
         (_, None) => Series::Latency,
     }
+}
+
+/// Of all cells whose operations are of several kinds.
+pub(crate) fn rates(cells: &[CellSamples<'_>]) -> Vec<KindRate> {
+    let of_arm = |cell: &CellSamples<'_>, arm: usize| {
+        let rate = |kind: usize| {
+            let (count, seconds) = cell.done(arm, kind);
+            (seconds > 0.0).then(|| KindRate {
+                cell: cell.cell.name.clone(),
+                arm: cell.arms[arm].clone(),
+                kind: cell.kind(kind).to_owned(),
+                count,
+                per_second: count as f64 / seconds,
+            })
+        };
+        cell.kinds()
+            .into_iter()
+            .filter_map(rate)
+            .collect::<Vec<KindRate>>()
+    };
+    cells
+        .iter()
+        .flat_map(|cell| (BASELINE..cell.arms.len()).flat_map(move |arm| of_arm(cell, arm)))
+        .collect()
+}
+
+/// How fast each arm did its batches: mean and standard deviation from batch to batch.
+pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Vec<BatchRow> {
+    cells
+        .iter()
+        .filter(|cell| matches!(cell.cell.load.pace(), Pace::Batch { .. }))
+        .flat_map(|cell| (BASELINE..cell.arms.len()).filter_map(move |arm| row(cell, arm)))
+        .collect()
+}
+
+fn row(cell: &CellSamples<'_>, arm: usize) -> Option<BatchRow> {
+    let rates: Vec<f64> = cell
+        .valid(arm)
+        .filter_map(|slice| value(slice, Metric::Throughput))
+        .collect();
+    if rates.is_empty() {
+        return None;
+    }
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    Some(BatchRow {
+        cell: cell.cell.name.clone(),
+        arm: cell.arms[arm].clone(),
+        batches: rates.len() as u32,
+        mean,
+        standard_deviation: (rates.len() > 1).then(|| (squares / (count - 1.0)).sqrt()),
+    })
 }

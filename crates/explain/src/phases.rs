@@ -1,12 +1,12 @@
-//! Where the time of a connect goes.
+//! The phases of connects.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample, Samples};
+use ciphertax_records::{ConnectRow, Measurement, Phase, PhaseRow, PhaseSample, Samples};
 use ciphertax_stats::{LatencyCounts, histogram};
 use hdrhistogram::Histogram;
 
 use crate::cell::CellSamples;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// The phases of every arm add up to its mean latency among the `measurements`, which is the baseline's times the paired
 /// ratio: so what a table of phases says of a connect is what every other figure says.
@@ -118,4 +118,22 @@ impl PhaseSum {
             flights: per_connect(self.flights),
         }
     }
+}
+
+/// How the connects of a cell logged in, and whether they took up earlier TLS sessions.
+pub(crate) fn connects(cells: &[CellSamples<'_>]) -> Vec<ConnectRow> {
+    cells
+        .iter()
+        .flat_map(|cell| (0..cell.arms.len()).filter_map(|arm| row(cell, arm)))
+        .collect()
+}
+
+fn row(cell: &CellSamples<'_>, arm: usize) -> Option<ConnectRow> {
+    let totals = cell.totals(arm);
+    (!totals.counted_logins.is_empty()).then(|| ConnectRow {
+        cell: cell.cell.name.clone(),
+        arm: cell.arms[arm].clone(),
+        logins: totals.counted_logins.clone(),
+        handshakes: totals.handshakes,
+    })
 }

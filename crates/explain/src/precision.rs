@@ -8,7 +8,7 @@ use ciphertax_stats::stopping::{Progress, Target, progress};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples};
 use crate::compared::{self, Logged};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// How precise a cell is so far.
 #[derive(Debug, Clone, PartialEq)]

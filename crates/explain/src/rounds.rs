@@ -1,9 +1,11 @@
-//! Whole rounds: what a server used between its slices too, by the operations of its own.
+//! Whole rounds, what lies on the disk, and which blocks were looked into.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ciphertax_model::Metric;
-use ciphertax_records::{Round, RoundOfArm, RoundsOfCell, Sample, counter};
+use ciphertax_model::{Metric, Profiling};
+use ciphertax_records::{Head, Round, RoundOfArm, RoundsOfCell, Sample, StorageRow, counter};
+
+use crate::cell::CellSamples;
 
 /// What is known of the rounds of a cell; nothing where arms do not differ at rest.
 #[derive(Default)]
@@ -124,5 +126,99 @@ impl OfRound {
             Metric::StorageReadPerOp => self.bytes_read,
             _ => None,
         }
+    }
+}
+
+/// What every arm had in memory, and what it read and wrote of the rest.
+pub(crate) fn rows(head: &Head, cells: &[CellSamples<'_>]) -> Vec<StorageRow> {
+    let of_cell = |cell: &CellSamples<'_>| {
+        let rows = (0..cell.arms.len()).filter_map(|arm| row(head, cell, arm));
+        rows.collect::<Vec<_>>()
+    };
+    cells.iter().flat_map(of_cell).collect()
+}
+
+/// `None` where nothing is known.
+fn row(head: &Head, cell: &CellSamples<'_>, arm: usize) -> Option<StorageRow> {
+    let name = &cell.arms[arm];
+    let mut records = head.data_sizes.iter();
+    let data = records.find(|record| record.cell == cell.cell.name && record.arm == *name);
+    let totals = cell.totals(arm);
+    // What is written later is written too.
+    let counters = cell.rounds.counters(arm).unwrap_or(&totals.counters);
+    let per_operation = |name| {
+        let (rose, operations) = counters.get(name)?;
+        (*operations > 0).then(|| *rose as f64 / *operations as f64)
+    };
+    let pages_read = per_operation(counter::PAGES_READ);
+    let hit_rate = |read| counter::hit_rate(read, per_operation(counter::PAGES_REQUESTED)?);
+    let row = StorageRow {
+        cell: String::new(),
+        arm: String::new(),
+        data_bytes: data.map(|data| data.data_bytes),
+        disk_bytes: data.map(|data| data.disk_bytes),
+        memory_bytes: data.map(|data| data.memory_bytes),
+        data_to_memory: data.map(|data| data.data_to_memory()),
+        hit_rate: pages_read.and_then(hit_rate),
+        pages_read,
+        pages_written: per_operation(counter::PAGES_WRITTEN),
+        log_bytes: per_operation(counter::LOG_BYTES),
+        device_busy: totals.device.map(|device| device.busy()),
+        device_bytes_per_s: totals.device.map(|device| device.bytes_per_s()),
+    };
+    (row != StorageRow::default()).then(|| StorageRow {
+        cell: cell.cell.name.clone(),
+        arm: name.clone(),
+        ..row
+    })
+}
+
+/// What the forecast of a cell must know of them.
+#[derive(Default)]
+pub(crate) struct Looked {
+    blocks: BTreeSet<u32>,
+    void_slices: u32,
+}
+
+impl Looked {
+    /// Takes note of a slice that was looked into.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        self.blocks.insert(sample.slice.block);
+        self.void_slices += u32::from(!sample.is_valid());
+    }
+
+    /// True if a slice of this block was looked into.
+    pub(crate) fn has(&self, block: u32) -> bool {
+        self.blocks.contains(&block)
+    }
+
+    /// Those of them that do not count.
+    pub(crate) fn void_slices(&self) -> u32 {
+        self.void_slices
+    }
+
+    /// How many blocks run until so many more are measured. Before the first that is looked into it is not known whether any will
+    /// be.
+    pub(crate) fn blocks_with(&self, more: u32) -> f64 {
+        if self.blocks.is_empty() {
+            return f64::from(more);
+        }
+        let one_in = f64::from(Profiling::ONE_BLOCK_IN);
+        f64::from(more) * one_in / (one_in - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_one_was_looked_into_three_blocks_of_four_are_measured() {
+        assert_eq!(Looked::default().blocks_with(30), 30.0);
+        let looked = Looked {
+            blocks: [7, 10].into(),
+            void_slices: 0,
+        };
+        assert_eq!(looked.blocks_with(30), 40.0);
     }
 }

@@ -1,16 +1,13 @@
 //! Which code uses CPU time.
 
 mod collector;
-mod cpus;
 mod event;
 mod events;
 mod fold;
 mod price;
 mod privilege;
 mod record;
-mod registers;
 mod ring;
-mod size;
 mod taken;
 #[cfg(test)]
 mod tests;

@@ -2,16 +2,13 @@
 
 mod call;
 mod elf_file;
-mod expression;
 mod frames;
 mod imports;
 mod kernel;
 mod layout;
 mod maps;
 mod names;
-mod open;
 mod search;
-mod source;
 mod space;
 mod stack_copy;
 mod symbols;

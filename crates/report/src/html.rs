@@ -7,7 +7,6 @@
 mod answer;
 mod capacity;
 mod change;
-mod churn;
 mod churn_chart;
 mod compare;
 mod connects;
@@ -19,13 +18,9 @@ mod method;
 mod noise;
 mod page;
 mod proofs;
-mod prose;
-mod published;
 mod readable;
 mod scale;
 mod template;
-mod verdict;
-mod void;
 mod why;
 
 use ciphertax_records::Run;

@@ -1,9 +1,13 @@
-//! Columns that the server encrypts: who can, and the proof that it does.
+//! Columns that are encrypted: which tables each arm asks, with which key, and that the server has them.
 
+use std::env::{self, VarError};
+
+use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
-use ciphertax_model::{Cell, ColumnFunctions, Study};
+use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 use ciphertax_workload::sql::{Columns, DataSession};
 use rand::RngExt;
@@ -167,13 +171,67 @@ fn canary(name: &str) -> String {
     format!("{name} canary {:032x}", rand::rng().random::<u128>())
 }
 
+/// Of these arms of a study, by their numbers among all that are measured: the same in every cell.
+pub(crate) fn arm_columns(study: &Study, arms: &[Arm], key: Option<&MasterKey>) -> Vec<ArmColumns> {
+    let of_arm = |arm: &Arm| ArmColumns {
+        set: set_of(study, &arm.name),
+        encryption: arm.columns.clone().zip(key.cloned()),
+    };
+    arms.iter().map(of_arm).collect()
+}
+
+/// The number of an arm's tables, where each arm has its own.
+pub(crate) fn set_of(study: &Study, arm: &str) -> u32 {
+    let measured = study.measured_arms();
+    let set = (0..).zip(&measured).find(|(_, other)| other.name == arm);
+    set.map_or(0, |(set, _)| set)
+}
+
+/// The user's key, which is in the environment, or a random one; `None` where no arm encrypts cells.
+///
+/// It is kept in memory alone. A run that goes on has another if the environment has none: what was stored with the former is
+/// then loaded anew, since a data set is known by a fingerprint of its key.
+///
+/// # Errors
+/// When the environment has something else than a key, or the system no randomness.
+pub(crate) fn column_key(study: &Study) -> Result<Option<MasterKey>, RunError> {
+    match study.arms.iter().any(|arm| arm.columns.is_some()) {
+        false => Ok(None),
+        true => from(env::var(MasterKey::VARIABLE)).map(Some),
+    }
+}
+
+fn from(variable: Result<String, VarError>) -> Result<MasterKey, RunError> {
+    let key = match variable {
+        Ok(digits) => MasterKey::from_hex(&digits),
+        Err(VarError::NotPresent) => MasterKey::random(),
+        Err(VarError::NotUnicode(_)) => Err(KeyError::Malformed("no text".into())),
+    };
+    key.map_err(RunError::ColumnKey)
+}
+
+/// Arms of a cell whose fields the table of its server does not take; `problem` says why not.
+pub(crate) fn refuse_fields(
+    study: &Study,
+    cell: &Cell,
+    problem: impl Fn(&ColumnEncryption) -> Option<&'static str>,
+) -> Vec<String> {
+    if !cell.workload.asks_usertable() {
+        return Vec::new();
+    }
+    let refusal = |arm: &Arm| {
+        let columns = arm.columns.as_ref().filter(|columns| columns.stores())?;
+        let problem = problem(columns)?;
+        Some(format!("arm {} in cell {}: {problem}", arm.name, cell.name))
+    };
+    study.arms_of(cell).filter_map(refusal).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use ciphertax_lab::disk_search::{Place, Sighting};
-
     use super::*;
+    use ciphertax_lab::disk_search::{Place, Sighting};
+    use std::path::PathBuf;
 
     fn searched(found: bool) -> Searched {
         let sighting = Sighting {
@@ -236,5 +294,51 @@ mod tests {
         ] {
             assert!(judged(wrong, false, true).is_err());
         }
+    }
+
+    #[test]
+    fn an_arm_has_the_same_tables_in_every_cell_that_measures_it() {
+        let study = Study::from_toml(
+            r#"name = "s"
+        question = "?"
+        time_s = 60
+        arm = [{ name = "plain", transport = "plain" },
+               { name = "keys", transport = "plain", columns = { feature = "in_results", columns = "keys" } },
+               { name = "all", transport = "plain", columns = { feature = "in_results", columns = "all" } }]
+        cell = [{ name = "few", workload = "tpcc", arms = ["plain", "all"], load = { connections = 1 } },
+                { name = "every", workload = "tpcc", load = { connections = 1 } }]"#,
+        )
+        .unwrap();
+        let key = MasterKey::from_hex("000102030405060708090a0b0c0d0e0f").unwrap();
+        let sets = |cell: usize| {
+            let arms = study.measured_arms_of(&study.cells[cell]);
+            let columns = arm_columns(&study, &arms, Some(&key));
+            columns
+                .into_iter()
+                .map(|arm| (arm.set, arm.encryption.is_some()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sets(0), [(0, false), (1, false), (3, true)]);
+        assert_eq!(sets(1), [(0, false), (1, false), (2, true), (3, true)]);
+    }
+
+    #[test]
+    fn a_key_is_the_environments_or_random_and_never_something_else() {
+        let digits = "000102030405060708090a0b0c0d0e0f";
+        let key = from(Ok(digits.into())).unwrap();
+        assert_eq!(key.bytes()[..3], [0, 1, 2]);
+        let random = || *from(Err(VarError::NotPresent)).unwrap().bytes();
+        assert_ne!(random(), random());
+        for wrong in [
+            "",
+            "000102",
+            "000102030405060708090a0b0c0d0e0g",
+            "000102030405060708090a0b0c0d0e0f00",
+        ] {
+            let error = from(Ok(wrong.into())).unwrap_err().to_string();
+            assert!(error.starts_with("CIPHERTAX_COLUMN_KEY: "), "{error}");
+            assert!(wrong.is_empty() || !error.contains(wrong), "{error}");
+        }
+        assert!(from(Err(VarError::NotUnicode("".into()))).is_err());
     }
 }

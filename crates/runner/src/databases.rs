@@ -15,15 +15,14 @@ use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::connect::{Connecting, Found};
 use crate::database::Database;
-use crate::entry::{Entry, entry};
 use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
-use crate::plan::EncdbAccount;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
+use crate::servers_to_play::{EncdbAccount, Entry, entry};
 use crate::sqlite::{self, SqliteServers};
 
 /// The user's own servers.

@@ -9,8 +9,8 @@ use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
 use crate::far::resolution;
 use crate::patience::unusable;
-use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
+use crate::servers_to_play::Plan;
 
 /// The plan without the arms whose TLS version the target does not have, and without plain ones where the password would go to
 /// whoever answers; and which those are.

@@ -1,7 +1,6 @@
 //! How many connections this machine lets a run open.
 
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 use ciphertax_model::Study;
 use ciphertax_observe::{HardwareCounters, has_hardware_counters};
@@ -10,9 +9,8 @@ use ciphertax_wire::Target;
 use rustix::process::{Resource, getrlimit};
 
 use crate::connections::{fitting, needed, ports_wanted};
-use crate::entry::entry;
 use crate::error::RunError;
-use crate::plan::Plan;
+use crate::servers_to_play::{Plan, entry};
 
 /// Open files of a run besides those of its connections.
 pub(crate) const OWN_FILES: u64 = 100;

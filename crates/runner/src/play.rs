@@ -20,22 +20,19 @@ use ciphertax_records::{
 use ciphertax_wire::Target;
 
 use crate::clean::{made_on, remedy};
-use crate::column_key::column_key;
-use crate::databases;
+use crate::columns::column_key;
 use crate::error::RunError;
 use crate::far::tell_errors;
-use crate::fit;
-use crate::look::{Looker, Looking};
+use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
-use crate::not_looked_into::not_looked_into;
 use crate::own_limits::{make_room, refuse_beyond};
-use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
 use crate::refusals::{refuse_impossible, refuse_missing};
-use crate::same_servers::{not_resumable, refuse_other_servers};
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
+use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
+use crate::{databases, fit};
 
 /// What a study came to.
 pub struct Played {

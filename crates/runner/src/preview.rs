@@ -10,14 +10,13 @@ use ciphertax_workload::dataset::Contents;
 
 use crate::connections::needed;
 use crate::databases;
-use crate::entry::entry;
 use crate::error::RunError;
 use crate::far::RESOLUTION_AT_MOST;
 use crate::groups::groups;
-use crate::plan::Plan;
 use crate::refusals::{missing_servers, refuse_impossible};
 use crate::schedule::TRIED;
 use crate::servers::measured_at;
+use crate::servers_to_play::{Plan, entry};
 
 /// What a plan would do.
 #[derive(Debug, Clone, PartialEq)]

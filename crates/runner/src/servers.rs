@@ -12,7 +12,7 @@ use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Driver, Job};
 
-use crate::arm_columns::{arm_columns, set_of};
+use crate::columns::{arm_columns, set_of};
 use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;

@@ -1,6 +1,16 @@
-//! Where servers are.
+//! Where servers are, and how a connection to one is made.
 
-use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::rc::Rc;
+use std::{fmt, io};
+
+use ciphertax_reactor::Reactor;
+use ciphertax_records::Phase;
+
+use crate::error::WireError;
+use crate::stream::Stream;
+use crate::trace::Tracer;
 
 /// Where a server listens for TCP, as a URL or the configuration of a replica set says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,5 +43,62 @@ impl fmt::Display for Address {
         } else {
             write!(f, "{}:{}", self.host, self.port)
         }
+    }
+}
+
+/// The first address of a name. Asks the system's resolver, for which the whole thread waits.
+pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, WireError> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let failed = |source| WireError::Resolve {
+        host: host.to_owned(),
+        source,
+    };
+    let mut addresses = (host, port).to_socket_addrs().map_err(failed)?;
+    addresses
+        .next()
+        .ok_or_else(|| failed(io::Error::other("the name has no address")))
+}
+
+/// Connects over a server's Unix socket, for which there is no name to resolve and the phase `tcp` is that of its connect,
+/// or else over TCP.
+pub(crate) async fn reach(
+    reactor: &Rc<Reactor>,
+    socket: Option<&Path>,
+    host: &str,
+    port: u16,
+    tracer: &mut Tracer,
+) -> Result<Stream, WireError> {
+    let stream = match socket {
+        Some(path) => Stream::connect_unix(reactor, path).await?,
+        None => {
+            let address = resolve(host, port)?;
+            tracer.end(Phase::Resolve, Default::default(), None);
+            Stream::connect(reactor, address).await?
+        }
+    };
+    tracer.end(Phase::Tcp, stream.traffic(), None);
+    Ok(stream)
+}
+
+/// What the clients of a server speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// That of MySQL and MariaDB.
+    MySql,
+    /// That of MongoDB.
+    MongoDb,
+    /// That of PostgreSQL.
+    PostgreSql,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
+        })
     }
 }

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 
+use crate::address::Protocol;
 use crate::error::WireError;
 use crate::expectation::{Expectation, Negotiated};
-use crate::protocol::Protocol;
-use crate::traffic::Traffic;
+use crate::trace::Traffic;
 
 /// A connection to a database, logged in where the options say so. Statements and commands are not here: they differ.
 pub trait Session: Negotiated + Sized {

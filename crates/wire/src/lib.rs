@@ -12,28 +12,22 @@ mod expectation;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgresql;
-mod protocol;
-mod reach;
 mod remedy;
-mod resolve;
 mod scram;
 pub mod sql;
 pub mod sqlite;
 mod stream;
 pub mod tls;
 mod trace;
-mod traffic;
 mod url;
 mod value;
 
 pub use crate::url::{
     MongoDbTarget, MySqlTarget, PostgreSqlTarget, PublicKey, Target, TargetError, is_this_machine,
 };
-pub use address::Address;
+pub use address::{Address, Protocol};
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
-pub use protocol::Protocol;
-pub use trace::{is_silent_once_reached, note_thread_cpu};
-pub use traffic::Traffic;
+pub use trace::{Traffic, is_silent_once_reached, note_thread_cpu};
 pub use value::Value;

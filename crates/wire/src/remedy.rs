@@ -1,7 +1,7 @@
 //! What the user can do about what went wrong between a client and a server.
 
+use crate::address::Protocol;
 use crate::error::{Distrust, WireError};
-use crate::protocol::Protocol;
 
 impl WireError {
     /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty

@@ -12,7 +12,7 @@ use ciphertax_records::{ChainCertificate, PhaseTrace};
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 use crate::tls::{OUTGOING, Offer, Progress, TlsConnector, TlsSession, TlsSummary};
-use crate::traffic::{Meter, Traffic};
+use crate::trace::{Meter, Traffic};
 
 /// A connection, plaintext until [`Stream::start_tls`].
 pub(crate) struct Stream {

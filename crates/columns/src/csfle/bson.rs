@@ -9,8 +9,7 @@
 //!
 //! What comes back of a cell is of the type LONG, LONGLONG, BLOB or VAR_STRING (253): BSON knows no others of these.
 
-use crate::cell::CellKind;
-use crate::error::CellError;
+use crate::cell::{CellError, CellKind};
 
 use super::malformed;
 

@@ -16,14 +16,9 @@ use ciphertax_model::{CellEncoding, CellMode, ColumnEncryption};
 use openssl::sha::Sha512;
 use zeroize::Zeroizing;
 
-use crate::aes::{Aes, BLOCK};
-use crate::cell::CellKind;
-use crate::derive::derive;
-use crate::encoding::Encoded;
-use crate::error::{CellError, KeyError, check_length};
-use crate::hexadecimal::hexadecimal;
-use crate::hmac::Hmac;
-use crate::key::MasterKey;
+use crate::aes::{Aes, BLOCK, Hmac};
+use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
+use crate::key::{MasterKey, derive};
 use crate::random::RandomPool;
 
 /// What errors call the format.

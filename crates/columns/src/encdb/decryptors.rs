@@ -7,7 +7,7 @@ use super::context::Decryptor;
 use super::data_key::Derivation;
 use super::layout::{Layout, Nonce};
 use super::{library, not_authentic};
-use crate::error::CellError;
+use crate::cell::CellError;
 use crate::key::MasterKey;
 
 /// Contexts that are kept at most. A session reads cells of one nonce; more come where it lives on while the sessions beyond it,

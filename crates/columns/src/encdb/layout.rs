@@ -2,8 +2,7 @@
 
 use super::FORMAT;
 use super::algorithm::Algorithm;
-use crate::cell::CellKind;
-use crate::error::CellError;
+use crate::cell::{CellError, CellKind};
 
 /// Bytes before the body: check, version, type, algorithm, nonce.
 pub(super) const HEADER: usize = 12;

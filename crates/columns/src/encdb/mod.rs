@@ -20,10 +20,7 @@ mod tests;
 use ciphertax_model::{CellMode, ColumnEncryption};
 use openssl::error::ErrorStack;
 
-use crate::cell::CellKind;
-use crate::encoding::Encoded;
-use crate::error::{CellError, KeyError, check_length};
-use crate::hexadecimal::hexadecimal;
+use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
 use crate::key::MasterKey;
 use crate::random::RandomPool;
 use algorithm::{Algorithm, BlockCipher, Mode};

@@ -6,8 +6,7 @@
 use ciphertax_records::NotComparable;
 
 use super::Named;
-use crate::keys::differing;
-use crate::{asked, database};
+use crate::asked::{self, differing};
 
 /// What of two runs can be compared.
 pub(super) struct Comparable<'a> {
@@ -89,9 +88,9 @@ pub(super) fn comparable<'a>(first: &Named<'a>, other: &Named<'a>, run: usize) -
 
 /// Why nothing is comparable where the runs have no database in common.
 fn other_databases(first: &Named<'_>, other: &Named<'_>) -> Option<String> {
-    let (here, there) = (database::of_run(first.run), database::of_run(other.run));
+    let (here, there) = (asked::of_run(first.run), asked::of_run(other.run));
     let is_another = !here.is_empty() && !there.is_empty() && !there.iter().any(|one| here.contains(one));
-    let products = |named: &Named<'_>| database::products(named.run);
+    let products = |named: &Named<'_>| asked::products(named.run);
     is_another.then(|| another_database((first.name, &products(first)), (other.name, &products(other))))
 }
 
@@ -99,7 +98,7 @@ fn other_databases(first: &Named<'_>, other: &Named<'_>) -> Option<String> {
 fn other_database(first: &Named<'_>, other: &Named<'_>, cell: &str) -> Option<String> {
     let of = |named: &Named<'_>| {
         let server = named.run.server_of(named.run.cell(cell)?.found)?;
-        Some((database::of_server(named.run, server)?, server.product.clone()))
+        Some((asked::of_server(named.run, server)?, server.product.clone()))
     };
     let ((here, product), (there, other_product)) = of(first).zip(of(other))?;
     (here != there).then(|| another_database((first.name, &product), (other.name, &other_product)))

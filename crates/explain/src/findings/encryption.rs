@@ -11,9 +11,9 @@ use ciphertax_stats::{Interval, Verdict};
 use super::finding::{finding, is_sure};
 use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
 use super::storage::encrypts_at_rest_alone;
+use crate::asked::{self, Spoken};
 use crate::cell::CellSamples;
-use crate::database::{self, Spoken};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Bytes of a result of the workload, in megabytes.
 const MEGABYTES: f64 = 1.048_576;
@@ -187,7 +187,7 @@ pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
     let mut servers = run.head.servers.iter();
     servers.find(|server| server.placement == ServerPlacement::External)?;
-    let option = match database::of_target(run) {
+    let option = match asked::of_target(run) {
         Some(Spoken::PostgreSql) => "sslrootcert",
         Some(Spoken::MongoDb) => "tlsCAFile",
         Some(Spoken::MySql) | None => "ssl-ca",

@@ -12,7 +12,7 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::{finding, share};
 use crate::cell::{BASELINE, CellSamples, value};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Of a study whose baseline proves nobody's identity in plaintext: one arm that adds TLS to it, and arms that add a login
 /// to either. One finding for each side that TLS costs anything.

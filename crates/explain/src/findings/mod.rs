@@ -20,7 +20,7 @@ pub(crate) use finding::finding;
 pub(crate) use pays::which_server_pays_most;
 
 use crate::cell::CellSamples;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, ExplainError> {
     let mut findings = Vec::new();

@@ -10,7 +10,7 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 use super::finding::finding;
 use crate::cell::{AGAIN, BASELINE, CellSamples};
 use crate::compared::as_in_the_tables;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// The identifier of these findings.
 const PAYS_MOST: &str = "pays-most";

@@ -10,7 +10,7 @@ use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::{finding, is_sure};
 use crate::cell::{BASELINE, CellSamples, Figures, value};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// True if an arm encrypts pages at rest, the baseline does not, and that is all they differ in: what the arm costs more is the
 /// price of that alone. A file system in user space is more than that.

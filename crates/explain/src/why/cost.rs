@@ -5,7 +5,7 @@ use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval};
 
 use super::slices::CellSlices;
 use crate::cell::BASELINE;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Of one cell, by how it was looked.
 pub(super) fn of_cell(cell: &CellSlices<'_>) -> Result<Vec<LookCost>, ExplainError> {

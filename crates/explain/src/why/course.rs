@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_records::why::{Course, CourseOf};
 use ciphertax_records::{Sample, Samples, counter};
 
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// A run has to last so long, in seconds, for its course to be worth showing.
 const LEAST_S: f64 = 60.0;

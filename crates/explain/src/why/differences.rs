@@ -12,7 +12,7 @@ use super::counted::{Counted, Profiles};
 use super::paired::{Pair, Paired, excludes_zero, floor};
 use super::slices::{CellSlices, Slice};
 use crate::cell::{AGAIN, BASELINE};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// What one cell comes to.
 #[derive(Default)]

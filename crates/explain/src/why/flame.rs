@@ -13,7 +13,7 @@ use self::seen::{Seen, Slices, What};
 use self::series::{Comparison, Role};
 use self::tree::Tree;
 use crate::cell::{AGAIN, BASELINE};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// The flame graphs of all variants in all cells, of CPU time and of waits. Nothing is said where no block has both arms.
 ///

@@ -25,7 +25,7 @@ use ciphertax_records::{Head, Results, Run, Samples};
 use self::counted::Profiles;
 use self::names::{ByRules, Classify};
 use self::states::Seen;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Why the arms cost what they do; `results` are those of the same samples so far.
 ///

@@ -2,7 +2,7 @@
 
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
 
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Two-sided 95 % of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;

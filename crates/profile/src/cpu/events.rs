@@ -8,11 +8,9 @@ use ciphertax_observe::perf_event::bindings::perf_event_attr;
 use ciphertax_observe::perf_event::{Event, Whom};
 use ciphertax_records::why::Complete;
 
-use super::cpus;
-use super::event::{cpu_clock, dummy, processes, waking_every};
+use super::event::{self, cpu_clock, dummy, processes, waking_every};
 use super::privilege;
 use super::ring::Ring;
-use super::size;
 use super::watch::{Watch, threads};
 use crate::error::{ProfileError, Result};
 
@@ -53,8 +51,8 @@ impl Events {
     /// # Errors
     /// If it allows nothing, or no ring.
     pub(super) fn open(hz: u32, slice: Duration) -> Result<(Self, Vec<Ring>)> {
-        let numbers = cpus::online();
-        let size = size::ring(numbers.len(), hz, slice);
+        let numbers = event::online_cpus();
+        let size = event::bytes_of_ring(numbers.len(), hz, slice);
         let open = |scope, with_kernel, attributes, whom| {
             let (cpus, rings) = open_with_rings(&numbers, attributes, whom, size)?;
             let events = Self {
@@ -186,7 +184,7 @@ impl Events {
 
     fn open_each(&mut self, threads: &[u32], attributes: perf_event_attr) -> io::Result<()> {
         for thread in threads {
-            let allowed = cpus::of_thread(*thread).unwrap_or_default();
+            let allowed = event::cpus_of_thread(*thread).unwrap_or_default();
             for cpu in self.cpus.iter().filter(|cpu| allowed.contains(&cpu.number)) {
                 match Event::open(attributes, Whom::Thread(*thread), cpu.number) {
                     Ok(event) => {
@@ -233,7 +231,7 @@ fn open_with_rings(
             .collect();
         match rings {
             Ok(rings) => return Ok((cpus, rings)),
-            Err(error) if size <= size::LEAST => return Err(privilege::refused_memory(error)),
+            Err(error) if size <= event::LEAST => return Err(privilege::refused_memory(error)),
             Err(_) => size /= 2,
         }
     }

@@ -10,8 +10,8 @@ use super::call::{self, Call};
 use super::frames::Frames;
 use super::imports::{Imports, is_stubs};
 use super::layout::Layout;
+use super::maps::Source;
 use super::names::readable;
-use super::source::Source;
 use super::symbols::{Symbol, Symbols};
 
 /// So many answers of a kind are kept.

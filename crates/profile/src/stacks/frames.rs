@@ -10,7 +10,7 @@ use gimli::{
 use object::elf;
 
 use super::layout::Layout;
-use super::source::Source;
+use super::maps::Source;
 
 /// The number of the instruction pointer.
 pub(super) const IP: usize = 16;

@@ -3,7 +3,7 @@
 use object::elf;
 
 use super::layout::{Layout, Section};
-use super::source::{Source, u32_at, u64_at};
+use super::maps::{Source, u32_at, u64_at};
 use super::symbols::Symbols;
 
 const ENTRY: u64 = 24;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::source::{Source, u16_at, u32_at, u64_at};
+use super::maps::{Source, u16_at, u32_at, u64_at};
 
 const PAGE: u64 = 4096;
 const HEADER: u64 = 64;

@@ -7,9 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::elf_file::ElfFile;
 use super::layout::Layout;
-use super::maps::Mapping;
-use super::open;
-use super::source::Source;
+use super::maps::{self, Mapping, Source};
 
 /// The number of a file among all that were read.
 pub(super) type FileId = usize;
@@ -27,7 +25,7 @@ pub(super) struct Files {
 impl Files {
     /// The file of a mapping, read unless it is known.
     fn of(&mut self, pid: u32, mapping: &Mapping) -> FileId {
-        let source = open::source_of(pid, mapping);
+        let source = maps::source_of(pid, mapping);
         let read = source.and_then(|source| Some((Layout::read(&source)?, source)));
         let (device, inode) = (mapping.device.clone(), mapping.inode);
         let Some((layout, source)) = read else {

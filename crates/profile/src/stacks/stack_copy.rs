@@ -1,6 +1,6 @@
 //! A copy of a thread's stack.
 
-use super::source::u64_at;
+use super::maps::u64_at;
 
 /// Memory from `start` on, as it was.
 #[derive(Debug, Clone, Copy)]

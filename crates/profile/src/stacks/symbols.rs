@@ -4,7 +4,7 @@
 use object::elf;
 
 use super::layout::{Layout, Section};
-use super::source::{Source, u16_at, u32_at, u64_at};
+use super::maps::{Source, u16_at, u32_at, u64_at};
 
 const ENTRY: usize = 24;
 /// Entries that are read at once.

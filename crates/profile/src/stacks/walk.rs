@@ -2,7 +2,7 @@
 
 use gimli::{CfaRule, RegisterRule, UnwindContext};
 
-use super::expression;
+use super::call;
 use super::frames::{IP, Row};
 use super::space::{Files, Image, Space};
 use super::stack_copy::StackCopy;
@@ -161,7 +161,7 @@ impl Walk<'_> {
 
     fn caller_by_row(&self, frame: &Frame, row: &Row, image: &Image) -> Option<Frame> {
         let section = self.files.get(image.file).frames.section();
-        let evaluate = |value, initial| expression::value(value, &section, initial, frame, &self.stack);
+        let evaluate = |value, initial| call::value(value, &section, initial, frame, &self.stack);
         let cfa = match &row.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.get(register.0.into())?.wrapping_add_signed(*offset)

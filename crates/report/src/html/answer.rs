@@ -4,8 +4,8 @@ use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format;
 use serde::Serialize;
 
+use super::change::VerdictView;
 use super::figure::{ArmName, Figure, Range};
-use super::verdict::VerdictView;
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
 use crate::why::words::bound_word;
 use crate::{lookup, words};

@@ -6,7 +6,7 @@ use ciphertax_records::{ChurnPoint, ChurnRow, Run, Side};
 use ciphertax_stats::format;
 use serde::Serialize;
 
-use super::churn::budget_values;
+use super::capacity::budget_values;
 use super::figure::ArmName;
 use super::scale::{Tick, percent};
 

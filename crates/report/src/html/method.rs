@@ -1,9 +1,10 @@
-//! Versions, host and settings of the measurement.
+//! Versions, host, settings, slices that do not count, and figures published elsewhere.
 
-use ciphertax_records::{Run, ServerPlacement};
+use ciphertax_records::{Agreement, PublishedRow, Run, ServerPlacement};
 use ciphertax_stats::format;
+use serde::Serialize;
 
-use super::figure::Item;
+use super::figure::{ArmName, Item};
 use crate::describe;
 
 /// How it was measured and what the figures mean.
@@ -106,4 +107,87 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         )
     }));
     items
+}
+
+/// Void slices shown one by one; the rest are counted and in the record.
+const VOID_ROWS: usize = 100;
+
+/// Slices that do not count: by reason, and one by one.
+#[derive(Serialize)]
+pub(super) struct VoidView {
+    count: String,
+    groups: Vec<Item>,
+    rows: Vec<VoidSlice>,
+    left_out: usize,
+}
+
+/// One slice that does not count.
+#[derive(Serialize)]
+struct VoidSlice {
+    cell: String,
+    block: u32,
+    arm: ArmName,
+    reason: String,
+}
+
+impl VoidView {
+    pub(super) fn of(run: &Run) -> Self {
+        Self {
+            count: format::count(run.results.void.len() as f64),
+            groups: describe::void_groups(run)
+                .into_iter()
+                .map(|group| Item::new(group.kind, format::count(group.count as f64)))
+                .collect(),
+            rows: run
+                .results
+                .void
+                .iter()
+                .take(VOID_ROWS)
+                .map(|row| VoidSlice {
+                    cell: row.cell.clone(),
+                    block: row.block,
+                    arm: ArmName::of(run, &row.arm),
+                    reason: row.reason.to_string(),
+                })
+                .collect(),
+            left_out: run.results.void.len().saturating_sub(VOID_ROWS),
+        }
+    }
+}
+
+/// One published figure.
+#[derive(Serialize)]
+pub(super) struct PublishedView {
+    cell: String,
+    arm: ArmName,
+    metric: String,
+    source: String,
+    published: String,
+    measured: String,
+    /// The class that gives the word its colour.
+    tone: &'static str,
+    word: &'static str,
+    explanation: Option<String>,
+    note: Option<String>,
+}
+
+impl PublishedView {
+    pub(super) fn of(run: &Run, row: &PublishedRow) -> Self {
+        Self {
+            cell: row.cell.clone(),
+            arm: ArmName::of(run, &row.arm),
+            metric: describe::published_metric(row),
+            source: row.source.clone(),
+            published: describe::published_figure(row),
+            measured: describe::measured_change(row),
+            tone: match row.agreement {
+                Agreement::Agrees => "no-cost",
+                Agreement::Differs => "costs",
+                Agreement::CannotTell => "cannot-tell",
+            },
+            word: describe::agreement_word(row.agreement),
+            explanation: row.explanation.clone(),
+            note: row.note.clone(),
+        }
+    }
 }

@@ -6,7 +6,7 @@ use minijinja::{Environment, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{RELEASE, prose};
+use super::{RELEASE, change};
 use crate::ReportError;
 
 /// Templates that those of pages use.
@@ -38,7 +38,7 @@ impl Template {
         let mut environment = Environment::new();
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
-        environment.add_filter("figures", |text: String| prose::figures(&text));
+        environment.add_filter("figures", |text: String| change::figures(&text));
         for (name, source) in PARTS {
             environment.add_template(name, source)?;
         }

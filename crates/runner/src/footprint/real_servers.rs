@@ -11,12 +11,12 @@ use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, rawdoc};
 
 use crate::counters::change;
 use crate::database::Database;
-use crate::entry::entry;
 use crate::groups::groups;
 use crate::mongodb::MongoDb;
 use crate::mysql::MySql;
 use crate::postgresql::PostgreSql;
 use crate::server::{GroupServer, Identity, Server};
+use crate::servers_to_play::entry;
 
 ciphertax_testkit::plays_roles!();
 

@@ -17,6 +17,7 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 use super::clients::MongoDb;
 use super::control::{address_of, grant, number, server_status};
 use super::environment;
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -25,7 +26,6 @@ use crate::meter::ServedBy;
 use crate::patience::PATIENCE;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
-use crate::{columns, fields};
 
 /// How long the server may still count sessions that have been closed: those that found its primary.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -341,7 +341,7 @@ impl Database for MongoDb {
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
         refusals.extend(columns::refuse(study, cell, None));
-        refusals.extend(fields::refuse(study, cell, |columns| {
+        refusals.extend(columns::refuse_fields(study, cell, |columns| {
             let is_text = columns.encoding == CellEncoding::Base64;
             is_text.then_some("cells are bytes here; take encoding = \"binary\"")
         }));

@@ -12,8 +12,7 @@ use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
 use ciphertax_workload::dataset::{self, DatasetError, SCHEMA};
-use ciphertax_workload::mysql;
-use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::mysql::{self, MysqlAccess};
 use ciphertax_workload::sql::Columns;
 
 use super::clients::{Keys, Login, MySql, is_cold};
@@ -29,9 +28,9 @@ use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::patience::PATIENCE;
-use crate::plan::EncdbAccount;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
+use crate::servers_to_play::EncdbAccount;
 
 /// Variables of a server whose value matters to what is measured.
 const SETTINGS: [&str; 5] = [

@@ -18,7 +18,7 @@ use super::clients::{Keys, Login, MySql};
 use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
-use crate::plan::EncdbAccount;
+use crate::servers_to_play::EncdbAccount;
 
 /// Whose results a server encrypts, and what it gets for that.
 pub(crate) struct Encdb {

@@ -15,6 +15,7 @@ use super::clients::{Login, PostgreSql};
 use super::environment;
 use super::members::standing;
 use super::product::product;
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -22,7 +23,6 @@ use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::ranks::ServerState;
 use crate::server::TargetServers;
-use crate::{columns, fields};
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
 /// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
@@ -230,7 +230,7 @@ impl Database for PostgreSql {
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
         refusals.extend(columns::refuse(study, cell, Some(ColumnFunctions::Pgcrypto)));
-        refusals.extend(fields::refuse(study, cell, |columns| {
+        refusals.extend(columns::refuse_fields(study, cell, |columns| {
             let is_bytes = columns.encoding == CellEncoding::Binary;
             is_bytes.then_some("cells are stored as text here; take encoding = \"base64\"")
         }));

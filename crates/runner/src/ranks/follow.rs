@@ -19,7 +19,7 @@ use super::hello::Hello;
 use super::loading::load_part;
 use super::protocol::{Answer, CalledSlice, Failed, Loading, Request, Start, Yielded};
 use crate::agent::Agent;
-use crate::arm_columns::arm_columns;
+use crate::columns::arm_columns;
 use crate::database::Database;
 use crate::databases::{self, RankWork};
 use crate::error::RunError;

@@ -2,7 +2,7 @@
 
 use ciphertax_model::{Arm, Cell, Pace, PasswordCache, Placement, Study, Workload};
 
-use crate::entry::entry;
+use crate::servers_to_play::entry;
 
 /// What of a study so many load generators cannot share, with the remedy.
 pub(crate) fn cannot_be_spread(study: &Study, of: u32) -> Vec<String> {

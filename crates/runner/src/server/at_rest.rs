@@ -6,9 +6,9 @@ use ciphertax_model::{Arm, AtRest, ServerSpec};
 use super::group::GroupServer;
 use super::private::BESIDE_DATA_MB;
 use crate::database::Database;
-use crate::entry::entry;
 use crate::error::RunError;
 use crate::groups::Group;
+use crate::servers_to_play::entry;
 
 /// What was proved on the disk of servers with one spec. Of those that are alike one is searched, and all are asked.
 pub(crate) struct AtRestProofs<'a> {

@@ -4,9 +4,9 @@ use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{ServerSpec, Study};
 
 use crate::connections::needed_of_one_server;
-use crate::entry::entry;
 use crate::error::RunError;
 use crate::groups::Group;
+use crate::servers_to_play::entry;
 use crate::tpcc;
 use crate::trust::need_old_tls;
 

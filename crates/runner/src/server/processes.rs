@@ -9,8 +9,8 @@ use crate::agent::AgentMeter;
 use crate::database::Endpoint;
 use crate::error::RunError;
 use crate::far::Far;
+use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
-use crate::placement::confined;
 use crate::whereabouts::{Asker, Whereabouts};
 
 /// The processes of a server.

@@ -19,9 +19,9 @@ use super::column_relay::ColumnRelays;
 use super::pooler::Poolers;
 use crate::connections::are_many;
 use crate::database::Endpoint;
-use crate::distance::Distance;
 use crate::error::RunError;
 use crate::groups::Group;
+use crate::load::Distance;
 use crate::trust::{Trust, issued};
 
 /// How servers are reached that form one database.

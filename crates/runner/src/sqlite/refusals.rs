@@ -7,7 +7,6 @@ use ciphertax_stats::format;
 use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::columns;
-use crate::fields;
 use crate::load::no_such_workload;
 
 /// What a cell asks and SQLite cannot do.
@@ -71,7 +70,7 @@ pub(crate) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
     let of_columns = columns::refuse(study, cell, None);
-    let of_fields = fields::refuse(study, cell, |_| {
+    let of_fields = columns::refuse_fields(study, cell, |_| {
         Some(
             "sqlite runs in its client, so there is no server to hide fields from; take sqlcipher in place of columns",
         )

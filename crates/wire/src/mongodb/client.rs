@@ -7,16 +7,15 @@ use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts};
 
-use super::account::Account;
-use super::connect::connect;
+use super::connect::{ConnectOptions, Login, connect};
 use super::counters::authenticated_users;
-use super::options::{ConnectOptions, Login};
+use super::login::Account;
 use super::session::Session;
 use super::unreadable;
+use crate::address::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
-use crate::protocol::Protocol;
 use crate::scram::ScramKeys;
 use crate::tls::Offer;
 

@@ -1,21 +1,25 @@
-//! From an address to a session that can be asked.
+//! From an address to a session that can be asked, and members that say nothing.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
+use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, LoginPath, Phase};
 
-use super::login::{self, Attempt};
+use super::login::{self, Account, Attempt};
 use super::message::Messages;
-use super::options::ConnectOptions;
 use super::reply::number;
 use super::session::Session;
 use super::unreadable;
+use crate::address::{Address, reach};
 use crate::error::WireError;
-use crate::reach::reach;
-use crate::tls::Offer;
+use crate::scram::{Mechanism, ScramKeys};
+use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
 
 /// What MongoDB 4.4 says of itself: the first to know `hello` and logins that begin with it.
@@ -103,4 +107,111 @@ async fn greet(
         messages.limit(usize::try_from(longest).unwrap_or(0));
     }
     Ok(step)
+}
+
+/// What a connection needs to know.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Who logs in, and how.
+    pub login: Login,
+    /// TLS; `None` for a plaintext connection.
+    pub tls: Option<Arc<TlsConnector>>,
+    /// Sends the first step of the login along with the greeting, which saves a round trip.
+    pub speculative: bool,
+    /// Where SCRAM takes its keys from.
+    pub scram_keys: ScramKeys,
+}
+
+impl ConnectOptions {
+    /// A plaintext connection whose login begins with the greeting and derives SCRAM's keys anew.
+    pub fn new(host: impl Into<String>, port: u16, login: Login) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            login,
+            tls: None,
+            speculative: true,
+            scram_keys: ScramKeys::Derived,
+        }
+    }
+}
+
+/// How a connection logs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// Not at all: to a server without access control, or for commands that need none.
+    None,
+    /// With a password that is not sent.
+    Scram(Account),
+    /// By the certificate that the client shows in the TLS handshake.
+    X509,
+}
+
+impl Login {
+    /// A login by this method; user and password are those of an account that the database `admin` knows. `None` for a
+    /// method that is not MongoDB's.
+    pub fn by(method: AuthenticationMethod, user: impl Into<String>, password: Secret) -> Option<Self> {
+        let scram = |mechanism| Account {
+            mechanism,
+            user: user.into(),
+            password,
+            source: "admin".to_owned(),
+        };
+        match method {
+            AuthenticationMethod::ScramSha1 => Some(Self::Scram(scram(Mechanism::ScramSha1))),
+            AuthenticationMethod::ScramSha256 => Some(Self::Scram(scram(Mechanism::ScramSha256))),
+            AuthenticationMethod::MongodbX509 => Some(Self::X509),
+            AuthenticationMethod::NoLogin => Some(Self::None),
+            _ => None,
+        }
+    }
+
+    /// The method, whose name is the server's.
+    pub fn method(&self) -> AuthenticationMethod {
+        match self {
+            Self::None => AuthenticationMethod::NoLogin,
+            Self::Scram(account) => account.mechanism.method(),
+            Self::X509 => AuthenticationMethod::MongodbX509,
+        }
+    }
+}
+
+/// How long a member that was waited for in vain is not to be waited for again.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// Since when which members are silent. The whole process shares it: whoever opens one connection after the other looks
+/// at the set each time, and is not to wait each time.
+static SILENCE: Mutex<Silence> = Mutex::new(Silence(BTreeMap::new()));
+
+pub(super) struct Silence(BTreeMap<Address, Instant>);
+
+impl Silence {
+    /// Notes a member that was waited for in vain; one that is known already is forgotten none the later.
+    pub(super) fn note(address: &Address) {
+        Self::current()
+            .0
+            .entry(address.clone())
+            .or_insert_with(Instant::now);
+    }
+
+    /// Notes a member that has answered.
+    pub(super) fn is_over(address: &Address) {
+        Self::current().0.remove(address);
+    }
+
+    /// True if the member was waited for in vain within the last minute.
+    pub(super) fn is_known(address: &Address) -> bool {
+        Self::current().0.contains_key(address)
+    }
+
+    /// Without what is to be forgotten.
+    fn current() -> MutexGuard<'static, Self> {
+        let mut silence = SILENCE.lock().unwrap_or_else(PoisonError::into_inner);
+        silence.0.retain(|_, since| since.elapsed() < REMEMBERED);
+        silence
+    }
 }

@@ -1,16 +1,17 @@
-//! Logins: which commands they take, along with the greeting or after it.
+//! Logins by SCRAM and X.509, and whose.
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
+use ciphertax_model::Secret;
 use ciphertax_records::{AuthenticationFacts, LoginPath};
 
+use super::connect::{ConnectOptions, Login};
 use super::message::Messages;
-use super::options::{ConnectOptions, Login};
 use super::reply::number;
 use super::unreadable;
 use crate::error::WireError;
-use crate::scram::{Binding, Exchange};
+use crate::scram::{self, Binding, Exchange, Mechanism, Rules};
 
 /// The database of users that something else than the server knows.
 const EXTERNAL: &str = "$external";
@@ -158,5 +159,38 @@ fn payload(text: String) -> Binary {
     Binary {
         subtype: BinarySubtype::Generic,
         bytes: text.into_bytes(),
+    }
+}
+
+/// MongoDB's specification and RFC 7677, section 4, name 4,096 iterations.
+pub(crate) const RULES: Rules = Rules {
+    fewest_iterations: 4096,
+    names_user: true,
+    takes_any_password: false,
+};
+
+/// Who logs in by SCRAM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The hash.
+    pub mechanism: Mechanism,
+    /// User name.
+    pub user: String,
+    /// Password.
+    pub password: Secret,
+    /// The database that knows the user (`authSource`).
+    pub source: String,
+}
+
+impl Account {
+    /// The same, for the exchange.
+    pub(super) fn scram(&self) -> scram::Account<'_> {
+        scram::Account {
+            rules: RULES,
+            mechanism: self.mechanism,
+            user: &self.user,
+            realm: &self.source,
+            password: &self.password,
+        }
     }
 }

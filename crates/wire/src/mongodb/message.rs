@@ -1,8 +1,7 @@
-//! A question with a number, and the answer to that number.
+//! Messages of `OP_MSG`.
 
 use bson::raw::RawDocument;
 
-use super::op_msg::{BODY, HEADER};
 use super::reply::Reply;
 use super::request::Request;
 use super::unreadable;
@@ -128,3 +127,10 @@ fn write_header(message: &mut [u8], number: i32) {
         bytes.copy_from_slice(&field.to_le_bytes());
     }
 }
+
+/// Bytes of a message before its first section: length, number, number of the question, code (4 each), flags (4).
+pub(super) const HEADER: usize = 20;
+/// The kind of a section that is one document.
+pub(super) const BODY: u8 = 0;
+/// The kind of a section that is a sequence of documents.
+pub(super) const SEQUENCE: u8 = 1;

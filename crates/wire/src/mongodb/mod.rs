@@ -1,26 +1,22 @@
 //! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
 
-mod account;
 mod client;
 mod connect;
 mod counters;
 mod login;
 mod message;
-mod op_msg;
-mod options;
 mod reply;
 mod request;
 mod session;
-mod silence;
 mod topology;
 
 pub use bson;
 
-pub use account::Account;
-#[cfg(test)]
-pub(crate) use account::RULES;
+pub use connect::{ConnectOptions, Login};
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
-pub use options::{ConnectOptions, Login};
+pub use login::Account;
+#[cfg(test)]
+pub(crate) use login::RULES;
 pub use reply::{Batch, Reply};
 pub use request::{DocumentWriter, Request, SequenceWriter};
 pub use session::Session;

@@ -3,7 +3,7 @@
 use bson::raw::{CStr, RawDocument};
 use bson::spec::{BinarySubtype, ElementType};
 
-use super::op_msg::{BODY, HEADER, SEQUENCE};
+use super::message::{BODY, HEADER, SEQUENCE};
 
 /// A command in a buffer of its own, which keeps its memory from one execution to the next.
 ///

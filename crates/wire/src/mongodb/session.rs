@@ -7,15 +7,15 @@ use bson::rawdoc;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
 
+use super::connect::ConnectOptions;
 use super::message::Messages;
-use super::options::ConnectOptions;
 use super::reply::Reply;
 use super::request::Request;
 use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::tls::TlsSummary;
-use crate::traffic::Traffic;
+use crate::trace::Traffic;
 
 /// Bytes of documents that [`Session::find_all`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;

@@ -9,9 +9,8 @@ use bson::rawdoc;
 use ciphertax_model::ReadPreference;
 use ciphertax_reactor::{Reactor, Together};
 
-use super::options::{ConnectOptions, Login};
+use super::connect::{ConnectOptions, Login, Silence};
 use super::session::Session;
-use super::silence::Silence;
 use super::unreadable;
 use crate::address::Address;
 use crate::error::WireError;

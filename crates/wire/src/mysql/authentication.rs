@@ -11,7 +11,7 @@ use openssl::pkey::Public;
 use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
-use super::options::ConnectOptions;
+use super::handshake::ConnectOptions;
 use super::result::server_error;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;

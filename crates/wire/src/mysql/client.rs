@@ -7,14 +7,13 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts};
 use openssl::rand::rand_bytes;
 
-use super::handshake::connect;
-use super::options::ConnectOptions;
+use super::handshake::{ConnectOptions, connect};
 use super::public_key::TrustedKeys;
 use super::session::Session;
+use crate::address::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
-use crate::protocol::Protocol;
 use crate::tls::Offer;
 
 impl Client for Session {

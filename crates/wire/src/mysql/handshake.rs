@@ -1,8 +1,11 @@
-//! From an address to a session that can be asked.
+//! The handshake, what it needs to know, and accounts that the server does not remember.
 
+use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, Phase};
 use mysql_common::constants::CapabilityFlags;
@@ -12,12 +15,12 @@ use mysql_common::proto::{MyDeserialize, MySerialize};
 
 use super::authentication::{self, Login};
 use super::framing::{Framed, HEADER};
-use super::options::ConnectOptions;
+use super::public_key::TrustedKeys;
 use super::result::server_error;
 use super::session::Session;
+use crate::address::reach;
 use crate::error::WireError;
-use crate::reach::reach;
-use crate::tls::Offer;
+use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
@@ -182,4 +185,107 @@ fn packet() -> Vec<u8> {
     let mut packet = Vec::with_capacity(256);
     packet.extend_from_slice(&[0; HEADER]);
     packet
+}
+
+/// What a connection needs to know.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User name; where there are cold accounts, theirs are used.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: Secret,
+    /// Schema to use.
+    pub database: Option<String>,
+    /// TLS; `None` for a plaintext connection.
+    pub tls: Option<Arc<TlsConnector>>,
+    /// Unix socket of the server to connect over instead of TCP.
+    pub socket: Option<PathBuf>,
+    /// The plugin of the account, where it is known. By `unix_socket` the kernel tells the server who connects, so no
+    /// password is sent. For the others the server says which it wants; that it is the right one is for
+    /// [`Expectation`](super::Expectation) to check.
+    pub authentication: Option<AuthenticationMethod>,
+    /// Whether the server may ask for rows, where [`Session::load_lines`](super::Session::load_lines) has some. Files of
+    /// this machine it never gets.
+    pub local_infile: bool,
+    /// Whose key may encrypt the password where the server wants it without TLS.
+    pub trusted_keys: TrustedKeys,
+    /// Accounts of which each connect takes the next.
+    pub cold_accounts: Option<Arc<ColdAccounts>>,
+}
+
+impl ConnectOptions {
+    /// A plaintext connection over TCP, with a password and without a schema.
+    pub fn new(host: impl Into<String>, port: u16, user: impl Into<String>, password: Secret) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            user: user.into(),
+            password,
+            database: None,
+            tls: None,
+            socket: None,
+            authentication: None,
+            local_infile: false,
+            trusted_keys: TrustedKeys::default(),
+            cold_accounts: None,
+        }
+    }
+}
+
+/// Accounts with one password between them, none of which has logged in since the server last forgot what it knew.
+/// Every connect takes the next, so that every login goes the full path while the server forgets nothing.
+#[derive(Debug)]
+pub struct ColdAccounts {
+    users: Vec<String>,
+    taken: AtomicUsize,
+}
+
+impl ColdAccounts {
+    /// Accounts with these names, none of which the server remembers.
+    pub fn new(users: Vec<String>) -> Self {
+        Self {
+            users,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes that the server has forgotten them all.
+    pub fn forgotten(&self) {
+        self.taken.store(0, Ordering::Relaxed);
+    }
+
+    /// The next account.
+    ///
+    /// # Errors
+    /// If all have logged in.
+    pub(super) fn take(&self) -> Result<&str, WireError> {
+        let next = self.taken.fetch_add(1, Ordering::Relaxed);
+        let user = self.users.get(next).ok_or_else(|| {
+            WireError::Request(format!(
+                "more logins than the {} accounts whose passwords the server did not remember: make slices shorter",
+                self.users.len()
+            ))
+        })?;
+        Ok(user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_logs_in_once_until_all_are_forgotten() {
+        let accounts = ColdAccounts::new(vec!["a".into(), "b".into()]);
+        assert_eq!(accounts.take().unwrap(), "a");
+        assert_eq!(accounts.take().unwrap(), "b");
+        let exhausted = accounts.take().unwrap_err().to_string();
+        assert!(exhausted.contains("2 accounts"), "{exhausted}");
+        accounts.forgotten();
+        assert_eq!(accounts.take().unwrap(), "a");
+    }
 }

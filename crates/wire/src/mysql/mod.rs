@@ -2,22 +2,18 @@
 
 mod authentication;
 mod client;
-mod cold_accounts;
 mod framing;
 mod handshake;
 mod local_data;
-mod options;
 mod public_key;
-mod query;
 mod result;
 mod session;
 mod session_status;
 mod statement;
 mod values;
 
-pub use cold_accounts::ColdAccounts;
+pub use handshake::{ColdAccounts, ConnectOptions};
 pub use local_data::is_local_data_refused;
-pub use options::ConnectOptions;
 pub use public_key::{KeyFile, KeysOverTls, TrustedKeys};
 pub use session::Session;
 pub use session_status::SessionStatus;

@@ -11,7 +11,7 @@ use mysql_common::packets::AuthPlugin;
 use openssl::pkey::Public;
 use openssl::rsa::Rsa;
 
-use super::options::ConnectOptions;
+use super::handshake::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 use crate::sql::TextRow;

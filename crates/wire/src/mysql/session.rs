@@ -8,10 +8,9 @@ use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
-use super::framing::{Framed, command_packet};
+use super::framing::{Framed, command_packet, request};
+use super::handshake::ConnectOptions;
 use super::local_data;
-use super::options::ConnectOptions;
-use super::query::request;
 use super::result::{self, BinaryTexts, text_row};
 use super::statement::Statement;
 use super::values::ValueReader;
@@ -20,7 +19,7 @@ use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow, wrong_number};
 use crate::tls::TlsSummary;
-use crate::traffic::Traffic;
+use crate::trace::Traffic;
 use crate::value::Value;
 
 const COM_QUERY: u8 = 0x03;

@@ -6,7 +6,7 @@ use ciphertax_model::{TlsVersion, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::LoginPath;
 
-use super::options::ConnectOptions;
+use super::handshake::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::{Expectation, ExpectedLogin};

@@ -5,10 +5,10 @@ use ciphertax_records::LoginPath;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::message::frontend;
 
-use super::error_response::server_error;
-use super::fields::int4;
 use super::messages::{ERROR, Message, Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, Method};
+use super::result::server_error;
+use super::row::int4;
 use crate::error::WireError;
 use crate::scram::{Account, Binding, Exchange, Mechanism, Rules};
 use crate::trace::thread_cpu_ns;

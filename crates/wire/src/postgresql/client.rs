@@ -10,10 +10,10 @@ use super::authentication;
 use super::connect::connect;
 use super::options::{ConnectOptions, Method};
 use super::session::Session;
+use crate::address::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
-use crate::protocol::Protocol;
 use crate::scram::ScramKeys;
 use crate::tls::Offer;
 

@@ -1,7 +1,7 @@
 //! Messages: a byte that says what it is, a length of four bytes that counts itself, and what is said.
 
-use super::error_response::server_error;
-use super::fields::text;
+use super::result::server_error;
+use super::row::text;
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 use crate::stream::Stream;

@@ -1,8 +1,8 @@
-//! Rows as the server sends them: a number of columns, and each value with its length before it.
+//! Rows and fields as they were received.
 
-use super::fields::{int2, int4};
+use super::messages::write_length;
 use crate::error::WireError;
-use crate::sql::TextRow;
+use crate::sql::{Query, TextRow};
 use crate::value::{MOST_VALUES, Value, check_columns};
 
 /// The values of a row, where they were received.
@@ -76,11 +76,38 @@ pub(super) fn text_row(row: &[u8]) -> Result<TextRow, WireError> {
     Ok(TextRow::new(values.collect::<Result<_, WireError>>()?))
 }
 
+/// A text that ends with a zero, and what follows it.
+pub(super) fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some((&bytes[..end], &bytes[end + 1..]))
+}
+
+/// Two bytes as a number, and what follows them.
+pub(super) fn int2(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u16::from_be_bytes(*number), rest))
+}
+
+/// Four bytes as a number, and what follows them.
+pub(super) fn int4(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((i32::from_be_bytes(*number), rest))
+}
+
+const QUERY: u8 = b'Q';
+
+/// The bytes that run a text statement.
+pub(super) fn request(query: &mut Query) -> Result<&[u8], WireError> {
+    let message = query.ended();
+    message[0] = QUERY;
+    write_length(message, 0)?;
+    Ok(message)
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     proptest! {
         #[test]
@@ -108,5 +135,40 @@ mod tests {
                 prop_assert!(text_row(&row[..row.len() - 1]).is_err());
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_of_bytes_is_never_more_than_there_is(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Some((text, rest)) = text(&bytes) {
+                prop_assert_eq!([text, &[0], rest].concat(), &bytes[..]);
+            }
+            if let Some((number, rest)) = int2(&bytes) {
+                prop_assert_eq!([&number.to_be_bytes()[..], rest].concat(), &bytes[..]);
+            }
+            if let Some((number, rest)) = int4(&bytes) {
+                prop_assert_eq!([&number.to_be_bytes()[..], rest].concat(), &bytes[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_query_is_written_over_its_own_beginning() {
+        let mut query = Query::new("SELECT ");
+        query.push(b"12345");
+        assert_eq!(request(&mut query).unwrap(), b"Q\0\0\0\x11SELECT 12345\0");
+        query.truncate("SELECT ".len());
+        query.push_blank(1).copy_from_slice(b"7");
+        for _ in 0..2 {
+            assert_eq!(request(&mut query).unwrap(), b"Q\0\0\0\x0DSELECT 7\0");
+            assert_eq!(query.length(), 8);
+        }
+    }
+
+    #[test]
+    fn a_query_that_no_message_can_hold_is_refused() {
+        let mut query = Query::new("");
+        query.push_blank(16 << 20);
+        assert!(matches!(request(&mut query), Err(WireError::Request(_))));
     }
 }

@@ -8,19 +8,17 @@ use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, Pha
 use postgres_protocol::message::frontend;
 
 use super::copy::{self, CopyIn};
-use super::fields::{int2, int4};
 use super::messages::{Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, ProtocolVersion};
-use super::query::request;
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
-use super::row::{Values, on_values, text_row};
+use super::row::{Values, int2, int4, on_values, request, text_row};
 use super::statement::{Format, Statement};
 use crate::client;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow};
 use crate::tls::TlsSummary;
-use crate::traffic::Traffic;
+use crate::trace::Traffic;
 use crate::value::Value;
 
 const PARAMETER_DESCRIPTION: u8 = b't';

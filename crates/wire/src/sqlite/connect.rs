@@ -10,8 +10,7 @@ use super::options::ConnectOptions;
 use super::session::Session;
 use super::{BUSY, SCHEMA};
 use crate::error::WireError;
-use crate::trace::{Tracer, thread_cpu_ns};
-use crate::traffic::Traffic;
+use crate::trace::{Tracer, Traffic, thread_cpu_ns};
 
 /// The file, and no mutex around each session: it is of one thread.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);

@@ -17,7 +17,7 @@ use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::sql::{Parameter, Query, ResultSummary, Statements, TextRow};
 use crate::tls::TlsSummary;
-use crate::traffic::Traffic;
+use crate::trace::Traffic;
 use crate::value::{Scratch, Value};
 
 /// A file that is open. Nothing of it is sent anywhere.

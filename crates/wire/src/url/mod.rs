@@ -12,8 +12,7 @@ use std::net::IpAddr;
 use ciphertax_model::{Secret, nearest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::address::Address;
-use crate::protocol::Protocol;
+use crate::address::{Address, Protocol};
 use crate::tls::Verification;
 
 pub use mongodb::MongoDbTarget;

@@ -7,8 +7,8 @@ use rand_pcg::Pcg64Mcg;
 use super::error::DatasetError;
 use super::question::{expect, run, vacuum};
 use super::schema::SCHEMA;
-use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::distribution::Picker;
+use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{DataSession, Query, SqlSession};
 

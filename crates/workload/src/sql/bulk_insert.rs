@@ -9,8 +9,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
 use super::dialect::Dialect;
-use super::digits::push_number;
-use super::prepared::operation;
+use super::insert::push_number;
+use super::point_select::operation;
 use super::session::{Query, Sql, SqlSession, Statements};
 use crate::client::failure;
 use crate::dataset::schema::SCHEMA;

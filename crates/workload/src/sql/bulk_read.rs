@@ -1,14 +1,18 @@
-//! Results of one mebibyte: what the record layer costs when there is much to carry.
+//! Results of one mebibyte, and short connections.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
 
-use super::prepared::Prepared;
-use super::session::Sql;
+use super::point_select::Prepared;
+use super::session::{Sql, SqlSession, Statements, Tables};
+use crate::client::failure;
 use crate::dataset::bulk::{BULK_BYTES, BULK_ROWS};
+use crate::task::Task;
 
 /// `SELECT payload FROM bulk`: 16 rows of 64 KiB of random bytes, prepared.
 pub struct BulkRead<C> {
@@ -39,5 +43,74 @@ impl<C: Sql> Workload for BulkRead<C> {
             )));
         }
         Ok(operation)
+    }
+}
+
+const TABLE: &str = "connect_insert_count";
+
+/// One row of `sbtest1`, by primary key, picked uniformly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectRow(pub Tables);
+
+impl<C: Sql> Task<C> for SelectRow {
+    type State = ();
+
+    fn state(&self, _access: &C) {}
+
+    async fn run(
+        &self,
+        _state: &mut (),
+        random: &mut Pcg64Mcg,
+        session: &mut C::Session,
+    ) -> Result<u64, Failure> {
+        let Self(tables) = self;
+        let id = random.random_range(1..=tables.dataset.table_size);
+        let sql = format!("SELECT c FROM sbtest1 WHERE id={id}");
+        let answer = session.command(&sql).await.map_err(failure)?;
+        tables.check(id, 1, answer.rows)?;
+        Ok(1)
+    }
+}
+
+/// One row is inserted, and counted: by its id, since a count of all rows would cost an arm the more, the faster it is.
+/// The table is emptied before every slice, outside the measured time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InsertAndCount;
+
+impl<C: Sql> Task<C> for InsertAndCount {
+    type State = ();
+
+    fn state(&self, _access: &C) {}
+
+    async fn prepare(&self, session: &mut C::Session) -> Result<(), Failure> {
+        let dialect = C::Session::DIALECT;
+        let (identity, storage, empty) = (dialect.identity, dialect.storage, dialect.empty);
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {TABLE} (id {identity} PRIMARY KEY, k INTEGER NOT NULL){storage}"
+        );
+        for sql in [create, format!("{empty}{TABLE}")] {
+            session.command(&sql).await.map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    async fn run(
+        &self,
+        _state: &mut (),
+        random: &mut Pcg64Mcg,
+        session: &mut C::Session,
+    ) -> Result<u64, Failure> {
+        let last = C::Session::DIALECT.last_identity;
+        let insert = format!("INSERT INTO {TABLE} (k) VALUES ({})", random.random::<u16>());
+        session.command(&insert).await.map_err(failure)?;
+        let count = format!("SELECT COUNT(*) FROM {TABLE} WHERE id = {last}");
+        let rows = session.query(&count).await.map_err(failure)?;
+        match rows.first().map(|row| row.text(0)).as_deref() {
+            Some("1") => Ok(2),
+            found => Err(Failure::Error(format!(
+                "the row inserted was counted as {}; expected 1: was the table changed?",
+                found.unwrap_or("nothing")
+            ))),
+        }
     }
 }

@@ -4,27 +4,20 @@
 mod bulk_insert;
 mod bulk_read;
 mod columns;
-mod connect;
 pub(crate) mod dialect;
-pub(crate) mod digits;
 pub(crate) mod distribution;
-mod insert;
+pub(crate) mod insert;
 #[cfg(test)]
 mod mock;
 mod oltp;
 mod pgbench;
 mod point_select;
-mod prepared;
 mod records;
 pub(crate) mod rows;
-mod select_random;
 pub(crate) mod session;
-mod tables;
 #[cfg(test)]
 mod tests;
 pub mod tpcc;
-mod transaction;
-pub(crate) mod trouble;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::Workload;
@@ -37,21 +30,19 @@ use crate::job::Job;
 use crate::ycsb::{self, FieldEncryption};
 
 pub use bulk_insert::BulkInsert;
-pub use bulk_read::BulkRead;
+pub use bulk_read::{BulkRead, InsertAndCount, SelectRow};
 pub use columns::Columns;
-pub use connect::{InsertAndCount, SelectRow};
 pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 pub use distribution::Picker;
 pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
 pub use pgbench::{SelectOnly, TpcbLike};
-pub use point_select::PointSelect;
+pub use point_select::{PointSelect, Random, SelectRandom};
 pub use records::{SqlConnection, SqlLoader, SqlTable};
-pub use select_random::{Random, SelectRandom};
 pub use session::{
-    DataSession, Parameter, Query, ResultSummary, Sql, SqlSession, Statement, Statements, TextRow, Value,
+    DataSession, Parameter, Query, ResultSummary, Sql, SqlSession, Statement, Statements, Tables, TextRow,
+    Value,
 };
-pub use tables::Tables;
 
 /// What clients of SQL servers speak.
 pub(crate) const VOCABULARIES: [Vocabulary; 4] = [

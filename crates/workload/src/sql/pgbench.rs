@@ -11,10 +11,8 @@ use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::prepared::{Prepared, operation};
-use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement};
-use super::transaction::Transaction;
-use super::trouble::Trouble;
+use super::point_select::{Prepared, operation};
+use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement, Transaction, Trouble};
 use crate::client::failure;
 use crate::dataset::question::vacuum;
 

@@ -1,7 +1,7 @@
 //! Rows that are written many at a time, as the database wants them.
 
 use super::dialect::Loading;
-use super::digits::push_number;
+use super::insert::push_number;
 use super::session::Query;
 
 /// What stands where.

@@ -9,7 +9,7 @@ use ciphertax_stats::jackknife::interval_of;
 use super::super::finding::{finding, is_sure};
 use super::{PAID, arms};
 use crate::cell::{BASELINE, CellSamples, Figures, value};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Cells per operation from which on there is something to divide by.
 const ENOUGH: f64 = 0.1;

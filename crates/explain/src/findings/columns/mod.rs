@@ -12,7 +12,7 @@ use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval};
 
 use crate::cell::{CellSamples, value};
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 pub(super) use unprotected::unprotected;
 

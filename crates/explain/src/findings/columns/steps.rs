@@ -10,7 +10,7 @@ use super::cost_per_cell::payer;
 use super::step::Step;
 use super::{PAID, arms, more_than};
 use crate::cell::CellSamples;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// One finding for each pair of arms that differ in one step, for each side.
 pub(super) fn steps(

@@ -17,7 +17,7 @@ use super::counted::Profiles;
 use super::slices::CellSlices;
 use super::states::Seen;
 use crate::cell::AGAIN;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 
 /// Of each arm of one cell of which enough was seen.
 pub(super) fn of_cell(

@@ -7,7 +7,7 @@ use ciphertax_records::Head;
 use ciphertax_records::why::ProfiledSide;
 use ciphertax_stats::{FEWEST_BLOCKS, MeanEstimate};
 
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 use crate::why::categories::UNCLASSIFIED;
 use crate::why::counted::{Counted, Profiles};
 use crate::why::slices::{CellSlices, Slice};

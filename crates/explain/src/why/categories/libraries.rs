@@ -73,7 +73,7 @@ pub(super) const CLIENT: Table = &[
     (Of(ENGINE), "sqlite3* rusqlite::* <rusqlite::*"),
     (
         Of(RECORDING),
-        "*ciphertax_engine::recorder::* hdrhistogram::* *ciphertax_wire::trace::* *ciphertax_wire::traffic::*",
+        "*ciphertax_engine::recorder::* hdrhistogram::* *ciphertax_wire::trace::*",
     ),
     (
         Of(EVENT_LOOP),

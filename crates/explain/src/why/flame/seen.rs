@@ -6,7 +6,7 @@ use std::io;
 use ciphertax_records::why::{Complete, Looks, Profile, ProfiledSide, SideProfile, StackId, Waits};
 use ciphertax_records::{Head, Samples, SliceId};
 
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 use crate::why::slices::{self, CellSlices, Slice};
 
 /// Where a slice belongs. Cells and arms are known by their index; arm 0 is the baseline, 1 the baseline again.

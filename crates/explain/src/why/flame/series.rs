@@ -7,7 +7,7 @@ use ciphertax_stats::Interval;
 
 use super::seen::{OfSlice, What};
 use super::tree::Tree;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 use crate::why::paired::{Pair, Paired, excludes_zero, floor};
 
 /// Values of a series. Of more blocks than that, neighbours become one: memory has a bound, and more values would make no interval

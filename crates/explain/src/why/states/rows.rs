@@ -8,7 +8,7 @@ use ciphertax_stats::Interval;
 use super::seen::{Block, InState, Seen, per_operation};
 use super::state::State;
 use crate::cell::BASELINE;
-use crate::error::ExplainError;
+use crate::folder::ExplainError;
 use crate::why::paired::{Pair, Paired};
 use crate::why::slices::CellSlices;
 

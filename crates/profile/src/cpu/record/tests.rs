@@ -29,7 +29,7 @@ pub(in crate::cpu) fn sample_record(sample: &RecordedSample) -> Vec<u8> {
     words.extend(&sample.kernel);
     words.push(sample.abi);
     if sample.abi != 0 {
-        words.extend(100..100 + registers::COUNT as u64);
+        words.extend(100..100 + event::REGISTERS as u64);
     }
     // The room for a stack may be larger than the stack.
     words.push(if sample.abi == 0 {

@@ -14,11 +14,8 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::client::failure;
 use crate::sql::distribution::Picker;
-use crate::sql::prepared::operation;
-use crate::sql::session::{ResultSummary, Sql, SqlSession, Statements};
-use crate::sql::tables::Tables;
-use crate::sql::transaction::Transaction;
-use crate::sql::trouble::Trouble;
+use crate::sql::point_select::operation;
+use crate::sql::session::{ResultSummary, Sql, SqlSession, Statements, Tables, Transaction, Trouble};
 
 pub use scenario::Scenario;
 use statement::Kind;

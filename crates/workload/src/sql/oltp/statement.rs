@@ -3,10 +3,9 @@
 use ciphertax_engine::Failure;
 use rand_pcg::Pcg64Mcg;
 
-use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::distribution::Picker;
-use crate::sql::session::{Parameter, ResultSummary, Statement};
-use crate::sql::tables::Tables;
+use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
+use crate::sql::session::{Parameter, ResultSummary, Statement, Tables};
 
 /// Point selects of a transaction (`--point-selects`).
 const POINT_SELECTS: u32 = 10;

@@ -5,8 +5,7 @@ use ciphertax_wire::WireError;
 
 use super::ask::Asker;
 use crate::sql::dialect::Transactions;
-use crate::sql::session::{Query, SqlSession};
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{Query, SqlSession, Trouble};
 
 /// What begins and ends the transactions of a session.
 pub(super) struct Bounds {

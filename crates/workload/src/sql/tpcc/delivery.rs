@@ -10,8 +10,7 @@ use super::columns::ALL;
 use super::inputs::Delivery;
 use super::terminal::{Session, expect_rows, missing};
 use super::values::CENTS;
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 const DISTRICTS: usize = Tpcc::DISTRICTS as usize;
 

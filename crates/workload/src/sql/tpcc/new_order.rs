@@ -8,8 +8,7 @@ use super::columns::ALL;
 use super::inputs::{Line, MOST_LINES, NewOrder};
 use super::terminal::{Session, expect_rows, missing};
 use super::values::{CENTS, RATE, is_original};
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 /// The longest text about a district that stock has; it goes into the line.
 const DIST_INFO: usize = 24;

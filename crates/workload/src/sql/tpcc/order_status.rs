@@ -6,8 +6,7 @@ use super::columns::ALL;
 use super::inputs::{Customer, OrderStatus};
 use super::terminal::{Session, missing};
 use super::values::CENTS;
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 impl<S: SqlSession> Session<S> {
     pub(super) async fn order_status(&mut self, asked: &OrderStatus) -> Result<(), Trouble> {

@@ -6,8 +6,7 @@ use super::columns::ALL;
 use super::inputs::Payment;
 use super::terminal::{Session, expect_rows, missing};
 use super::values::{CENTS, Digits, RATE};
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 /// The most characters of what is known about a customer.
 const MOST_DATA: usize = 500;

@@ -9,8 +9,7 @@ use super::inputs::MOST_LINES;
 use super::template::{Column, Text};
 use super::templates;
 use crate::dataset::tpcc::TableNames;
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 /// Where statements are asked, and how.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,7 @@ use std::hint::black_box;
 use super::columns::ALL;
 use super::inputs::StockLevel;
 use super::terminal::{Session, missing};
-use crate::sql::session::SqlSession;
-use crate::sql::trouble::Trouble;
+use crate::sql::session::{SqlSession, Trouble};
 
 impl<S: SqlSession> Session<S> {
     pub(super) async fn stock_level(&mut self, level: &StockLevel) -> Result<(), Trouble> {

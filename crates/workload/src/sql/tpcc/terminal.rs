@@ -20,9 +20,8 @@ use super::values::Clock;
 use crate::arm_columns::ArmColumns;
 use crate::client::failure;
 use crate::dataset::tpcc::{Constants, TableNames};
-use crate::sql::prepared::operation;
-use crate::sql::session::{ResultSummary, Sql, SqlSession};
-use crate::sql::trouble::Trouble;
+use crate::sql::point_select::operation;
+use crate::sql::session::{ResultSummary, Sql, SqlSession, Trouble};
 
 /// After so many times in vain, a transaction is an error.
 const MOST_RESTARTS: u64 = 1000;

@@ -1,8 +1,54 @@
-//! A run that goes on goes on with what it was begun with.
+//! What is to be played, on which servers, and that a run that goes on has the same.
 
-use ciphertax_records::{Head, RecordError, RunFolder};
+use ciphertax_lab::catalogue;
+use ciphertax_model::{Secret, Study, removed};
+use ciphertax_records::{Head, RecordError, RunFolder, Tool};
+use ciphertax_wire::Target;
 
 use crate::error::RunError;
+use crate::ranks::Ranks;
+
+pub(crate) use ciphertax_lab::catalogue::Entry;
+
+/// What is to be played.
+#[derive(Clone)]
+pub struct Plan {
+    /// The study.
+    pub study: Study,
+    /// The user's own server; `None` for private ones.
+    pub target: Option<Target>,
+    /// The account whose results the user's own server encrypts; `None` where it encrypts none.
+    pub encdb: Option<EncdbAccount>,
+    /// The load generators that make the load together; `None` for this one alone.
+    pub ranks: Option<Ranks>,
+    /// Seed of the order of the slices.
+    pub seed: u64,
+    /// Who measures.
+    pub tool: Tool,
+    /// The command that repeats it, without passwords.
+    pub command: String,
+}
+
+/// An account of a PolarDB-X or RDS whose results the server encrypts, while the URL's account has full access.
+#[derive(Clone)]
+pub struct EncdbAccount {
+    /// Its name.
+    pub user: String,
+    /// Its password; empty for none.
+    pub password: Secret,
+}
+
+/// The catalogue's entry of this name.
+///
+/// # Errors
+/// Lists the names there are, or says what to use in the place of a server that was removed.
+pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
+    let known = || catalogue::CATALOGUE.map(|entry| entry.name).join(", ");
+    catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
+        name: name.to_owned(),
+        instead: removed(name).unwrap_or_else(|| format!("there are {}", known())),
+    })
+}
 
 /// Makes sure that the slices of a run are of the same servers and sessions, also when it goes on later.
 ///
@@ -68,4 +114,18 @@ fn words(head: &Head) -> Vec<String> {
         })
     });
     servers.chain(sessions).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_a_former_release_is_refused_with_what_to_use_instead() {
+        let error = entry("tidb").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no server \"tidb\" in the catalogue; tidb was removed: give the URL of a TiDB of your own"
+        );
+    }
 }

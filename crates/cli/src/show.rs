@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ciphertax_explain::why::{course, flame};
+use ciphertax_explain::why::{cost, flame};
 use ciphertax_records::why::Pictures;
 use ciphertax_records::{Recorded, Run};
 use ciphertax_report::terminal::{self, AS_WIDE_AS_NEEDED};
@@ -67,7 +67,7 @@ fn pictures(run: &Run, folder: &Path) -> Result<Pictures, String> {
     let explained = |error: ciphertax_explain::ExplainError| error.to_string();
     Ok(Pictures {
         flames: flame::flames(&run.head, &recorded.samples, &looks).map_err(explained)?,
-        courses: course::courses(&recorded.samples).map_err(explained)?,
+        courses: cost::courses(&recorded.samples).map_err(explained)?,
     })
 }
 

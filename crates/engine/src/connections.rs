@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{Reactor, Task};
 
-use crate::operation::Failure;
-use crate::pacer::{Pacer, Turn};
+use crate::course::{Pacer, Turn};
 use crate::recorder::Recorder;
-use crate::workload::{Deal, Slot, Workload};
+use crate::workload::{Deal, Failure, Slot, Workload};
 
 /// What comes of opening connections, or of a check.
 pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;

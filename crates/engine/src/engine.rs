@@ -11,11 +11,9 @@ use ciphertax_reactor::{PollDelay, stop};
 
 use crate::connections::{Connector, connector};
 use crate::course::{Batch, Course, Schedule};
-use crate::operation::Failure;
-use crate::part::Part;
 use crate::slice_yield::{SliceYield, merge};
 use crate::worker::{self, Command, Reply, Share};
-use crate::workload::Workload;
+use crate::workload::{Failure, Part, Workload};
 
 /// What the names of all load threads begin with.
 pub const THREAD_NAME: &str = "load-";

@@ -8,19 +8,12 @@
 mod connections;
 mod course;
 mod engine;
-mod operation;
-mod pacer;
-mod part;
 mod recorder;
-mod responses;
 mod slice_yield;
 mod worker;
 mod workload;
 
 pub use engine::{Engine, EngineError, THREAD_NAME};
-pub use operation::{Failure, Operation};
-pub use part::Part;
 pub use recorder::Recorder;
-pub use responses::LATE;
-pub use slice_yield::SliceYield;
-pub use workload::{Deal, Slot, Workload};
+pub use slice_yield::{LATE, SliceYield};
+pub use workload::{Deal, Failure, Operation, Part, Slot, Workload};

@@ -9,7 +9,7 @@ use ciphertax_records::{
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-use crate::operation::{Failure, Operation};
+use crate::workload::{Failure, Operation};
 
 /// Counts operations; one a load thread, merged when the slice has ended. Recording allocates nothing, except for the
 /// first connect and for failures.

@@ -2,23 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
 use crate::connections::{Connections, Connector, Slice};
-use crate::course::Course;
-use crate::operation::Failure;
-use crate::pacer::Pacer;
+use crate::course::{Course, Pacer};
 use crate::recorder::Recorder;
-use crate::responses::Responses;
-use crate::workload::{Deal, Slot};
+use crate::slice_yield::Responses;
+use crate::workload::{Deal, Failure, Slot};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.

@@ -1,13 +1,13 @@
-//! What the engine drives.
+//! What the engine drives: operations, and the part of a load that one process does.
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::ops::AddAssign;
 use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_reactor::Reactor;
 
-use crate::operation::{Failure, Operation};
 use crate::recorder::Recorder;
 
 /// What one connection does over and over. One value an arm, shared by all load threads.
@@ -83,4 +83,150 @@ pub struct Slot {
     pub of: u32,
     /// Differs from connection to connection.
     pub seed: u64,
+}
+
+/// An operation that succeeded; or the sum of several, of whatever kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Operation {
+    /// Index in the workload's kinds.
+    pub kind: usize,
+    /// Statements answered for it.
+    pub queries: u64,
+    /// Times it was begun anew because the server gave up on it, as in a deadlock.
+    pub restarts: u64,
+    /// Reads that did not find what was inserted before, since the member of a replica set that was asked did not have
+    /// it yet.
+    pub stale_reads: u64,
+    /// Cells that the client encrypted for it.
+    pub cells_encrypted: u64,
+    /// Cells that the client decrypted for it.
+    pub cells_decrypted: u64,
+    /// Cells of columns that are named as encrypted, sent or received for it, without those that are NULL.
+    pub cells_named: u64,
+    /// Whether it is a new order that the specification of TPC-C has rolled back: 1, else 0.
+    pub rolled_back: u64,
+    /// Districts of a delivery of TPC-C that had no undelivered order.
+    pub skipped_deliveries: u64,
+    /// Bytes sent for it.
+    pub bytes_sent: u64,
+    /// Bytes received for it.
+    pub bytes_received: u64,
+}
+
+/// Adds what was done; of which kind the sum is, says nothing.
+impl AddAssign for Operation {
+    fn add_assign(&mut self, other: Self) {
+        self.queries += other.queries;
+        self.restarts += other.restarts;
+        self.stale_reads += other.stale_reads;
+        self.cells_encrypted += other.cells_encrypted;
+        self.cells_decrypted += other.cells_decrypted;
+        self.cells_named += other.cells_named;
+        self.rolled_back += other.rolled_back;
+        self.skipped_deliveries += other.skipped_deliveries;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
+}
+
+/// An operation that failed; its connection is not used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The server said no, or answered wrongly.
+    Error(String),
+    /// The connection is gone, which is what a server that died looks like.
+    Disconnected(String),
+    /// The session is not what the arm says.
+    FactsDiffer(String),
+}
+
+impl Failure {
+    /// What happened, in words.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Error(message) | Self::Disconnected(message) | Self::FactsDiffer(message) => message,
+        }
+    }
+}
+
+/// One process's part of a load: an even share of its connections, in their order, and every so many operations of its schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    index: u32,
+    of: u32,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// Part number `index` of `of`, from 0; `None` if there is none of that number.
+    pub fn new(index: u32, of: u32) -> Option<Self> {
+        (index < of).then_some(Self { index, of })
+    }
+
+    /// Its number, from 0.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Those of many things that are its own where parts take turns.
+    pub fn own<T>(self, all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        all.skip(self.index as usize).step_by(self.of as usize)
+    }
+
+    /// A seed of its own; of the whole, and of the first part, the one that is given.
+    pub(crate) fn seed(self, seed: u64) -> u64 {
+        seed ^ (u64::from(self.index) << 48)
+    }
+
+    /// How many of so many things are its own.
+    pub fn share_of(self, all: u32) -> u32 {
+        all / self.of + u32::from(self.index < all % self.of)
+    }
+
+    /// How many of them belong to the parts before it.
+    pub(crate) fn before(self, all: u32) -> u32 {
+        all / self.of * self.index + self.index.min(all % self.of)
+    }
+
+    /// The number among all things of its own number so and so, where parts take turns.
+    pub(crate) fn in_turn(self, own: u64) -> Option<u64> {
+        own.checked_mul(self.of.into())?.checked_add(self.index.into())
+    }
+
+    /// How many of so many things are its own where parts take turns.
+    pub(crate) fn turns_in(self, all: u64) -> u64 {
+        all.saturating_sub(self.index.into()).div_ceil(self.of.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(of: u32) -> impl Iterator<Item = Part> {
+        (0..of).map(move |index| Part::new(index, of).unwrap())
+    }
+
+    #[test]
+    fn parts_are_the_whole_with_nothing_twice() {
+        for of in 1..9 {
+            for all in 0..30 {
+                let mut next = 0;
+                for part in parts(of) {
+                    assert_eq!(part.before(all), next);
+                    next += part.share_of(all);
+                }
+                assert_eq!(next, all);
+                let turns = parts(of).flat_map(|part| {
+                    (0..part.turns_in(all.into())).map(move |own| part.in_turn(own).unwrap())
+                });
+                let mut turns: Vec<u64> = turns.collect();
+                turns.sort_unstable();
+                assert_eq!(turns, (0..all.into()).collect::<Vec<u64>>());
+            }
+        }
+        assert_eq!(Part::new(3, 3), None);
+    }
 }

@@ -5,7 +5,7 @@ use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;
 use crate::error::Result;
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";

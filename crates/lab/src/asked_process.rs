@@ -1,12 +1,10 @@
 //! A process of our own under its guard, which does what it is asked for over a socket in its folder.
 
-use std::fmt;
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::guard::{Ending, Guard, GuardProgram, Helper, User};
@@ -15,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::leftovers::sweep_stale;
+use crate::files::sweep_stale;
 use crate::log;
 
 /// Space that it needs: a socket and a log.

@@ -7,10 +7,10 @@ use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
-use crate::catalogue::family::Product;
-use crate::column_relay::error::ColumnRelayError;
+use crate::catalogue::entry::Product;
+use crate::column_relay::process::ColumnRelayError;
 use crate::file_system::error::FileSystemError;
-use crate::link::error::LinkError;
+use crate::link::settings::LinkError;
 use crate::tunnel::error::TunnelError;
 
 /// Result of everything in this crate.

@@ -5,12 +5,9 @@ mod cells;
 mod compare;
 mod connection;
 mod connects;
-mod consequences;
 mod doctor;
-mod gate;
 mod grid;
 mod page;
-mod readable;
 mod why;
 
 use std::path::Path;
@@ -21,17 +18,14 @@ use ciphertax_stats::format;
 use crate::answer::{answers, estimates};
 use crate::groups::{Group, grouped};
 use crate::{describe, lookup};
-use answer::answer;
+use answer::{answer, consequences, readable};
 use cells::{costs, noise};
 use connects::connect_phases;
-use consequences::consequences;
 use page::{Page, Tone};
-use readable::readable;
 
-pub use compare::compare;
+pub use compare::{compare, gate};
 pub use connection::connection;
 pub use doctor::doctor;
-pub use gate::gate;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
 pub use why::why;
 

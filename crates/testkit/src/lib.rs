@@ -5,31 +5,23 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-mod event_loop;
 mod files;
 mod lease;
-mod not_tested;
 pub mod peers;
 mod processes;
-mod programs;
-mod roles;
 mod servers;
-mod stolen;
-mod tunnels;
 mod user;
 mod waiting;
 
-pub use event_loop::{run, run_within};
 pub use files::{contains, files_with, folders_in, temporary_folder};
 pub use lease::{Lease, lease};
-pub use not_tested::not_tested;
 pub use processes::{
-    Process, command_lines_with, has_shared_memory, is_running, parent_of, processes, processes_with,
+    Process, command_lines_with, has_shared_memory, is_running, parent_of, play_role, processes,
+    processes_with, stolen_ns,
 };
-pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
-pub use roles::play_role;
-pub use servers::{fetched, plain, plain_mongodb, plain_postgresql, postgresql_programs};
-pub use stolen::stolen_ns;
-pub use tunnels::EVERY_TUNNEL;
+pub use servers::{
+    EVERY_TUNNEL, cache, copy_program, example, fetched, owner_command, plain, plain_mongodb,
+    plain_postgresql, postgresql_programs, unpacked_tunnels,
+};
 pub use user::{OrdinaryUser, is_root};
-pub use waiting::{PATIENCE, uninterrupted, within};
+pub use waiting::{PATIENCE, not_tested, run, run_within, uninterrupted, within};

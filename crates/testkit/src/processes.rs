@@ -1,7 +1,10 @@
-//! Whose processes still run, and what they leave in memory.
+//! Whose processes still run, in which roles of ours, and what a hypervisor takes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
+use std::{env, fs};
+
+use ciphertax_supervise::{guard, supervisor};
 
 use crate::contains;
 
@@ -82,4 +85,58 @@ fn fields_of(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_name) = stat.rsplit_once(')')?;
     Some(behind_name.split_whitespace().map(str::to_owned).collect())
+}
+
+/// What a program's own path is when ciphertax starts it in a role. Whoever runs tests by name, as in `cargo test
+/// link`, starts the program by its file's path.
+const STARTED_BY_ITSELF: &str = "/proc/self/exe";
+
+/// Lets a test program be the guard of what its tests start, and the other processes of ciphertax's own, as the
+/// `ciphertax` command is: it is started again, and before it would run any test it plays the role that it was started
+/// in. Stands once in every test program that starts a private server, a tunnel or a link.
+#[macro_export]
+macro_rules! plays_roles {
+    () => {
+        // The test harness has the program's `main`; what stands here is called before that.
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static PLAYS_ROLES: extern "C" fn() = $crate::play_role;
+    };
+}
+
+/// Plays the role that this program was started in, if it was, and ends. See [`plays_roles`].
+pub extern "C" fn play_role() {
+    let mut arguments = env::args_os();
+    if arguments.next().is_none_or(|path| path != STARTED_BY_ITSELF) {
+        return;
+    }
+    let (role, others) = (arguments.next(), arguments.next());
+    if others.is_some() {
+        return;
+    }
+    let main = match role.as_ref().and_then(|role| role.to_str()) {
+        Some("guard") => guard::main,
+        Some("link") => ciphertax_lab::link::main,
+        Some("column-relay") => ciphertax_lab::column_relay::main,
+        Some("supervise") => supervisor::main,
+        _ => return,
+    };
+    // As every Rust program has it from its first line.
+    // SAFETY: a system call, before there are other threads.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    process::exit(if main() == ExitCode::SUCCESS { 0 } else { 1 });
+}
+
+/// CPU time that the hypervisor gave to others while this CPU, or all of them, had work to do, since the machine started: in
+/// nanoseconds, to a tick of 10 ms (`man 5 proc_stat`).
+pub fn stolen_ns(cpu: Option<usize>) -> u64 {
+    const STEAL: usize = 8;
+    const TICK_NS: u64 = 10_000_000;
+    let name = cpu.map_or("cpu".to_owned(), |cpu| format!("cpu{cpu}"));
+    let text = fs::read_to_string("/proc/stat").unwrap();
+    let mut lines = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let line = lines.find(|words| words.first() == Some(&&*name)).unwrap();
+    line[STEAL].parse::<u64>().unwrap() * TICK_NS
 }

@@ -1,6 +1,7 @@
-//! New connections: what short ones cost, phase by phase.
+//! New connections, phase by phase, and what short ones are made for.
 
 use std::cell::RefCell;
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -11,11 +12,7 @@ use ciphertax_wire::{Negotiated, Session};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::client::{Client, failure};
-use crate::driver::Driver;
-use crate::job::Job;
-
-pub use crate::task::{Nothing, Task};
+use crate::driver::{Client, Driver, Job, failure};
 
 /// Starts the load threads of a workload that connects, and asks one row or record at most.
 pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: &[D]) -> Result<Option<Engine>, EngineError> {
@@ -132,5 +129,45 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
             let received = last.gone().await;
             recorder.borrow_mut().closed(received);
         }
+    }
+}
+
+/// What a connection is made for.
+pub trait Task<C: Client>: Send + Sync + 'static {
+    /// What outlives a connection.
+    type State;
+
+    /// That of one slot.
+    fn state(&self, access: &C) -> Self::State;
+
+    /// What is needed before a slice, over a session that is made for it.
+    fn prepare(&self, _session: &mut C::Session) -> impl Future<Output = Result<(), Failure>> {
+        async { Ok(()) }
+    }
+
+    /// Does it over a new connection, and returns the number of statements that took.
+    fn run(
+        &self,
+        state: &mut Self::State,
+        random: &mut Pcg64Mcg,
+        session: &mut C::Session,
+    ) -> impl Future<Output = Result<u64, Failure>>;
+}
+
+/// Nothing at all.
+pub struct Nothing;
+
+impl<C: Client> Task<C> for Nothing {
+    type State = ();
+
+    fn state(&self, _access: &C) {}
+
+    async fn run(
+        &self,
+        _state: &mut (),
+        _random: &mut Pcg64Mcg,
+        _session: &mut C::Session,
+    ) -> Result<u64, Failure> {
+        Ok(0)
     }
 }

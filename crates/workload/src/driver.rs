@@ -1,12 +1,19 @@
-//! Which vocabularies a database's client speaks, and how a cell's load is started over it.
+//! Which vocabularies a database's client speaks, and what the load threads of a cell are started with.
 
-use ciphertax_engine::{Engine, EngineError};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ciphertax_columns::MasterKey;
+use ciphertax_columns::encdb::Derivation;
+use ciphertax_engine::{Engine, EngineError, Failure, Part, Workload};
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Cell, Study};
+use ciphertax_model::{Cell, ColumnEncryption, Study};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::{Expectation, Session, WireError};
 
-use crate::client::Client;
-use crate::job::Job;
-use crate::task::Task;
+use crate::connect::Task;
+use crate::ycsb::key_space::KeySpace;
 
 /// The client of one kind of database, with the vocabularies that it speaks.
 pub trait Driver: Client {
@@ -34,6 +41,84 @@ pub trait Driver: Client {
     fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError>;
 }
 
+/// A cell whose load threads are to be started.
+pub struct Job<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Its cell.
+    pub cell: &'a Cell,
+    /// What this process does of the load, which several may share.
+    pub part: Part,
+    /// Which records YCSB's table has, by arm.
+    pub keys: Vec<Arc<KeySpace>>,
+    /// Which tables each arm asks, and what its client encrypts in them.
+    pub columns: Vec<ArmColumns>,
+    /// The only CPU of the load threads; `None` to leave them to the kernel.
+    pub cpu: Option<usize>,
+    /// Of all that is picked at random.
+    pub seed: u64,
+}
+
+impl Job<'_> {
+    /// Starts the load threads for these arms.
+    pub(crate) fn start<W: Workload>(
+        &self,
+        arms: impl IntoIterator<Item = W>,
+    ) -> Result<Option<Engine>, EngineError> {
+        let arms = arms.into_iter().collect();
+        let mut engine = Engine::start_part(self.part, self.cpu, arms, &self.cell.load, self.seed)?;
+        engine.keep_operations(self.cell.keep_operations);
+        Ok(Some(engine))
+    }
+}
+
+/// How an arm reaches its server, and what every session must then be.
+pub trait Client: Clone + Send + Sync + 'static {
+    /// What it opens.
+    type Session: Session;
+
+    /// What every session must be.
+    fn expectation(&self) -> &Expectation;
+
+    /// How the connection in this slot reaches its server: where there are several, each slot may have another.
+    fn route(
+        &self,
+        reactor: &Rc<Reactor>,
+        slot: u32,
+    ) -> impl Future<Output = Result<<Self::Session as Session>::Options, Failure>>;
+
+    /// Opens the session of this slot and checks it by the client's and by the server's word.
+    fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
+
+    /// How the data keys of EncDB's cells are derived that its sessions receive.
+    fn derivation(&self) -> Derivation {
+        Derivation::default()
+    }
+
+    /// Makes the server ready for a slice of new connections, outside the measured time.
+    fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
+        async { Ok(()) }
+    }
+}
+
+/// What an error of a connection is to the engine.
+pub(crate) fn failure(error: WireError) -> Failure {
+    if error.is_disconnect() {
+        Failure::Disconnected(error.to_string())
+    } else {
+        Failure::Error(error.to_string())
+    }
+}
+
+/// Which tables an arm asks, and what its client encrypts and decrypts in them.
+#[derive(Debug, Clone, Default)]
+pub struct ArmColumns {
+    /// Its number among the measured arms of the study, by which its tables are known where each has its own.
+    pub set: u32,
+    /// What is encrypted, and with what; `None` for nothing.
+    pub encryption: Option<(ColumnEncryption, MasterKey)>,
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -43,7 +128,7 @@ mod tests {
     use ciphertax_wire::{Expectation, mongodb, mysql, postgresql, sqlite};
 
     use super::*;
-    use crate::arm_columns::ArmColumns;
+    use crate::driver::ArmColumns;
     use crate::mongodb::MongodbAccess;
     use crate::mysql::MysqlAccess;
     use crate::postgresql::PostgresqlAccess;

@@ -5,24 +5,17 @@
 //! [`mongodb`] and [`sqlite`] hold what is one database's alone. What a workload needs and does stands in its
 //! [descriptor](ciphertax_model::workload::Descriptor).
 
-mod arm_columns;
-mod client;
 pub mod connect;
 pub mod dataset;
 mod driver;
-mod job;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgresql;
 pub mod sql;
 pub mod sqlite;
-mod task;
 pub mod ycsb;
 
 #[cfg(test)]
 ciphertax_testkit::plays_roles!();
 
-pub use arm_columns::ArmColumns;
-pub use client::Client;
-pub use driver::Driver;
-pub use job::Job;
+pub use driver::{ArmColumns, Client, Driver, Job};

@@ -9,11 +9,8 @@
 //! which are there for compatibility: an unkeyed hash of the plaintext, by which it can be guessed.
 
 mod algorithm;
-mod context;
 mod data_key;
-mod decryptors;
 pub mod exchange;
-mod layout;
 #[cfg(test)]
 mod tests;
 
@@ -23,11 +20,9 @@ use openssl::error::ErrorStack;
 use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
 use crate::key::MasterKey;
 use crate::random::RandomPool;
-use algorithm::{Algorithm, BlockCipher, Mode};
-use context::Encryptor;
+use algorithm::{Algorithm, BlockCipher, HEADER, Layout, Mode, Nonce, VERSION, malformed, xor};
 pub use data_key::Derivation;
-use decryptors::Decryptors;
-use layout::{HEADER, Layout, Nonce, VERSION, malformed, xor};
+use data_key::{Decryptors, Encryptor};
 
 /// What errors call the format.
 const FORMAT: &str = "encdb";
@@ -131,7 +126,7 @@ impl Cells {
     fn append(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
         let start = cell.len();
         let check = xor(plaintext);
-        cell.reserve(HEADER + 28 + plaintext.len() + 1 + context::BLOCK);
+        cell.reserve(HEADER + 28 + plaintext.len() + 1 + data_key::BLOCK);
         cell.extend_from_slice(&[0, VERSION, kind.0, self.algorithm.code()]);
         cell.extend_from_slice(&self.nonce);
         // Of the 16 bytes of a vector, the first are those of a shorter one.

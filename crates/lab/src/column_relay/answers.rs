@@ -5,12 +5,9 @@
 
 use std::rc::Rc;
 
-use super::definition::Column;
+use super::connection::{Client, Question, Trouble, Turn};
 use super::packet::{self, HEADER, Header, LONGEST};
-use super::policy::Policy;
-use super::rows::{Cells, Encryptor};
-use super::trouble::Trouble;
-use super::turn::{Client, Question, Turn};
+use super::rows::{Cells, Column, Encryptor, Policy};
 
 /// Longest packet that is no row, in bytes.
 const LONGEST_SAYING: usize = 1 << 20;

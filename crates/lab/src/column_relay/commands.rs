@@ -1,8 +1,7 @@
 //! What a client sends: passed on as it is, and looked at for what will be answered.
 
+use super::connection::{Client, Question, Trouble, Turn};
 use super::packet::{HEADER, Header, LONGEST};
-use super::trouble::Trouble;
-use super::turn::{Client, Question, Turn};
 
 /// What a client can do, as it says in the first bytes of its login.
 mod capability {

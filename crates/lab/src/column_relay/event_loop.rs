@@ -5,12 +5,11 @@
 //! either way, and with many connections busy one wake-up serves several of them. Sockets are asked level by level, each once for an
 //! event, so nobody with much to say keeps the others waiting, and nothing has to be read in vain.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use ciphertax_columns::KeyError;
 use ciphertax_supervise::{Conversation, say};
@@ -20,9 +19,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use super::answers::Answers;
 use super::connection::{Broken, Connection, End, Scratch};
-use super::policy::Policy;
-use super::protocol::{Answer, Counts, Request};
-use super::rows::Cells;
+use super::process::{Answer, Counts, Request};
+use super::rows::{Cells, Policy};
 
 const OWNER: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;

@@ -14,20 +14,14 @@
 mod answers;
 mod commands;
 mod connection;
-mod definition;
-pub(crate) mod error;
 mod event_loop;
 mod packet;
-mod policy;
-mod process;
+pub(crate) mod process;
 mod proof;
-mod protocol;
 mod rows;
 mod running;
 #[cfg(test)]
 mod tests;
-mod trouble;
-mod turn;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_model::ColumnEncryption;
@@ -38,9 +32,7 @@ use crate::error::{Error, Result};
 use crate::link::RunningLink;
 use crate::server::PrivateServer;
 
-pub use error::ColumnRelayError;
-pub use process::main;
-pub use protocol::Counts as ColumnRelayCounts;
+pub use process::{ColumnRelayError, Counts as ColumnRelayCounts, main};
 pub use running::RunningColumnRelay;
 
 /// What a relay does.

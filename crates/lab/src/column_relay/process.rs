@@ -1,19 +1,21 @@
-//! The process of a relay that encrypts cells.
+//! The process of a relay that encrypts cells, and what its owner and it say to each other.
 
-use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::{fmt, io};
 
 use ciphertax_columns::{CellCipher, MasterKey};
+use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::child::raise_limit_of_files;
-use ciphertax_supervise::{Conversation, MARKER, say};
+use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
+use serde::{Deserialize, Serialize};
 
 use super::event_loop::{Encryption, EventLoop};
-use super::policy::Policy;
-use super::protocol::{Answer, EncryptedCells, Request, SOCKET, Start};
+use super::rows::Policy;
+use crate::asked_process::{self, Fault};
 use crate::port;
 
 /// How often a port is chosen anew after somebody else took it.
@@ -97,4 +99,144 @@ fn listen(host: Ipv4Addr) -> io::Result<TcpListener> {
         }
     }
     outcome
+}
+
+/// The socket in the private folder.
+pub(super) const SOCKET: &str = "cells.sock";
+
+const _: () = assert!(
+    SOCKET.len() <= LONGEST_SOCKET_NAME,
+    "the path of the socket is checked"
+);
+
+/// What the owner asks. The first is [`Request::Start`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Request {
+    Start(Start),
+    Count,
+}
+
+/// What a relay is started with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Start {
+    /// Where it is to listen.
+    pub(super) host: Ipv4Addr,
+    pub(super) server: SocketAddr,
+    /// `None` to pass everything on.
+    pub(super) cells: Option<EncryptedCells>,
+}
+
+/// Which cells are encrypted, and with what.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct EncryptedCells {
+    pub(super) encryption: ColumnEncryption,
+    pub(super) columns: Vec<String>,
+    /// The master key in hexadecimal digits.
+    pub(super) key: String,
+}
+
+impl fmt::Debug for EncryptedCells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncryptedCells({}; key …)", self.encryption)
+    }
+}
+
+/// What the process answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// It listens here.
+    Started(SocketAddr),
+    Counted(Counts),
+    /// What went wrong.
+    Refused(String),
+}
+
+impl asked_process::Answer for Answer {
+    fn refusal(self) -> Result<Self, String> {
+        match self {
+            Self::Refused(problem) => Err(problem),
+            answer => Ok(answer),
+        }
+    }
+}
+
+/// What a relay did since it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Cells that it encrypted.
+    pub cells_encrypted: u64,
+    /// Connections that clients made.
+    pub connections: u64,
+    /// Connections that it ended because of what a client or the server sent, or could not begin.
+    pub broken: u64,
+}
+
+/// Why a relay that encrypts cells cannot be started or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ColumnRelayError {
+    /// It could not do what it was asked for.
+    #[error("the relay that encrypts columns cannot be started: {problem}")]
+    Refused {
+        /// Its own words.
+        problem: String,
+    },
+    /// Its process has ended or does not answer.
+    #[error("the process {pid} of the relay that encrypts columns is gone ({problem}); it says: {log}")]
+    Gone {
+        /// Its number.
+        pid: u32,
+        /// How that showed.
+        problem: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// The guard's folder is not where the process listens.
+    #[error("cannot speak with the relay that encrypts columns at {socket}: {cause}")]
+    Unreachable {
+        /// Where it should listen.
+        socket: PathBuf,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+}
+
+impl From<Fault> for ColumnRelayError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused { problem } => Self::Refused { problem },
+            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
+            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::{CellEncoding, CellFormat, CellMode, ColumnFeature, ColumnSelection};
+
+    use super::*;
+
+    #[test]
+    fn the_key_travels_and_is_not_shown() {
+        let start = Request::Start(Start {
+            host: Ipv4Addr::LOCALHOST,
+            server: SocketAddr::from(([127, 0, 0, 1], 3306)),
+            cells: Some(EncryptedCells {
+                encryption: ColumnEncryption {
+                    feature: ColumnFeature::InResults,
+                    format: CellFormat::default(),
+                    algorithm: ciphertax_model::CellAlgorithm::default(),
+                    mode: CellMode::default(),
+                    encoding: CellEncoding::default(),
+                    columns: ColumnSelection::All,
+                    decrypt: ciphertax_model::Decrypt::default(),
+                },
+                columns: vec!["customer.c_last".into()],
+                key: "00112233445566778899aabbccddeeff".into(),
+            }),
+        });
+        let line = serde_json::to_string(&start).unwrap();
+        assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), start);
+        assert!(!format!("{start:?}").contains("00112233"), "{start:?}");
+    }
 }

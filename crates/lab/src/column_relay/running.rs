@@ -9,11 +9,10 @@ use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::guard::GuardProgram;
 
 use super::ColumnRelayPlan;
-use super::error::ColumnRelayError;
-use super::protocol::{Answer, Counts, EncryptedCells, Request, SOCKET, Start};
+use super::process::{Answer, ColumnRelayError, Counts, EncryptedCells, Request, SOCKET, Start};
 use crate::asked_process::{AskedProcess, Role};
 use crate::error::Result;
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 use crate::link::FarSide;
 
 const ROLE: Role = Role {

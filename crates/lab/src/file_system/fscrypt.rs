@@ -17,7 +17,7 @@ use openssl::rand::rand_bytes;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 
 use super::ioctl::ask;
 use super::{FileSystemError, system};

@@ -14,7 +14,7 @@ use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 use crate::log::read_from;
 use crate::tunnel::Side;
 use crate::tunnel::half::Half;

@@ -11,7 +11,7 @@ use super::job::Job;
 use super::programs::make_executable;
 use super::step::InstallStep;
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 
 /// The only file with this ending among the downloads, which must be the one that the catalogue has pinned.
 pub(super) fn pinned_file(

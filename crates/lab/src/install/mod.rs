@@ -28,7 +28,7 @@ use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
 use crate::files::lock_file;
 use crate::locate::{Installation, cache_folder};
-use crate::server::families::family;
+use crate::server::family::family;
 
 use job::Job;
 pub use step::InstallStep;

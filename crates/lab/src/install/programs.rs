@@ -8,7 +8,7 @@ use std::process::Command;
 use super::client::Client;
 use super::job::Job;
 use crate::error::{Error, Result};
-use crate::search::{library_folders, program_in};
+use crate::locate::{library_folders, program_in};
 
 /// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.
 pub(super) const PATCHELF: Client = Client {

@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use rand::RngExt;
 
-use super::tools::ip;
+use super::settings::ip;
 
 /// Ranges that are never routed on the Internet: for benchmarks of network devices (RFC 2544, RFC 6890), of which some
 /// VPN programs take a part or all, and for examples in documents (RFC 5737).
@@ -168,7 +168,7 @@ fn prefixes_in(routes: &str) -> Vec<Prefix> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::tools::find_ip;
+    use crate::link::settings::find_ip;
 
     fn range(text: &str) -> Prefix {
         Prefix::parse(text).unwrap()

@@ -12,7 +12,7 @@ use ciphertax_model as model;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use super::addresses::Block;
-use super::tools::{ip, ip_batch};
+use super::settings::{ip, ip_batch};
 
 /// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";

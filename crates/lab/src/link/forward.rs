@@ -9,12 +9,10 @@ use ciphertax_supervise::Conversation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::delay_line::DelayLine;
+use super::delay_line::{DelayLine, timespec};
 use super::devices::{Devices, MTU};
-use super::protocol::{Answer, Request};
-use super::report::Tally;
+use super::process::{Answer, Request, Tally};
 use super::settings::{Settings, WaySettings};
-use super::timing::timespec;
 
 /// Packets of one direction that are moved before the other has its turn.
 const TURN: usize = 32;

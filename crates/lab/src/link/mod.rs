@@ -31,19 +31,12 @@
 mod addresses;
 mod delay_line;
 mod devices;
-pub(crate) mod error;
 mod forward;
-mod jitter;
 mod process;
-mod protocol;
-mod report;
 mod running;
-mod settings;
-mod timing;
-mod tools;
+pub(crate) mod settings;
 
-pub use error::LinkError;
-pub use process::main;
-pub use report::LinkReport;
+pub use process::{LinkReport, main};
 pub(crate) use running::FarSide;
 pub use running::{RunningLink, WITHOUT_ROOT, check_rights};
+pub use settings::LinkError;

@@ -1,20 +1,24 @@
-//! The process of a link.
+//! The process of a link, what its owner and it say to each other, and what it says of itself.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
 use ciphertax_model as model;
-use ciphertax_supervise::{Conversation, MARKER, say};
+use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
+use super::delay_line::{run_first, sleep_precisely};
 use super::devices::Devices;
 use super::forward::forward;
-use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::settings::WaySettings;
-use super::timing::{run_first, sleep_precisely};
+use crate::asked_process;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {
@@ -75,4 +79,143 @@ fn end_on_sigterm(owner: &Conversation) {
             end as extern "C" fn(libc::c_int) as libc::sighandler_t,
         )
     };
+}
+
+/// The socket in the private folder.
+pub(super) const SOCKET: &str = "link.sock";
+
+const _: () = assert!(
+    SOCKET.len() <= LONGEST_SOCKET_NAME,
+    "the path of the socket is checked"
+);
+
+/// What the owner asks. The first is [`Request::Start`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Request {
+    Start(model::Distances),
+    Set(model::Distances),
+    Report,
+}
+
+/// What the process answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Started(Endpoints),
+    Set,
+    Report(LinkReport),
+    /// What went wrong, as the end of a sentence about the link.
+    Refused(String),
+}
+
+impl asked_process::Answer for Answer {
+    fn refusal(self) -> Result<Self, String> {
+        match self {
+            Self::Refused(problem) => Err(problem),
+            answer => Ok(answer),
+        }
+    }
+}
+
+/// Where a link is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Endpoints {
+    pub(super) delayed: Ipv4Addr,
+    pub(super) direct: Ipv4Addr,
+    /// What nodes inside are to each other; `None` if they have no distance.
+    pub(super) nodes: Option<Ipv4Addr>,
+    pub(super) namespace: PathBuf,
+}
+
+/// Nanoseconds: the greatest lateness kept; greater ones count as this.
+const LATEST: u64 = 10_000_000_000;
+/// Significant decimal digits of a lateness.
+const DIGITS: u8 = 3;
+
+/// What a link did since it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// Packets delivered, both directions together.
+    pub packets: u64,
+    /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds. A
+    /// packet is due its delay after the link process took it: waking up for that is not in it. 0 without packets.
+    pub lateness_median_us: f64,
+    /// 99th percentile of the same.
+    pub lateness_p99_us: f64,
+    /// The greatest of the same.
+    pub lateness_max_us: f64,
+    /// Packets dropped because the queue before a limited bandwidth was full, as a router drops them.
+    pub drops: u64,
+}
+
+/// Counts what a link does.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    drops: u64,
+    lateness: Histogram<u64>,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self {
+            drops: 0,
+            lateness: Histogram::new_with_bounds(1, LATEST, DIGITS)
+                .expect("the bounds are constants that the library allows"),
+        }
+    }
+
+    pub(super) fn delivered(&mut self, lateness: Duration) {
+        let nanoseconds = u64::try_from(lateness.as_nanos()).unwrap_or(LATEST);
+        self.lateness.saturating_record(nanoseconds);
+    }
+
+    pub(super) fn dropped(&mut self) {
+        self.drops += 1;
+    }
+
+    pub(super) fn report(&self) -> LinkReport {
+        let microseconds = |quantile| self.lateness.value_at_quantile(quantile) as f64 / 1e3;
+        LinkReport {
+            packets: self.lateness.len(),
+            lateness_median_us: microseconds(0.5),
+            lateness_p99_us: microseconds(0.99),
+            lateness_max_us: microseconds(1.0),
+            drops: self.drops,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ciphertax_supervise::Conversation;
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let (mut owner, process) = Conversation::pair().unwrap();
+        let mut process = Conversation::over(process.into()).unwrap();
+        let link = model::Link {
+            rtt_ms: 0.1 + 0.2,
+            jitter_ms: 1e-9,
+            bandwidth_mbit: None,
+        };
+        for request in [Request::Start(link.into()), Request::Report] {
+            owner.send(&request).unwrap();
+            assert_eq!(process.receive().unwrap(), Some(request));
+        }
+    }
+
+    #[test]
+    fn a_report_counts_all_that_was_delivered_and_dropped() {
+        let mut tally = Tally::new();
+        assert_eq!(tally.report().lateness_max_us, 0.0);
+        for microseconds in 1..=100 {
+            tally.delivered(Duration::from_micros(microseconds));
+        }
+        tally.dropped();
+        let report = tally.report();
+        assert_eq!((report.packets, report.drops), (100, 1));
+        assert!((report.lateness_median_us - 50.0).abs() < 1.0, "{report:?}");
+        assert!((report.lateness_p99_us - 99.0).abs() < 1.0, "{report:?}");
+        assert!((report.lateness_max_us - 100.0).abs() < 1.0, "{report:?}");
+    }
 }

@@ -9,11 +9,8 @@ use ciphertax_supervise::guard::GuardProgram;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::devices::TUN;
-use super::error::LinkError;
-use super::protocol::{Answer, Endpoints, Request, SOCKET};
-use super::report::LinkReport;
-use super::settings::WaySettings;
-use super::tools::find_ip;
+use super::process::{Answer, Endpoints, LinkReport, Request, SOCKET};
+use super::settings::{LinkError, WaySettings, find_ip};
 use crate::asked_process::{AskedProcess, Role};
 use crate::error::{Error, Result};
 

@@ -1,10 +1,16 @@
-//! A link's settings in the units of its queues.
+//! A link's settings, the program that it needs, and why there is none.
 
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ciphertax_model as model;
 
-use super::error::LinkError;
+use super::running::WITHOUT_ROOT;
+use crate::asked_process::Fault;
+use crate::locate::{program_in, system_folders};
 
 /// What happens to packets in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +55,121 @@ impl TryFrom<&model::Link> for Settings {
             sigma: link.jitter_ms / 1e3 / 2_f64.sqrt(),
             rate: link.bandwidth_mbit.map(|megabits| megabits * 1e6 / 8.0),
         })
+    }
+}
+
+/// Where `ip` is, which makes devices and gives them addresses.
+///
+/// # Errors
+/// Names the package it is in.
+pub(super) fn find_ip() -> Result<PathBuf, LinkError> {
+    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoTool {
+        program: "ip",
+        package: "iproute2",
+    })
+}
+
+/// What `ip` prints with these arguments, about the namespace of this thread.
+pub(super) fn ip<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> io::Result<String> {
+    run(arguments, "")
+}
+
+/// Lets `ip` do what each line says, in the namespace of this thread. It ends at the first that fails.
+pub(super) fn ip_batch(lines: &[String]) -> io::Result<()> {
+    run(["-batch", "-"], &(lines.join("\n") + "\n")).map(drop)
+}
+
+fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>, input: &str) -> io::Result<String> {
+    let program = find_ip().map_err(io::Error::other)?;
+    let mut process = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // If it ends before it has read all, its own words say why.
+    let _ = process
+        .stdin
+        .take()
+        .map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let output = process.wait_with_output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let complaint: Vec<&str> = complaint.lines().map(str::trim).collect();
+    Err(io::Error::other(format!("ip says: {}", complaint.join("; "))))
+}
+
+/// Why a link cannot be made or has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// A link as it is asked for cannot be.
+    #[error("there is no such link: {problem}")]
+    Settings {
+        /// The setting and what it may be.
+        problem: String,
+    },
+    /// Not enough rights for network devices.
+    #[error(
+        "a link needs CAP_NET_ADMIN and CAP_SYS_ADMIN, for TUN devices and a network namespace; run ciphertax with sudo, or \
+         without root in namespaces of your own: {WITHOUT_ROOT} (there is no other network in them, so install servers before; \
+         Ubuntu permits them after `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, Docker with `--security-opt \
+         seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined --device /dev/net/tun`)"
+    )]
+    NotPermitted,
+    /// The TUN devices of the kernel cannot be used.
+    #[error(
+        "a link needs /dev/net/tun ({cause}); load the kernel's module with `modprobe tun`, let the container use it \
+         (`--device /dev/net/tun`), and let this user open it (`chmod 666 /dev/net/tun`, as it is on most systems)"
+    )]
+    NoTun {
+        /// The system's word.
+        cause: std::io::Error,
+    },
+    /// A program is missing.
+    #[error(
+        "the program {program} is missing; install the package {package}, or run `scripts/setup.sh demo`"
+    )]
+    NoTool {
+        /// The program.
+        program: &'static str,
+        /// The Debian package it is in.
+        package: &'static str,
+    },
+    /// The link process could not do what it was asked for.
+    #[error("the link between client and server {problem}")]
+    Refused {
+        /// Its own words.
+        problem: String,
+    },
+    /// The link process has ended or does not answer.
+    #[error("the process {pid} of the link between client and server is gone ({problem}); it says: {log}")]
+    Gone {
+        /// Its number.
+        pid: u32,
+        /// How that showed.
+        problem: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// The guard's folder is not where the link process listens.
+    #[error("cannot speak with the link process at {socket}: {cause}")]
+    Unreachable {
+        /// Where it should listen.
+        socket: PathBuf,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused { problem } => Self::Refused { problem },
+            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
+            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
+        }
     }
 }
 

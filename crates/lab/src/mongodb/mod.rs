@@ -19,8 +19,8 @@ use crate::catalogue::Refusal;
 use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
-use crate::server::disk::disk_of;
 use crate::server::family::{Family, Plan, Running};
+use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
 
 use accounts::X509_COMMON_NAME;

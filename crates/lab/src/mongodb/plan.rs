@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use crate::accounts::Account;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 use crate::locate::Installation;
-use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
+use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
 use ciphertax_supervise::create_private_file;
 

@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use crate::accounts::{Account, USER};
 use crate::catalogue::Dialect;
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 
 /// One more account, for logins by this method.
 pub(super) fn account_for(method: AuthenticationMethod) -> Result<Account> {

@@ -2,14 +2,11 @@
 
 mod accounts;
 pub mod at_rest;
-mod canary_row;
 mod cluster;
 mod installation;
-mod my_cnf;
 mod plan;
 mod proof;
 mod statements;
-mod system_tables;
 #[cfg(test)]
 mod testing;
 
@@ -28,10 +25,9 @@ use crate::server::spec::Spec;
 
 use at_rest::Encryption;
 use installation::MySqlInstallation;
-use my_cnf::defaults_file_option;
 use plan::MySqlPlan;
 pub use proof::{prove, select_canary};
-use system_tables::recipe;
+use statements::{defaults_file_option, recipe};
 
 /// Makes sure that several servers of this entry can be one cluster, as far as that needs what is not a part of them.
 ///
@@ -85,15 +81,15 @@ impl Family for MySqlVariant {
     }
 
     fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        canary_row::write(server, canary)
+        proof::write(server, canary)
     }
 
     fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        canary_row::remove(server)
+        proof::remove(server)
     }
 
     fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        canary_row::write_replicated(server, halves)
+        proof::write_replicated(server, halves)
     }
 
     fn is_ready(&self, log: &str) -> bool {

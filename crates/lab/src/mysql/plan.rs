@@ -13,8 +13,8 @@ use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
 use crate::log::{LOG, log_of, read_from, tail_of};
-use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
+use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
 use crate::template::DATA;
 
@@ -25,9 +25,7 @@ use super::at_rest::{
 };
 use super::cluster::{self, Cluster};
 use super::installation::MySqlInstallation;
-use super::my_cnf::{MyCnf, SOCKET, defaults_file_option};
-use super::statements::Statements;
-use super::system_tables::{NEEDED_MB, recipe};
+use super::statements::{MyCnf, NEEDED_MB, SOCKET, Statements, defaults_file_option, recipe};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;

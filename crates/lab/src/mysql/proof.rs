@@ -1,4 +1,4 @@
-//! Proof that an arm on MySQL-compatible servers is what it says.
+//! Proof that an arm is what it says, and the row that a disk is searched for.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -8,7 +8,10 @@ use ciphertax_records::Proof;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::{Client, WireError};
 
+use super::at_rest::Asked;
+use crate::error::Error;
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
+use crate::server::family::Running;
 
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
 ///
@@ -61,4 +64,54 @@ impl Witnesses for MySqlWitnesses<'_> {
         let rows = session.query(&format!("SELECT '{canary}'")).await?;
         Ok(rows.first().is_some_and(|row| row.text(0) == canary))
     }
+}
+
+/// Of its own, so that it is gone without a trace.
+const SCHEMA: &str = "ciphertax_canary";
+
+/// Writes it to a table, and the table and the binary log to the disk.
+pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<(), Error> {
+    run(
+        server,
+        &[
+            format!("CREATE DATABASE {SCHEMA}"),
+            format!("CREATE TABLE {SCHEMA}.t (v VARCHAR(250)) ENGINE=InnoDB"),
+            format!("INSERT INTO {SCHEMA}.t VALUES ('{canary}')"),
+            format!("FLUSH TABLES {SCHEMA}.t FOR EXPORT"),
+            "UNLOCK TABLES".into(),
+            "FLUSH BINARY LOGS".into(),
+        ],
+    )
+}
+
+/// Writes it to a table, put together by the server from these two. What a node commits, the others have seen.
+pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<(), Error> {
+    run(
+        server,
+        &[
+            format!("CREATE DATABASE {SCHEMA}"),
+            format!("CREATE TABLE {SCHEMA}.t (id INT PRIMARY KEY, v VARCHAR(250)) ENGINE=InnoDB"),
+            format!("INSERT INTO {SCHEMA}.t VALUES (1, CONCAT('{first}', '{second}'))"),
+        ],
+    )
+}
+
+/// Removes it, if it is there.
+pub(super) fn remove(server: &Running<'_>) -> Result<(), Error> {
+    run(server, &[format!("DROP DATABASE IF EXISTS {SCHEMA}")])
+}
+
+fn run(server: &Running<'_>, statements: &[String]) -> Result<(), Error> {
+    let asked = Asked {
+        server: server.entry.name,
+        // Every server of this family has one.
+        socket: server.socket.unwrap_or("".as_ref()),
+        account: server.account,
+    };
+    asked.run(async |_, session| {
+        for statement in statements {
+            session.query(statement).await?;
+        }
+        Ok(())
+    })
 }

@@ -1,14 +1,23 @@
-//! Statements that a server runs before it lets anybody in, through a pipe: they are never in a file.
+//! What a server of this family is given before it lets anybody in: settings, system tables, statements.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::geteuid;
 
+use super::at_rest::Encryption;
+use super::installation::MySqlInstallation;
+use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
+use crate::log::LOG;
+use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
 /// Longest text that a pipe takes at once whoever reads it.
 const PIPE_BUF: usize = 4096;
@@ -70,6 +79,171 @@ impl Drop for Statements {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// The server's socket in its folder.
+pub(super) const SOCKET: &str = "server.sock";
+
+const _: () = assert!(
+    SOCKET.len() <= LONGEST_SOCKET_NAME,
+    "the path of the socket is checked"
+);
+
+/// The settings file in the folder of a server.
+const FILE: &str = "my.cnf";
+
+/// The option by which a server finds its settings.
+pub(super) fn defaults_file_option(folder: &Path) -> OsString {
+    let mut option = OsString::from("--defaults-file=");
+    option.push(folder.join(FILE));
+    option
+}
+
+/// The lines of a settings file.
+#[derive(Debug)]
+pub(super) struct MyCnf {
+    lines: Vec<String>,
+}
+
+impl MyCnf {
+    /// Where everything is, data and temporary files in `disk`, that nobody else can reach the server, and what this one
+    /// always needs.
+    pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path, disk: &Path) -> Self {
+        let mut settings = Self { lines: Vec::new() };
+        settings.path("basedir", installation.installation().basedir());
+        settings.path("lc_messages_dir", installation.share());
+        settings.path("character_sets_dir", &installation.share().join("charsets"));
+        if let Some(plugins) = installation.plugins() {
+            settings.path("plugin_dir", plugins);
+        }
+        settings.path("datadir", &disk.join(DATA));
+        settings.path("tmpdir", disk);
+        settings.path("socket", &folder.join(SOCKET));
+        settings.path("pid_file", &folder.join("server.pid"));
+        settings.path("log_error", &folder.join(LOG));
+        settings.set("bind_address", "127.0.0.1");
+        if geteuid().is_root() {
+            settings.set("user", "root");
+        }
+        for (name, value) in installation.variant().settings {
+            settings.set(name, value);
+        }
+        settings
+    }
+
+    /// Sets `name` to `value`.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.lines.push(format!("{name} = {value}"));
+    }
+
+    /// Sets `name` to a path.
+    pub(super) fn path(&mut self, name: &str, path: &Path) {
+        self.set(name, &format!("\"{}\"", path.display()));
+    }
+
+    /// Adds an option without a value.
+    pub(super) fn flag(&mut self, name: &str) {
+        self.lines.push(name.into());
+    }
+
+    /// Writes the file into `folder`, for its owner alone.
+    pub(super) fn write(&self, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join(FILE);
+        let text = format!("[mysqld]\n{}\n", self.lines.join("\n"));
+        create_private_file(&path)?
+            .write_all(text.as_bytes())
+            .map_err(Error::write(&path))?;
+        Ok(path)
+    }
+}
+
+/// What MySQL's `--initialize-insecure` leaves open.
+const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
+
+/// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
+pub(super) const NEEDED_MB: u64 = 400;
+
+/// A data folder with system tables and no account, which may be encrypted from the first.
+pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'a Encryption) -> Recipe<'a> {
+    Recipe {
+        installation: installation.installation(),
+        needed_mb: NEEDED_MB,
+        make: Box::new(|folder| make(installation, encryption, folder)),
+    }
+}
+
+/// Makes it in `folder`, which must be empty.
+fn make(installation: &MySqlInstallation<'_>, encryption: &Encryption, folder: &Path) -> Result<()> {
+    let data = folder.join(DATA);
+    let mut settings = MyCnf::new(installation, folder, folder);
+    encryption.set(&mut settings);
+    settings.write(folder)?;
+    match installation.variant().system_tables {
+        SystemTables::Bootstrap => {
+            fs::create_dir(&data).map_err(Error::write(&data))?;
+            bootstrap(installation, folder, &system_tables(installation)?)
+        }
+        SystemTables::Initialize => {
+            let statements = folder.join("first-statements.sql");
+            fs::write(&statements, NO_ROOT).map_err(Error::write(&statements))?;
+            let mut init_file = OsString::from("--init-file=");
+            init_file.push(statements);
+            run(
+                installation,
+                folder,
+                &["--initialize-insecure".into(), init_file],
+                "",
+            )
+        }
+    }
+}
+
+/// Lets the server run statements in its bootstrap mode: without accounts, without network, and to their end.
+///
+/// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a
+/// password, and, run as root, a change of the owner of the system's PAM helper.
+fn bootstrap(installation: &MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
+    let options = [
+        "--bootstrap",
+        "--loose-silent-startup",
+        "--log-warnings=0",
+        "--loose-enforce-storage-engine=",
+        "--max-allowed-packet=8M",
+        "--net-buffer-length=16K",
+    ];
+    run(installation, folder, &options.map(OsString::from), statements)
+}
+
+fn run(
+    installation: &MySqlInstallation<'_>,
+    folder: &Path,
+    options: &[OsString],
+    statements: &str,
+) -> Result<()> {
+    let words = installation.installation().command();
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .arg(defaults_file_option(folder))
+        .args(options)
+        .stdout(Stdio::null());
+    if to_its_end(&mut command, folder, statements)? {
+        Ok(())
+    } else {
+        Err(no_system_tables(installation.installation().entry(), folder))
+    }
+}
+
+/// The bootstrap mode wants the end of each statement at the end of a line.
+fn system_tables(installation: &MySqlInstallation<'_>) -> Result<String> {
+    let path = installation.system_tables()?;
+    let statements = fs::read_to_string(&path).map_err(Error::read(&path))?;
+    Ok(format!(
+        "CREATE DATABASE mysql;\n\
+         USE mysql;\n\
+         SET @auth_root_socket = NULL;\n\
+         {statements}\n"
+    ))
 }
 
 #[cfg(test)]

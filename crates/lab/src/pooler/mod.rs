@@ -22,7 +22,7 @@ use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 use crate::accounts::Account;
 use crate::catalogue::{POSTGRESQL_18, Protocol, Refusal};
 use crate::error::{Error, Result};
-use crate::leftovers::sweep_stale;
+use crate::files::sweep_stale;
 use crate::link::RunningLink;
 use crate::locate::Installation;
 use crate::log;

@@ -10,9 +10,8 @@ use std::process::{Command, Stdio};
 use super::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::making::{no_system_tables, to_its_end};
-use crate::server::disk::disk_of;
-use crate::template::{DATA, Recipe};
+use crate::server::file_system::disk_of;
+use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
 /// The program that makes it.
 pub(super) const INITDB: &str = "initdb";

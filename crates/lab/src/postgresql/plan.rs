@@ -15,8 +15,8 @@ use crate::catalogue::PostgreSqlVariant;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
+use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
 
 use super::cluster::{NEEDED_MB, data_of, recipe};

@@ -10,7 +10,7 @@ use openssl::pkey::PKey;
 use openssl::sha::sha256;
 use openssl::sign::Signer;
 
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 
 /// Iterations of SCRAM unless an account asks for others: PostgreSQL's own.
 pub(crate) const SCRAM_ITERATIONS: u32 = 4096;

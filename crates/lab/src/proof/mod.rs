@@ -11,7 +11,7 @@ use ciphertax_records::{DiskRecord, Proof, SessionFacts, Witness};
 use ciphertax_wire::{Client, Endpoint, Expectation, Session, WireError};
 
 use crate::error::Error;
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 use crate::relay::Relay;
 
 /// How long the proof of one arm may take.

@@ -12,20 +12,17 @@ use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::file_system;
-use crate::leftovers::sweep_stale;
+use crate::files::sweep_stale;
 use crate::link::RunningLink;
 use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::disk::{disk_of, filled, is_full};
-use super::families::family;
-use super::family::{Members, Plan};
+use super::family::{Members, Plan, family};
+use super::file_system::{disk_of, filled, is_full};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
-use super::spec::CONNECTIONS;
-use super::spec::{Inside, Spec, Tls};
-use super::trust::Trust;
+use super::spec::{CONNECTIONS, Inside, Spec, Tls, Trust};
 
 /// How long a member may take to end after its last session broke.
 const ABORT: Duration = Duration::from_millis(500);

@@ -1,8 +1,4 @@
-//! What differs between servers of one kind and those of another.
-//!
-//! A new kind of server is a room of its own with a [`Family`] in it, a variant of the catalogue's `ServerFamily`, and
-//! one line in [`families`](super::families). Everything else stands once, in [`super`]: folders, guards, ports,
-//! certificates, logs, life and death.
+//! The families of servers, and which of them are installed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_supervise::guard::{Ending, User};
 
+use super::spec::Spec;
 use crate::accounts::Account;
-use crate::catalogue::{Entry, Refusal};
+use crate::catalogue::{Entry, Refusal, ServerFamily};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
-
-use super::spec::Spec;
+use crate::mongodb::MongoDb;
+use crate::sqlite::Sqlite;
 
 /// Servers of one kind.
 pub(crate) trait Family: Sync {
@@ -163,4 +160,32 @@ pub(crate) struct Members {
     pub(crate) from_beside: Vec<SocketAddr>,
     /// Where clients reach them.
     pub(crate) by_clients: Vec<SocketAddr>,
+}
+
+/// What servers of this entry's kind have in common.
+pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
+    match &entry.family {
+        ServerFamily::MySql(variant) => variant,
+        ServerFamily::MongoDb => &MongoDb,
+        ServerFamily::PostgreSql(variant) => variant,
+        ServerFamily::Sqlite => &Sqlite,
+    }
+}
+
+impl Installation {
+    /// The server of a catalogue entry: in the user's cache, where `ciphertax servers install` puts it; the
+    /// distribution's own also in the system.
+    ///
+    /// # Errors
+    /// Names what is missing, where it was looked for, and the remedy.
+    pub fn of(entry: &'static Entry) -> Result<Self> {
+        let installation = Self::locate(entry)?;
+        family(entry).check_files(&installation)?;
+        Ok(installation)
+    }
+
+    /// True if it has every library that the catalogue promises of it.
+    pub fn is_complete(&self) -> bool {
+        family(self.entry()).is_complete(self)
+    }
 }

@@ -1,10 +1,9 @@
 //! One process of a private server.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
@@ -15,9 +14,8 @@ use crate::log::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
-use super::disk::{filled, is_full};
-use super::families::family;
-use super::family::Plan;
+use super::family::{Plan, family};
+use super::file_system::{filled, is_full};
 use super::spec::Spec;
 
 /// How often a port is chosen anew after somebody else took it.

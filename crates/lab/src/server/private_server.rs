@@ -14,11 +14,10 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use ciphertax_supervise::guard::Guard;
 
-use super::disk::filled;
-use super::families::family;
-use super::family::Running;
+use super::family::{Running, family};
+use super::file_system::filled;
 use super::member::Member;
-use super::trust::Trust;
+use super::spec::Trust;
 
 /// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go,
 /// when this is dropped or when this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).

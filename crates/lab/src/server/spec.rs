@@ -1,11 +1,14 @@
-//! What a private server is to be.
+//! What a private server is to be, and whom it trusts.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 
 use crate::catalogue::{Entry, Refusal};
+use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
+use crate::error::{Error, Result};
 
 /// Connections that a server takes at a time, if not more are asked for.
 pub(super) const CONNECTIONS: u32 = 2_000;
@@ -170,6 +173,49 @@ impl Spec {
             setting: setting.into(),
             instead: instead.into(),
         }
+    }
+}
+
+/// What clients of a server with TLS trust, and what signs their certificates.
+pub(crate) struct Trust {
+    files: CertificateFiles,
+    authority: Authority,
+}
+
+impl Trust {
+    /// The authority, and the files of the server's certificate.
+    pub(crate) fn new(authority: Authority, files: CertificateFiles) -> Self {
+        Self { files, authority }
+    }
+
+    /// The certificate of the authority.
+    pub(crate) fn ca(&self) -> &Path {
+        &self.files.ca
+    }
+
+    /// The server's certificate.
+    pub(crate) fn files(&self) -> &CertificateFiles {
+        &self.files
+    }
+
+    /// A new certificate for a client of this name with a key of this kind, in a folder of its own below `folder`.
+    pub(crate) fn client_certificate(
+        &self,
+        folder: &Path,
+        client: &str,
+        kind: CertificateKind,
+    ) -> Result<ClientCertificateFiles> {
+        let folder = folder.join(format!("client-{kind}"));
+        fs::create_dir_all(&folder).map_err(Error::write(&folder))?;
+        self.authority.issue_client(&folder, client, kind)
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
     }
 }
 

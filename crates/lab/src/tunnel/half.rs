@@ -1,10 +1,12 @@
-//! One of the programs that make a tunnel.
+//! One of the programs that make a tunnel, who carries its bytes, and its TLS.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::CertificateKind;
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
 use ciphertax_supervise::guard::{Guard, Helper};
@@ -12,12 +14,11 @@ use ciphertax_supervise::process_tree::descendants;
 use procfs::net::TcpState;
 use procfs::process;
 
+use super::error::TunnelError;
+use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::log::{self, Readiness};
 use crate::port;
-
-use super::error::TunnelError;
-use super::process::{Side, TunnelProcess};
 
 /// How long a program may take to become ready.
 const STARTUP: Duration = Duration::from_secs(10);
@@ -180,6 +181,50 @@ fn is_listening(pid: u32, address: SocketAddrV4) -> bool {
             .iter()
             .any(|socket| socket.state == TcpState::Listen && socket.local_address == address.into())
     })
+}
+
+/// A process that carries a tunnel's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TunnelProcess {
+    /// The program.
+    pub name: &'static str,
+    /// The half it belongs to.
+    pub side: Side,
+    /// Its process number.
+    pub pid: u32,
+}
+
+/// A half of a tunnel: who would pay for it if client and server had a machine each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// On the client's machine.
+    Client,
+    /// On the server's machine.
+    Server,
+}
+
+/// The TLS version of both halves, as their settings name it.
+pub(super) const VERSION: &str = "TLSv1.3";
+
+/// The cipher suite of both halves: the first that OpenSSL offers. Only this one is allowed, so that no other can be
+/// measured.
+pub(super) const SUITE: &str = "TLS_AES_256_GCM_SHA384";
+
+/// What is recorded of a program that carries connections in TLS.
+pub(super) fn facts(program: &str, library: &str, suite: &str) -> BTreeMap<String, String> {
+    [
+        ("program", program.to_owned()),
+        ("library", library.to_owned()),
+        ("cipher", format!("{VERSION} {suite}")),
+        ("topology", "one TLS connection for each, sessions resumed".into()),
+    ]
+    .map(|(name, fact)| (name.to_owned(), fact))
+    .into()
+}
+
+/// Puts a certificate for this machine into `folder`, with the authority that the client half trusts.
+pub(super) fn issue_certificate(folder: &Path) -> Result<CertificateFiles> {
+    Authority::new(CertificateKind::EcdsaP256)?.issue_for_localhost(folder)
 }
 
 #[cfg(test)]

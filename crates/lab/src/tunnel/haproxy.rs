@@ -11,9 +11,9 @@ use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::{Error, Result};
 
+use super::half::{SUITE, VERSION, facts, issue_certificate};
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, write_settings};
-use super::tls::{SUITE, VERSION, facts, issue_certificate};
 
 /// Certificate and key in one file, as HAProxy wants them.
 const CERTIFICATE_WITH_KEY: &str = "haproxy.pem";

@@ -13,14 +13,12 @@ pub(crate) mod error;
 pub(crate) mod half;
 mod haproxy;
 mod pair;
-mod process;
 pub(crate) mod program;
 mod proof;
 mod ssh;
 mod stunnel;
 #[cfg(test)]
 mod testing;
-mod tls;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -34,14 +32,14 @@ use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 use crate::error::Result;
-use crate::leftovers::sweep_stale;
+use crate::files::sweep_stale;
 use crate::link::RunningLink;
 
 pub use error::TunnelError;
 use half::Half;
+pub use half::{Side, TunnelProcess};
 use haproxy::Haproxy;
 use pair::{Pair, RunningPair};
-pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
 use stunnel::Stunnel;
 

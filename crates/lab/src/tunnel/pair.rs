@@ -15,8 +15,7 @@ use crate::error::Result;
 use crate::link::FarSide;
 use crate::relay::Relay;
 
-use super::half::Half;
-use super::process::Side;
+use super::half::{Half, Side};
 use super::proof::{Evidence, Exchange, disproved, send_through};
 
 /// How long a program may take to write about a session that has ended.

@@ -12,7 +12,7 @@ use ciphertax_reactor::stop;
 use ciphertax_supervise::{child, create_private_file};
 
 use crate::error::{Error, Result};
-use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
+use crate::locate::{cache_root, command_line, library_folders, program_in, system_folders};
 
 use super::error::TunnelError;
 

@@ -8,9 +8,9 @@ use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::Result;
 
+use super::half::{SUITE, VERSION, facts, issue_certificate};
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, write_settings};
-use super::tls::{SUITE, VERSION, facts, issue_certificate};
 
 /// In the foreground, without files of its own, and without waiting for more bytes before it sends few.
 const COMMON: &str = "foreground = yes\n\

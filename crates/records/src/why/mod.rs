@@ -3,23 +3,20 @@
 //! Three files of a run folder, each with a first line that says its version: `symbols.jsonl`, the names and stacks that the
 //! others give by number; `profiles.jsonl`, a [`Profile`] a line; `waits.jsonl`, [`Waits`] a line.
 
-mod flame;
 mod lines;
 mod profile;
 mod read;
 mod rows;
-mod symbols;
-mod waits;
-mod written;
 
-pub use flame::{Course, CourseOf, Flame, FlameFrame, FlameOf, Pictures};
-pub use profile::{Complete, Profile, ProfiledSide, SideProfile};
+pub use profile::{
+    Blocked, Complete, Course, CourseOf, Flame, FlameFrame, FlameOf, ModuleId, ModuleRecord, Pictures,
+    Profile, ProfiledSide, SideProfile, StackId, StackRecord, SymbolId, SymbolRecord, SymbolTable,
+    WaitEvents, Waits,
+};
 pub use read::LookFiles;
 pub use rows::{Bound, BoundRow, CategoryRow, Confirmation, DifferenceOfSide, Look, LookCost, StateRow, Why};
-pub use symbols::{ModuleId, ModuleRecord, StackId, StackRecord, SymbolId, SymbolRecord, SymbolTable};
-pub use waits::{Blocked, WaitEvents, Waits};
 
-pub(crate) use written::LookWriter;
+pub(crate) use lines::LookWriter;
 
 use std::borrow::Cow;
 use std::io;

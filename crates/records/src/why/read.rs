@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::lines::{Format, damaged};
-use super::written::{PROFILES, SYMBOLS, SymbolLine, WAITS};
+use super::lines::{Format, PROFILES, SYMBOLS, SymbolLine, WAITS, damaged};
 use super::{Looks, Profile, SideProfile, StackId, SymbolTable, Waits};
 
 /// More than any slice has of anything: sums over all slices of a run have room in 64 bits.

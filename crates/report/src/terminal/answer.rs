@@ -1,11 +1,12 @@
-//! What each arm takes more, per query and per new connection.
+//! What each arm takes more, what follows, and what stays readable.
 
-use ciphertax_records::{EstimateRow, Run};
+use ciphertax_records::{EstimateRow, Readability, Run};
 use ciphertax_stats::format::{self, ABSENT};
 use comfy_table::Cell;
 
-use super::page::{Page, Tone, harmless, right};
+use super::page::{Page, Tone, harmless, left, right};
 use crate::answer::{Answer, between, lacks_blocks, needs_blocks, query_heading, sides};
+use crate::readable::{meaning, tables};
 use crate::{lookup, words};
 
 /// What each arm takes more, per query and per new connection, on both sides. `answered` are the estimates of the answers.
@@ -71,5 +72,78 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
     page.paragraph(&format!("Measured in: {}.", cells.join("; ")), Tone::Plain);
     for row in answered.iter().filter(|row| words::is_surprising(row)) {
         page.paragraph(&words::explained(run, row), Tone::Plain);
+    }
+}
+
+/// What follows: cost against queries per connection, and cores at a rate.
+pub(super) fn consequences(page: &mut Page, run: &Run) {
+    if run.results.churn.is_empty() && run.results.capacity.is_empty() {
+        return;
+    }
+    page.heading("What follows");
+    for arm in lookup::variants(run) {
+        let churn: Vec<_> = run
+            .results
+            .churn
+            .iter()
+            .filter(|row| row.arm == arm.name)
+            .collect();
+        let capacity: Vec<_> = run
+            .results
+            .capacity
+            .iter()
+            .filter(|row| row.arm == arm.name)
+            .collect();
+        if churn.is_empty() && capacity.is_empty() {
+            continue;
+        }
+        page.paragraph(&arm.name, Tone::Strong);
+        // Where there are several such cells, a figure says which it is of.
+        let of = |cell: &str, is_one: bool| {
+            if is_one {
+                String::new()
+            } else {
+                format!("{cell}: ")
+            }
+        };
+        let is_one = churn.iter().all(|row| row.cell == churn[0].cell);
+        for row in &churn {
+            page.item(&format!("{}{}", of(&row.cell, is_one), words::churn(row)));
+        }
+        let is_one = capacity.iter().all(|row| {
+            let mut alike = capacity
+                .iter()
+                .filter(|other| (&other.of, &other.side) == (&row.of, &row.side));
+            alike.all(|other| other.cell == row.cell)
+        });
+        for row in &capacity {
+            page.item(&format!("{}{}", of(&row.cell, is_one), words::capacity(row)));
+        }
+    }
+}
+
+/// Kinds of files down, arms across; nothing where no arm is about the disk.
+pub(super) fn readable(page: &mut Page, run: &Run) {
+    let tables = tables(run);
+    if tables.is_empty() {
+        return;
+    }
+    page.heading("What stays readable on the disk");
+    page.paragraph(&meaning(run), Tone::Plain);
+    for of_server in &tables {
+        if let Some(server) = of_server.server {
+            page.blank();
+            page.paragraph(&format!("{server}:"), Tone::Plain);
+        }
+        let arms: Vec<String> = of_server.columns.iter().map(|arms| arms.join(", ")).collect();
+        let header = std::iter::once("").chain(arms.iter().map(String::as_str));
+        let mut table = page.table(header);
+        for (kind, found) in &of_server.rows {
+            let word = |found: &Option<Readability>| {
+                right(found.map_or_else(|| ABSENT.into(), |found| found.to_string()))
+            };
+            table.add_row(std::iter::once(left(kind)).chain(found.iter().map(word)));
+        }
+        page.add_table(&table);
     }
 }

@@ -1,11 +1,17 @@
-//! Limits of this user: files, ports, memory and disk.
+//! Limits of this user: files, ports, memory, links, and what the kernel lets be sampled.
 
-use std::env;
+use std::time::Duration;
+use std::{env, io};
 
-use ciphertax_records::Check;
+use ciphertax_lab::link::{LinkError, WITHOUT_ROOT, check_rights};
+use ciphertax_observe::has_hardware_counters;
+use ciphertax_profile::{CpuProfiler, ProfileError};
+use ciphertax_records::why::Complete;
+use ciphertax_records::{Check, CheckStatus};
 use ciphertax_stats::format::{bytes, count};
 
 use super::line;
+use crate::look::CPU_HZ;
 use crate::own_limits::{OWN_FILES, OwnLimits};
 
 /// Connections that studies have at most as they are built in, of all arms together.
@@ -15,7 +21,8 @@ const PORTS: u32 = 10_000;
 pub(super) const MEMORY: u64 = 1 << 30;
 const DISK: u64 = 2 << 30;
 
-pub(super) fn look() -> Vec<Check> {
+/// Limits of this user: files, ports, memory and disk.
+pub(super) fn look_at_limits() -> Vec<Check> {
     let mut checks = vec![files(OwnLimits::found().files.unwrap_or(u64::MAX))];
     checks.extend(line("/proc/sys/net/ipv4/ip_local_port_range").and_then(|range| ports(&range)));
     checks.extend(
@@ -110,11 +117,87 @@ fn disk(folder: &str, free: u64) -> Check {
     )
 }
 
+/// Whether links can be made, which put a distance between client and server.
+pub(super) fn look_at_links() -> Vec<Check> {
+    vec![links(&check_rights())]
+}
+
+fn links(rights: &Result<(), LinkError>) -> Check {
+    let check = |found: &str| {
+        Check::good(
+            "links",
+            "links",
+            found,
+            "studies at a distance (45 ms, 170 ms) need TUN devices and a network namespace",
+        )
+    };
+    match rights {
+        Ok(()) => check("TUN devices and namespaces can be made"),
+        Err(LinkError::NotPermitted) => check("this user may make no TUN devices and namespaces").but(
+            CheckStatus::Limited,
+            format!("run such studies as root, or in namespaces of your own: {WITHOUT_ROOT}"),
+        ),
+        Err(LinkError::NoTun { cause }) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
+            CheckStatus::Limited,
+            "modprobe tun, let the container use it (`--device /dev/net/tun`), or `chmod 666 /dev/net/tun`",
+        ),
+        Err(other) => check("they cannot be made").but(CheckStatus::Limited, other.to_string()),
+    }
+}
+
+const SLICE: Duration = Duration::from_millis(100);
+
+const SYSLOG: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\"";
+
+const PARANOID: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\", or for all users, of processes of their \
+                        own, sudo sysctl kernel.perf_event_paranoid=1";
+
+/// Whether the kernel lets this user sample which code uses CPU time.
+pub(super) fn look_at_profiler() -> Vec<Check> {
+    vec![
+        profiler(CpuProfiler::open(CPU_HZ, SLICE).map(|profiler| profiler.comprises())),
+        hardware_counters(has_hardware_counters()),
+    ]
+}
+
+/// They are a further measure of what CPU time tells already, so their want is nothing to mend.
+fn hardware_counters(found: io::Result<bool>) -> Check {
+    let check = |found: &str| {
+        let means = "instructions and cycles per operation are compared where the CPU counts them; CPU time needs no counters";
+        Check::good("hardware-counters", "counters", found, means)
+    };
+    match found {
+        Ok(true) => check("there: instructions and cycles are counted, as by perf stat"),
+        Ok(false) => check("none: this CPU shows programs no counters, as is usual in virtual machines"),
+        Err(error) => check(&format!("refused: {error}")).but(CheckStatus::Limited, PARANOID),
+    }
+}
+
+fn profiler(opened: Result<Complete, ProfileError>) -> Check {
+    let check = |found: &str| {
+        Check::good(
+            "profiler",
+            "profiler",
+            found,
+            "why a feature costs is told by samples of what runs; what it costs is measured without",
+        )
+    };
+    match opened {
+        Ok(Complete::Whole) => check("samples of all code, with the kernel's functions by name"),
+        Ok(Complete::KernelUnnamed) => check("samples of all code; the kernel's functions have no names")
+            .but(CheckStatus::Limited, SYSLOG),
+        Ok(Complete::UserOnly) => {
+            check("samples of programs, without the kernel's part").but(CheckStatus::Limited, SYSLOG)
+        }
+        Err(error) => check(&format!("none: {error}")).but(CheckStatus::Limited, SYSLOG),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use ciphertax_records::CheckStatus;
-
     use super::*;
+    use ciphertax_records::CheckStatus;
+    use std::io::ErrorKind;
 
     #[test]
     fn limits_are_told_with_what_raises_them() {
@@ -138,5 +221,44 @@ mod tests {
         assert_eq!(memory(""), None);
         assert_eq!(disk("/tmp", 1 << 30).status, CheckStatus::Limited);
         assert_eq!(disk("/tmp", 100 << 30).status, CheckStatus::Good);
+    }
+
+    #[test]
+    fn what_is_missing_for_a_link_is_named() {
+        assert_eq!(links(&Ok(())).status, CheckStatus::Good);
+        assert!(
+            links(&Err(LinkError::NotPermitted))
+                .remedy
+                .unwrap()
+                .contains("root")
+        );
+        assert!(
+            links(&Err(LinkError::NoTun {
+                cause: ErrorKind::NotFound.into()
+            }))
+            .remedy
+            .unwrap()
+            .contains("modprobe tun")
+        );
+    }
+
+    #[test]
+    fn whoever_sees_less_is_told_how_to_see_all() {
+        assert_eq!(profiler(Ok(Complete::Whole)).status, CheckStatus::Good);
+        for less in [Complete::KernelUnnamed, Complete::UserOnly] {
+            let check = profiler(Ok(less));
+            assert_eq!(
+                (check.status, check.remedy.as_deref()),
+                (CheckStatus::Limited, Some(SYSLOG))
+            );
+        }
+        let found = |check: Check| check.found;
+        assert!(found(hardware_counters(Ok(true))).starts_with("there"));
+        assert!(found(hardware_counters(Ok(false))).starts_with("none"));
+        let refused = hardware_counters(Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(refused.remedy.as_deref(), Some(PARANOID));
+        assert!(found(refused).starts_with("refused"));
+        let ended = profiler(Err(ProfileError::ProcessEnded { pid: 1 }));
+        assert!(ended.found.starts_with("none: "), "{}", ended.found);
     }
 }

@@ -1,17 +1,12 @@
 //! What this machine can measure: one file for each thing that is looked at, which says what it means and what to do.
 
 mod cgroup;
-mod clock;
 mod cpus;
 mod crypto;
-mod instructions;
 mod latency;
 mod limits;
 mod load;
-mod network;
 mod noise;
-mod placement;
-mod profiler;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,16 +24,16 @@ type Look = (&'static str, fn() -> Vec<Check>);
 /// In this order. The load of others is looked at before there is any of ours.
 const LOOKS: [Look; 12] = [
     ("what others use", load::look),
-    ("the CPUs", cpus::look),
-    ("how evenly the CPUs work", placement::look),
+    ("the CPUs", cpus::look_at_cpus),
+    ("how evenly the CPUs work", cpus::look_at_placement),
     ("timers and wake-ups", latency::look),
-    ("the clocks", clock::look),
-    ("limits", limits::look),
+    ("the clocks", cpus::look_at_clocks),
+    ("limits", limits::look_at_limits),
     ("control groups", cgroup::look),
-    ("the CPUs' instructions", instructions::look),
+    ("the CPUs' instructions", cpus::look_at_instructions),
     ("the TLS libraries", crypto::look),
-    ("the profiler", profiler::look),
-    ("links", network::look),
+    ("the profiler", limits::look_at_profiler),
+    ("links", limits::look_at_links),
     ("the noise, by a target that does nothing", noise::look),
 ];
 

@@ -1,13 +1,16 @@
-//! What is asked of a server over its control session.
+//! What is asked of a server over its control session: its claim, product, members and rights.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
 use ciphertax_wire::{Negotiated as _, WireError};
+use ciphertax_workload::dataset::{self, SCHEMA};
 
 use super::clients::PostgreSql;
 use super::removal::or_none;
-use crate::database::Control;
+use crate::database::{Control, Standing};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -79,5 +82,210 @@ impl Control<PostgreSql> {
             .first()
             .map(|row| row.text(0))
             .unwrap_or_default())
+    }
+}
+
+/// The advisory lock that says so, by its two numbers: `ciph` and `erta` in ASCII.
+const LOCK: [u32; 2] = [0x6369_7068, 0x6572_7461];
+
+/// How long a session that was ended may keep its claim, and how often it is looked for.
+const ENDING: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Control<PostgreSql> {
+    /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's
+    /// CPU. The claim ends with the session. A lock is for one database, but all can be seen from everywhere.
+    pub(super) fn claim(&mut self) -> Result<(), RunError> {
+        self.refuse_pooler()?;
+        let [first, second] = LOCK;
+        let others = format!(
+            "SELECT pid FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND classid = {first} AND objid = {second} \
+             AND objsubid = 2 AND granted AND pid <> pg_catalog.pg_backend_pid()"
+        );
+        let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({first}, {second})");
+        let granted = self.rows(&lock)?.first().is_some_and(|row| row.text(0) == "t");
+        let holder = self.rows(&others)?.first().map(|row| row.text(0));
+        match (granted, holder) {
+            (true, None) => Ok(()),
+            (_, holder) => Err(self.unusable(format!(
+                "another ciphertax measures it, over the session of the server's process {}; wait for its end, or end that \
+                 session with pg_terminate_backend if it is left from a run that is gone",
+                holder.unwrap_or_else(|| "that has just ended".into())
+            ))),
+        }
+    }
+
+    /// The same after a new session was taken in the place of one that was claimed by. The server may say that it ends a
+    /// session before it lets go of its claim.
+    pub(super) fn claim_again(&mut self) -> Result<(), RunError> {
+        let deadline = Instant::now() + ENDING;
+        loop {
+            match self.claim() {
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(RunError::Stopped) => return Err(RunError::Stopped),
+                Err(_) => thread::sleep(LOOK),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Behind a pooler no two questions need reach the same session of the server, and what the server says of TLS is
+    /// said of the pooler's connections.
+    fn refuse_pooler(&mut self) -> Result<(), RunError> {
+        let told = self.ask(async |session| Ok(session.id()))?;
+        let rows = self.rows("SELECT pg_catalog.pg_backend_pid()")?;
+        let own: Option<u32> = rows.first().and_then(|row| row.text(0).parse().ok());
+        match own {
+            Some(own) if told != 0 && own != told => Err(self.unusable(format!(
+                "a pooler answers for it (the session is of its process {own}, and {told} is said to clients); name the \
+                 server itself"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why nothing can be written; whether the schema is there, whose owner's rights the account has; whether it may make
+/// one; the account and the database as statements name them.
+const RIGHTS: &str = "\
+    SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
+        (SELECT pg_catalog.pg_has_role(n.nspowner, 'USAGE') FROM pg_catalog.pg_namespace n WHERE n.nspname = 'ciphertax'), \
+        pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'), \
+        pg_catalog.quote_ident(CURRENT_USER)";
+
+impl Control<PostgreSql> {
+    /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
+    /// what is in it: before anything is written.
+    ///
+    /// # Errors
+    /// Names what is missing, and the statement that gives it.
+    pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
+        let rows = self.rows(RIGHTS)?;
+        let column = |index: usize| rows.first().map(|row| row.text(index)).unwrap_or_default();
+        if column(0) == "t" {
+            return Err(self.unusable(
+                "it is a standby, which takes no writes, and ciphertax needs data of its own; name the primary, which has \
+                 the same costs",
+            ));
+        }
+        if column(1) == "on" {
+            return Err(self.unusable(
+                "its transactions are read-only (default_transaction_read_only of the server, the database or the user), and \
+                 ciphertax needs data of its own; name a server or a user that may write",
+            ));
+        }
+        let user = column(4);
+        let missing = match (column(2).as_str(), column(3).as_str()) {
+            ("t", _) | ("", "t") => None,
+            ("f", _) => Some((
+                format!("the schema {SCHEMA} is somebody else's"),
+                format!("ALTER SCHEMA {SCHEMA} OWNER TO {user}"),
+            )),
+            _ => Some((
+                format!("the user may make no schema, and none named {SCHEMA} is there for it"),
+                format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {user}"),
+            )),
+        };
+        // Somebody else's data are said to be so, and not to be given away.
+        self.ask_dataset(PATIENCE, async |session| dataset::refuse_foreign(session).await)?;
+        match missing {
+            None => Ok(()),
+            Some((problem, statement)) => Err(self.unusable(format!(
+                "{problem}, so ciphertax could not remove what it makes there and makes nothing; have its administrator run: \
+                 {statement}"
+            ))),
+        }
+    }
+}
+
+/// Asks a server what it is. The identifier of its data, which primary and standbys share, not every account may read.
+pub(super) async fn standing(session: &mut Session) -> Result<Standing, WireError> {
+    let rows = session
+        .query(
+            "SELECT pg_catalog.pg_is_in_recovery()::text, pg_catalog.current_setting('transaction_read_only')",
+        )
+        .await?;
+    let first = rows.first();
+    let is = |column, word| first.is_some_and(|row| row.text(column) == word);
+    let is_standby = is(0, "true");
+    let is_read_only = is(1, "on");
+    let identifier = session
+        .query("SELECT system_identifier FROM pg_catalog.pg_control_system()")
+        .await
+        .ok()
+        .and_then(|rows| rows.first().map(|row| row.text(0).to_owned()));
+    let role = match (is_standby, is_read_only) {
+        (true, _) => "standby",
+        (false, true) => "read-only",
+        (false, false) => "primary",
+    };
+    Ok(Standing {
+        role: role.to_owned(),
+        takes_writes: !is_standby && !is_read_only,
+        group: identifier,
+    })
+}
+
+/// What a product's `version()` holds, in lower case. Whoever speaks PostgreSQL's protocol says a version of PostgreSQL
+/// too, so the more particular words come first.
+const PRODUCTS: [(&str, &str); 15] = [
+    ("cockroachdb", "CockroachDB"),
+    ("-yb-", "YugabyteDB"),
+    ("yugabyte", "YugabyteDB"),
+    ("redshift", "Amazon Redshift"),
+    ("greenplum", "Greenplum"),
+    ("enterprisedb", "EDB Postgres Advanced Server"),
+    ("materialize", "Materialize"),
+    ("risingwave", "RisingWave"),
+    ("questdb", "QuestDB"),
+    ("cratedb", "CrateDB"),
+    ("opengauss", "openGauss"),
+    ("gaussdb", "GaussDB"),
+    ("kingbase", "KingbaseES"),
+    ("polardb", "PolarDB"),
+    ("cloud spanner", "Cloud Spanner"),
+];
+
+/// The product of a server that says this of its version; PostgreSQL where nothing speaks against it.
+pub(super) fn product(version: &str) -> &'static str {
+    let words = version.to_lowercase();
+    let known = PRODUCTS.iter().find(|(word, _)| words.contains(word));
+    known.map_or("PostgreSQL", |(_, product)| product)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_what_it_says_of_itself() {
+        for (version, expected) in [
+            (
+                "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc",
+                "PostgreSQL",
+            ),
+            (
+                "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15 21:28:29, go1.22.2)",
+                "CockroachDB",
+            ),
+            (
+                "PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 16.0.6",
+                "YugabyteDB",
+            ),
+            (
+                "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC, Redshift 1.0.12103",
+                "Amazon Redshift",
+            ),
+            (
+                "PostgreSQL 9.4.26 (Greenplum Database 6.25.3 build commit:367edc6b4dfd)",
+                "Greenplum",
+            ),
+            (
+                "(openGauss 5.0.0 build a07d57c3) compiled at 2023-03-29 03:37:13",
+                "openGauss",
+            ),
+        ] {
+            assert_eq!(product(version), expected, "{version}");
+        }
     }
 }

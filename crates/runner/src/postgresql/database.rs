@@ -12,9 +12,8 @@ use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
 
 use super::clients::{Login, PostgreSql};
+use super::control::{product, standing};
 use super::environment;
-use super::members::standing;
-use super::product::product;
 use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};

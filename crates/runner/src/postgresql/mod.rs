@@ -1,16 +1,11 @@
 //! PostgreSQL, and servers that are compatible with it.
 
-mod claim;
 mod clients;
 mod control;
 mod counters;
 mod database;
 mod environment;
-mod members;
-mod product;
 mod removal;
-mod rights;
-mod wait_events;
 
 pub(crate) use clients::PostgreSql;
 #[cfg(test)]

@@ -9,11 +9,9 @@ use ciphertax_reactor::stop;
 use ciphertax_records::{RankRecord, harmless};
 
 use super::agent::Agent;
-use super::channel::{Arrival, Channel};
-use super::clock::{Offset, now_ns};
+use super::clock::{Lead, Offset, now_ns};
 use super::hello::Hello;
-use super::lead::Lead;
-use super::protocol::{Answer, Request};
+use super::protocol::{Answer, Arrival, Channel, Request};
 use crate::error::RunError;
 
 /// How long all load generators may take to begin.

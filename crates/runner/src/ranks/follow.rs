@@ -13,11 +13,12 @@ use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Driver, Job};
 
-use super::channel::{Arrival, Channel, Writer};
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
-use super::loading::load_part;
-use super::protocol::{Answer, CalledSlice, Failed, Loading, Request, Start, Yielded};
+use super::protocol::{
+    Answer, Arrival, CalledSlice, Channel, Failed, Loading, Request, Start, Writer, Yielded,
+};
+use super::spread::load_part;
 use crate::agent::Agent;
 use crate::columns::arm_columns;
 use crate::database::Database;

@@ -5,27 +5,21 @@
 //! How their messages travel is somebody else's: each has a line of JSON a message on its standard input, which `ciphertax-mpi` carries.
 
 mod agent;
-mod channel;
 mod clock;
 mod conduct;
 mod follow;
 mod hello;
-mod lead;
-mod loading;
-mod merge;
 mod protocol;
 mod reach;
 mod refusals;
-mod role;
 mod spread;
 
-pub use channel::Channel;
 pub use conduct::Ranks;
 pub use follow::follow;
-pub use role::{Role, role};
+pub use hello::{Role, role};
+pub use protocol::Channel;
 
-pub(crate) use loading::load_together;
 pub(crate) use protocol::{Loading, Start};
 pub(crate) use reach::{ArmReach, PrivateReach, ServerState, account_of};
 pub(crate) use refusals::cannot_be_spread;
-pub(crate) use spread::SpreadLoad;
+pub(crate) use spread::{SpreadLoad, load_together};

@@ -18,12 +18,10 @@ use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
-use super::measured::Server;
+use super::measured::{self, Identity, Server};
 use super::private;
 use super::processes::Processes;
-use super::reach::{connect, reached, ways};
-use super::record::{self, Identity};
-use super::route::Route;
+use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
 use crate::database::{Conditions, Control, Database, Endpoint, Member, ReachedArm, Ways};
@@ -492,7 +490,7 @@ impl<D: Database> GroupServer<D> {
         let description = self
             .database
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
-        self.record = record::described(&self.record, description, private, &self.route, &self.processes);
+        self.record = measured::described(&self.record, description, private, &self.route, &self.processes);
         Ok(())
     }
 }

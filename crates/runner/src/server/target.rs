@@ -8,8 +8,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Negotiated, Protocol, Session, WireError, is_this_machine};
 
-use super::reach::connect;
-use super::route::Route;
+use super::route::{Route, connect};
 use crate::database::{Clients, Control, Endpoint};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};

@@ -2,16 +2,16 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_records::LoginPath;
-use openssl::hash::hash;
+use openssl::error::ErrorStack;
+use openssl::hash::{MessageDigest, hash};
 use openssl::memcmp;
+use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
+use openssl::sign::Signer;
 
-use super::account::Account;
-use super::binding::Binding;
-use super::challenge::Challenge;
 use super::keys::{Keys, ScramKeys, derive};
-use super::mechanism::broken;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 
@@ -152,4 +152,145 @@ impl<'a> Exchange<'a> {
         kept.keep(account, salt, iterations, &keys);
         Ok(keys)
     }
+}
+
+/// Who logs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Account<'a> {
+    pub(crate) rules: Rules,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) user: &'a str,
+    /// The database that knows the user; empty where there is but one place.
+    pub(crate) realm: &'a str,
+    pub(crate) password: &'a Secret,
+}
+
+/// What databases have different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// Iterations that a login asks for at least.
+    pub(crate) fewest_iterations: usize,
+    /// True where the client's first message says who logs in. Else the server knows it already and does not look.
+    pub(crate) names_user: bool,
+    /// True where a password that SASLprep forbids is taken as it is.
+    pub(crate) takes_any_password: bool,
+}
+
+/// What ties a login to the TLS session that it goes over (RFC 5802, section 6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// Nothing.
+    None,
+    /// Nothing, because the server does not offer it; one that did learns that somebody between has left it out.
+    NotOffered,
+    /// The hash of the server's certificate (RFC 5929, section 4).
+    EndPoint(Vec<u8>),
+}
+
+impl Binding {
+    /// How the client's first message begins (RFC 5802, section 7).
+    pub(super) fn header(&self) -> &'static str {
+        match self {
+            Self::None => "n,,",
+            Self::NotOffered => "y,,",
+            Self::EndPoint(_) => "p=tls-server-end-point,,",
+        }
+    }
+
+    /// Header and hash, as the last message repeats them.
+    pub(super) fn encoded(&self) -> String {
+        let mut input = self.header().as_bytes().to_vec();
+        if let Self::EndPoint(hash) = self {
+            input.extend_from_slice(hash);
+        }
+        BASE64_STANDARD.encode(input)
+    }
+}
+
+/// Iterations that a login may ask for at most: a thread is busy with so many for about half a second. MongoDB's default
+/// is 15,000, PostgreSQL's 4,096.
+const MOST_ITERATIONS: usize = 1_000_000;
+/// Bytes of a salt at most; MongoDB's have 16 and 28, PostgreSQL's 16.
+const LONGEST_SALT: usize = 256;
+
+/// The server's first message.
+pub(super) struct Challenge<'a> {
+    pub(super) text: &'a str,
+    pub(super) nonce: &'a str,
+    pub(super) salt: Vec<u8>,
+    pub(super) iterations: usize,
+}
+
+impl<'a> Challenge<'a> {
+    pub(super) fn parse(
+        message: &'a [u8],
+        client_nonce: &str,
+        fewest_iterations: usize,
+    ) -> Result<Self, WireError> {
+        let wrong = |what: &str| WireError::protocol(format!("a challenge {what}"));
+        let text = str::from_utf8(message).map_err(|_| wrong("that is no text"))?;
+        let mut fields = text.split(',');
+        let mut field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
+        let (Some(nonce), Some(salt), Some(iterations)) = (field("r="), field("s="), field("i=")) else {
+            return Err(wrong("without nonce, salt and iterations"));
+        };
+        if !nonce.starts_with(client_nonce) || nonce.len() == client_nonce.len() {
+            return Err(wrong("whose nonce does not continue the client's"));
+        }
+        let salt = BASE64_STANDARD.decode(salt).unwrap_or_default();
+        if !(1..=LONGEST_SALT).contains(&salt.len()) {
+            return Err(wrong("with a salt that is none"));
+        }
+        let iterations = iterations.parse().unwrap_or(0);
+        if !(fewest_iterations..=MOST_ITERATIONS).contains(&iterations) {
+            return Err(wrong(&format!(
+                "that asks for {iterations} iterations; {fewest_iterations} to {MOST_ITERATIONS} are done"
+            )));
+        }
+        Ok(Self {
+            text,
+            nonce,
+            salt,
+            iterations,
+        })
+    }
+}
+
+/// SCRAM with one of its hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// RFC 5802, over the MD5 of user and password, as MongoDB has it.
+    ScramSha1,
+    /// RFC 7677.
+    ScramSha256,
+}
+
+impl Mechanism {
+    /// The method that it is.
+    pub fn method(self) -> AuthenticationMethod {
+        match self {
+            Self::ScramSha1 => AuthenticationMethod::ScramSha1,
+            Self::ScramSha256 => AuthenticationMethod::ScramSha256,
+        }
+    }
+
+    pub(super) fn digest(self) -> MessageDigest {
+        match self {
+            Self::ScramSha1 => MessageDigest::sha1(),
+            Self::ScramSha256 => MessageDigest::sha256(),
+        }
+    }
+
+    pub(super) fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>, WireError> {
+        let sign = || {
+            let key = PKey::hmac(key)?;
+            Signer::new(self.digest(), &key)?.sign_oneshot_to_vec(message)
+        };
+        sign().map_err(broken)
+    }
+}
+
+/// SCRAM with one of its hashes.
+pub(super) fn broken(error: ErrorStack) -> WireError {
+    WireError::Authentication(format!("OpenSSL cannot do what SCRAM needs: {error}"))
 }

@@ -8,8 +8,7 @@ use ciphertax_model::Secret;
 use openssl::hash::{MessageDigest, hash};
 use openssl::pkcs5::pbkdf2_hmac;
 
-use super::account::{Account, Rules};
-use super::mechanism::{Mechanism, broken};
+use super::exchange::{Account, Mechanism, Rules, broken};
 use crate::error::WireError;
 
 /// Derived keys that are kept at most; the oldest make room.

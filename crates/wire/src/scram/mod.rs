@@ -6,17 +6,11 @@
 //! SHA-1 nor keys that are kept, `postgres-protocol` knows no keys that are kept either, and none lets the derivation,
 //! which is nearly all of a login's cost, be timed apart.
 
-mod account;
-mod binding;
-mod challenge;
 mod exchange;
 mod keys;
-mod mechanism;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use account::{Account, Rules};
-pub(crate) use binding::Binding;
-pub(crate) use exchange::Exchange;
+pub use exchange::Mechanism;
+pub(crate) use exchange::{Account, Binding, Exchange, Rules};
 pub use keys::ScramKeys;
-pub use mechanism::Mechanism;

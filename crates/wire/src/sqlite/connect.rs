@@ -1,13 +1,14 @@
-//! From a file to a session that can be asked.
+//! From a file and how it is opened to a session that can be asked.
 
 use std::ffi::c_int;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
+use ciphertax_model::{Secret, SqlCipher};
 use ciphertax_records::{ConnectTrace, Phase};
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use super::error::refused;
-use super::options::ConnectOptions;
-use super::session::Session;
+use super::session::{Session, refused};
 use super::{BUSY, SCHEMA};
 use crate::error::WireError;
 use crate::trace::{Tracer, Traffic, thread_cpu_ns};
@@ -79,5 +80,126 @@ fn name(connection: &Connection) -> Result<(), WireError> {
             code,
             message: "the database cannot be named".into(),
         }),
+    }
+}
+
+/// Which file is opened, and how. What is said to SQLite is written once, and not for every session.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    path: PathBuf,
+    cipher: Option<Cipher>,
+    cache_kib: u32,
+    /// What gives the key; `None` for a file in plaintext.
+    pub(super) unlock: Option<Secret>,
+    /// What is said once the file can be read.
+    pub(super) settings: String,
+}
+
+/// How a file is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cipher {
+    /// The passphrase that its key is derived from.
+    pub passphrase: Secret,
+    /// SQLCipher's settings.
+    pub settings: SqlCipher,
+}
+
+impl ConnectOptions {
+    /// A file, as it is or encrypted, of whose pages each session keeps so many KiB in memory.
+    pub fn new(path: &Path, cipher: Option<Cipher>, cache_kib: u32) -> Self {
+        Self {
+            path: path.to_owned(),
+            unlock: cipher.as_ref().map(unlock),
+            settings: format!("PRAGMA cache_size = -{cache_kib}; PRAGMA synchronous = NORMAL"),
+            cipher,
+            cache_kib,
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How it is encrypted; `None` for a file in plaintext.
+    pub fn cipher(&self) -> Option<&Cipher> {
+        self.cipher.as_ref()
+    }
+
+    /// Memory for pages of each session, in KiB.
+    pub fn cache_kib(&self) -> u32 {
+        self.cache_kib
+    }
+
+    /// Another file in the same way.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> Self {
+        Self::new(path, self.cipher.clone(), self.cache_kib)
+    }
+
+    /// The same with a passphrase that the file must refuse; `None` for a file in plaintext.
+    pub fn with_wrong_passphrase(&self) -> Option<Self> {
+        let cipher = self.cipher.as_ref()?;
+        let wrong = Cipher {
+            passphrase: Secret::new(format!("not{}", cipher.passphrase.expose())),
+            ..cipher.clone()
+        };
+        Some(Self::new(&self.path, Some(wrong), self.cache_kib))
+    }
+
+    /// The same without a passphrase, as whoever finds the file would open it.
+    #[must_use]
+    pub fn without_passphrase(&self) -> Self {
+        Self::new(&self.path, None, self.cache_kib)
+    }
+}
+
+fn unlock(cipher: &Cipher) -> Secret {
+    let SqlCipher {
+        kdf_iter,
+        page_size,
+        hmac,
+        memory_security,
+    } = cipher.settings;
+    let passphrase = cipher.passphrase.expose().replace('\'', "''");
+    // It would write to standard error what it gives back as an error too.
+    let mut sql = format!(
+        "PRAGMA cipher_log_level = NONE; PRAGMA key = '{passphrase}'; PRAGMA cipher_page_size = {page_size}; PRAGMA kdf_iter = {kdf_iter}; \
+         PRAGMA cipher_use_hmac = {hmac}"
+    );
+    if memory_security {
+        // Writing to a text cannot fail.
+        let _ = write!(sql, "; PRAGMA cipher_memory_security = ON");
+    }
+    Secret::new(sql)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_passphrase_is_shown() {
+        let cipher = Cipher {
+            passphrase: Secret::new("correct horse"),
+            settings: SqlCipher::default(),
+        };
+        let options = ConnectOptions::new(Path::new("/tmp/file"), Some(cipher), 1024);
+        let wrong = options.with_wrong_passphrase().unwrap();
+        for shown in [format!("{options:?}"), format!("{wrong:?}")] {
+            assert!(
+                shown.contains("/tmp/file") && !shown.contains("correct"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_passphrase_cannot_end_its_quotes() {
+        let cipher = Cipher {
+            passphrase: Secret::new("a'; DROP"),
+            settings: SqlCipher::default(),
+        };
+        assert!(unlock(&cipher).expose().contains("PRAGMA key = 'a''; DROP'; "));
     }
 }

@@ -5,16 +5,13 @@
 //! beside others; a database that somebody else writes to is waited for, [`BUSY`] at most.
 
 mod connect;
-mod error;
-mod options;
-mod row;
 mod session;
 mod statement;
 mod status;
 
 use std::time::Duration;
 
-pub use options::{Cipher, ConnectOptions};
+pub use connect::{Cipher, ConnectOptions};
 pub use session::Session;
 pub use statement::Statement;
 pub use status::Status;
@@ -34,17 +31,17 @@ pub fn version() -> &'static str {
 
 /// True if an error is that the file is no database for this key: it is another's, or there is none.
 pub fn is_wrong_key(error: &crate::WireError) -> bool {
-    error::primary(error) == Some(rusqlite::ffi::SQLITE_NOTADB)
+    session::primary(error) == Some(rusqlite::ffi::SQLITE_NOTADB)
 }
 
 /// True if an error is that the disk is full.
 pub fn is_disk_full(error: &crate::WireError) -> bool {
-    error::primary(error) == Some(rusqlite::ffi::SQLITE_FULL)
+    session::primary(error) == Some(rusqlite::ffi::SQLITE_FULL)
 }
 
 /// True if another session wrote between what a transaction read and what it wants to write, so that it cannot go on.
 pub fn is_overtaken(error: &crate::WireError) -> bool {
-    error::code(error) == Some(rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
+    session::code(error) == Some(rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
 }
 
 /// True if an error is that a row of the same key is there.
@@ -55,5 +52,5 @@ pub fn is_duplicate(error: &crate::WireError) -> bool {
         SQLITE_CONSTRAINT_ROWID,
         SQLITE_CONSTRAINT_UNIQUE,
     ];
-    error::code(error).is_some_and(|code| of_keys.contains(&code))
+    session::code(error).is_some_and(|code| of_keys.contains(&code))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row};
 
-use super::error::refused;
+use super::session::refused;
 use crate::error::WireError;
 use crate::sql::{self, Parameter, ResultSummary, wrong_number};
 use crate::value::check_variable_text;

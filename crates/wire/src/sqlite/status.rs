@@ -7,7 +7,7 @@ use std::ptr;
 use ciphertax_model::SqlCipher;
 use rusqlite::ffi;
 
-use super::options::ConnectOptions;
+use super::connect::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 

@@ -1,18 +1,11 @@
 //! The data set over SQL: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
-pub(crate) mod bulk;
-mod cells_proof;
-mod columns_proof;
 mod contents;
-mod error;
-mod load;
-mod mark;
+mod encryption_proof;
+pub(crate) mod mark;
 pub(crate) mod parallel;
-mod part;
 mod pgbench;
-pub(crate) mod question;
-mod sbtest;
-pub(crate) mod schema;
+pub(crate) mod sbtest;
 pub mod tpcc;
 pub(crate) mod usertable;
 
@@ -26,13 +19,14 @@ use crate::sql::SqlLoader;
 use crate::sql::session::{DataSession, SqlSession};
 use crate::ycsb::key_value::{Loader, Table};
 
-pub use bulk::{BULK_BYTES, BULK_ROWS};
-pub use cells_proof::{CellCanaries, CellsProof, CellsRead, write_cells_proof};
-pub use columns_proof::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 pub use contents::Contents;
-pub use error::DatasetError;
-pub use part::{begin, load_part};
-pub use schema::SCHEMA;
+pub use encryption_proof::{
+    CellCanaries, CellsProof, CellsRead, ColumnCanaries, ColumnsRead, remove_columns_proof,
+    write_cells_proof, write_columns_proof,
+};
+pub use mark::{DatasetError, SCHEMA};
+pub use parallel::{begin, load_part};
+pub use sbtest::{BULK_BYTES, BULK_ROWS};
 
 /// Sessions that load side by side.
 const LOADERS: usize = 4;
@@ -164,13 +158,13 @@ async fn prepare_sbtest<S: DataSession>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut sessions = open_loaders::<S>(reactor, inside, opened).await?;
-    load::tables(&mut sessions, dataset, progress).await?;
-    bulk::load(&mut sessions[0]).await?;
+    parallel::tables(&mut sessions, dataset, progress).await?;
+    sbtest::load_bulk(&mut sessions[0]).await?;
     parallel::each(&mut sessions, 1..=dataset.tables, async |session, table| {
         sbtest::check(session, table, dataset).await
     })
     .await?;
-    bulk::check(&mut sessions[0]).await?;
+    sbtest::check_bulk(&mut sessions[0]).await?;
     close_loaders(sessions).await
 }
 
@@ -182,7 +176,7 @@ pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(
     for table in 1..=dataset.tables {
         sbtest::check(session, table, dataset).await?;
     }
-    bulk::check(session).await
+    sbtest::check_bulk(session).await
 }
 
 /// Removes the data set if there is one, and tells whether there was.

@@ -3,10 +3,8 @@
 use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
-use super::error::{DatasetError, is_right};
+use super::mark::{DatasetError, SCHEMA, expect, is_right, run, vacuum};
 use super::parallel;
-use super::question::{expect, run, vacuum};
-use super::schema::SCHEMA;
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{DataSession, Query, SqlSession};
 

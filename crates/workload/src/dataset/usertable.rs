@@ -6,7 +6,7 @@ use std::ops::Range;
 use ciphertax_engine::{Failure, Part};
 use ciphertax_model::YcsbTable;
 
-use super::error::DatasetError;
+use super::mark::DatasetError;
 use super::parallel;
 use crate::ycsb::KeySpace;
 use crate::ycsb::key_value::Loader;

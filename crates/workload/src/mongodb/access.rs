@@ -11,7 +11,7 @@ use ciphertax_wire::mongodb::{
 };
 use ciphertax_wire::{Address, Client as _};
 
-use crate::client::{Client, failure};
+use crate::driver::{Client, failure};
 
 /// How long an election may take.
 const ELECTION: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
 use super::records::MongodbReader;
-use crate::task::Task;
+use crate::connect::Task;
 use crate::ycsb::Key;
 use crate::ycsb::records::is_there;
 

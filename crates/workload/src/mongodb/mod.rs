@@ -9,8 +9,7 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Study};
 
-use crate::driver::Driver;
-use crate::job::Job;
+use crate::driver::{Driver, Job};
 use crate::{connect, ycsb};
 
 pub use access::MongodbAccess;

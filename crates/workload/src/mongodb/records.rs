@@ -15,8 +15,8 @@ use ciphertax_wire::{Session as _, Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
-use crate::client::{Client, failure};
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::SCHEMA;
+use crate::driver::{Client, failure};
 use crate::ycsb::fields::{CellWork, FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};

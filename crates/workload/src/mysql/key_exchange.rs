@@ -7,7 +7,7 @@ use ciphertax_engine::Failure;
 use ciphertax_model::CellAlgorithm;
 use ciphertax_wire::mysql::Session;
 
-use crate::client::failure;
+use crate::driver::failure;
 
 /// What every session of an arm gives its server, whose suite was seen when the arm was proved. It is not tried on a real PolarDB-X or
 /// RDS.

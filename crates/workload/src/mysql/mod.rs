@@ -1,6 +1,5 @@
 //! What is MySQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
-mod access;
 mod key_exchange;
 mod leftovers;
 mod session;
@@ -9,15 +8,14 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Study};
 
-use crate::driver::Driver;
-use crate::job::Job;
+use crate::driver::{Driver, Job};
 use crate::sql::{self, SelectRow, Tables};
 
-pub use access::MysqlAccess;
 pub use key_exchange::{KeyExchange, exchange_keys};
 pub use leftovers::{end_sessions, refuse_without_drop};
 #[cfg(test)]
 pub(crate) use session::DIALECT;
+pub use session::MysqlAccess;
 
 impl Driver for MysqlAccess {
     type Lookup = SelectRow;

@@ -1,22 +1,17 @@
 //! What is PostgreSQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
-mod access;
-mod dialect;
-mod leftovers;
 mod session;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Study};
 
-use crate::driver::Driver;
-use crate::job::Job;
+use crate::driver::{Driver, Job};
 use crate::sql::{self, SelectRow, Tables};
 
-pub use access::PostgresqlAccess;
 #[cfg(test)]
-pub(crate) use dialect::DIALECT;
-pub use leftovers::end_sessions;
+pub(crate) use session::DIALECT;
+pub use session::{PostgresqlAccess, end_sessions};
 
 impl Driver for PostgresqlAccess {
     type Lookup = SelectRow;

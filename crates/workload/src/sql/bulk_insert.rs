@@ -12,8 +12,8 @@ use super::dialect::Dialect;
 use super::insert::push_number;
 use super::point_select::operation;
 use super::session::{Query, Sql, SqlSession, Statements};
-use crate::client::failure;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::SCHEMA;
+use crate::driver::failure;
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
 const LONGEST: usize = 512 * 1024 - 1;

@@ -10,9 +10,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::point_select::Prepared;
 use super::session::{Sql, SqlSession, Statements, Tables};
-use crate::client::failure;
-use crate::dataset::bulk::{BULK_BYTES, BULK_ROWS};
-use crate::task::Task;
+use crate::connect::Task;
+use crate::dataset::sbtest::{BULK_BYTES, BULK_ROWS};
+use crate::driver::failure;
 
 /// `SELECT payload FROM bulk`: 16 rows of 64 KiB of random bytes, prepared.
 pub struct BulkRead<C> {

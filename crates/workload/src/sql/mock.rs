@@ -15,7 +15,7 @@ use super::dialect::Dialect;
 use super::session::{
     Parameter, Query, ResultSummary, SqlSession, Statement, Statements, TextRow, Value as ReceivedValue,
 };
-use crate::client::Client;
+use crate::driver::Client;
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
 pub(super) const POSTGRESQL: Dialect = crate::postgresql::DIALECT;

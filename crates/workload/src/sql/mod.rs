@@ -23,10 +23,8 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::Workload;
 use ciphertax_model::workload::Vocabulary;
 
-use crate::arm_columns::ArmColumns;
 use crate::connect::Connect;
-use crate::driver::Driver;
-use crate::job::Job;
+use crate::driver::{ArmColumns, Driver, Job};
 use crate::ycsb::{self, FieldEncryption};
 
 pub use bulk_insert::BulkInsert;

@@ -13,8 +13,8 @@ use rand_pcg::Pcg64Mcg;
 
 use super::point_select::{Prepared, operation};
 use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement, Transaction, Trouble};
-use crate::client::failure;
-use crate::dataset::question::vacuum;
+use crate::dataset::mark::vacuum;
+use crate::driver::failure;
 
 const SELECT: &str = "SELECT abalance FROM pgbench_accounts WHERE aid = ?";
 const UPDATE_ACCOUNT: &str = "UPDATE pgbench_accounts SET abalance = abalance + ? WHERE aid = ?";

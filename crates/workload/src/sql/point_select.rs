@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
 use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement, Statements, Tables};
-use crate::client::{Client, failure};
+use crate::driver::{Client, failure};
 
 /// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.
 pub struct PointSelect<C> {

@@ -7,7 +7,7 @@ use ciphertax_model::{Dataset, Study};
 use ciphertax_wire::WireError;
 
 use super::dialect::Dialect;
-use crate::client::{Client, failure};
+use crate::driver::{Client, failure};
 
 pub use ciphertax_wire::Value;
 pub use ciphertax_wire::sql::{Parameter, Query, ResultSummary, Statement, Statements, TextRow};

@@ -7,7 +7,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{ConnectOptions, Session};
 
-use crate::client::{Client, failure};
+use crate::driver::{Client, failure};
 
 /// Which file an arm opens, and what every session must then be.
 #[derive(Clone)]

@@ -8,8 +8,7 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Load, Study};
 
-use crate::driver::Driver;
-use crate::job::Job;
+use crate::driver::{Driver, Job};
 use crate::sql::{self, SelectRow, Tables};
 
 pub use access::SqliteAccess;

@@ -9,7 +9,7 @@ use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
 use super::key_value::Table;
 use super::keys::Key;
 use super::records::{Layout, RecordCheck, Value};
-use crate::arm_columns::ArmColumns;
+use crate::driver::ArmColumns;
 
 /// BLOB: values of fields are bytes, as in YCSB's own binding for MongoDB.
 const BYTES: CellKind = CellKind(252);

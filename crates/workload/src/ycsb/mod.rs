@@ -22,7 +22,7 @@ use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::job::Job;
+use crate::driver::Job;
 
 pub use fields::{CellWork, FieldEncryption};
 pub use key_space::KeySpace;

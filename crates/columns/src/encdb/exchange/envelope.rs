@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::public_key::PublicKey;
 use super::suite::Suite;
-use crate::encdb::context::{BLOCK, Encryptor};
+use crate::encdb::data_key::{BLOCK, Encryptor};
 use crate::key::MasterKey;
 
 /// What stands around the master key's digits.

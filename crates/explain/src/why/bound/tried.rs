@@ -5,7 +5,7 @@ use ciphertax_records::Results;
 use ciphertax_records::why::{Bound, Confirmation};
 use ciphertax_stats::Interval;
 
-use crate::why::confirm::confirmation;
+use crate::why::cost::confirmation;
 
 /// The variables of servers that take a bound away.
 const OF_LOG: [&str; 2] = ["sync_binlog", "innodb_flush_log_at_trx_commit"];

@@ -12,7 +12,7 @@ use ciphertax_stats::histogram;
 
 pub(crate) use super::head::head;
 use super::random::Random;
-use crate::why::names::Classify;
+use crate::why::counted::Classify;
 
 pub(crate) const STUDY: &str = r#"
 name = "made-up"

@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use super::super::answers::Answers;
 use super::super::commands::Commands;
-use super::super::definition::tests::definition;
+use super::super::connection::{Trouble, Turn};
 use super::super::packet::{LONGEST, push_counted};
-use super::super::policy::Policy;
-use super::super::trouble::Trouble;
-use super::super::turn::Turn;
+use super::super::rows::Policy;
+use super::super::rows::tests::definition;
 use super::{GREETING, OK, Packets, Stub, login, text_row};
 
 /// Definitions and rows end without a packet of their own.

@@ -6,11 +6,10 @@ use rand::{RngExt, SeedableRng};
 
 use super::super::answers::Answers;
 use super::super::commands::Commands;
-use super::super::definition::tests::definition;
+use super::super::connection::{Question, Trouble, Turn};
 use super::super::packet::LONGEST;
-use super::super::policy::Policy;
-use super::super::trouble::Trouble;
-use super::super::turn::{Question, Turn};
+use super::super::rows::Policy;
+use super::super::rows::tests::definition;
 use super::{OK, Packets, Stub, login, text_row};
 
 fn answers() -> Answers<Stub> {

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use ciphertax_supervise::Conversation;
 
-use super::super::definition::tests::definition;
 use super::super::event_loop::{Encryption, EventLoop};
-use super::super::policy::Policy;
-use super::super::protocol::{Answer, Counts, Request};
+use super::super::process::{Answer, Counts, Request};
+use super::super::rows::Policy;
+use super::super::rows::tests::definition;
 use super::{GREETING, OK, Packets, Stub, login, text_row};
 
 const PATIENCE: Duration = Duration::from_secs(20);

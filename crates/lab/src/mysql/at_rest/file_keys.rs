@@ -10,7 +10,7 @@ use ciphertax_supervise::create_private_file;
 use super::{Encryption, Line};
 use crate::catalogue::{MARIADB, ServerFamily};
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::files::hexadecimal;
 use crate::locate::Installation;
 use crate::mysql::installation::MySqlInstallation;
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::AtRest;
 
 use super::installation::MySqlInstallation;
-use super::my_cnf::MyCnf;
+use super::statements::MyCnf;
 use crate::catalogue::{AtRestControl, MySqlVariant};
 use crate::error::Result;
 

@@ -11,8 +11,8 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
 use crate::error::{Error, Result};
+use crate::locate::cache_root;
 use crate::mysql::at_rest::Asked;
-use crate::search::cache_root;
 use crate::tunnel::TunnelError;
 
 use super::{Between, pause};

@@ -5,8 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::nurand::A_C_LAST;
 use crate::dataset::DatasetError;
-use crate::dataset::question::run;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::{SCHEMA, run};
 use crate::sql::SqlSession;
 
 /// The only table of a data set for it, whatever sets of TPC-C's tables there are.

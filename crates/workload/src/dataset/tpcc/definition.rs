@@ -7,8 +7,7 @@ use super::cells::cell_length;
 use super::contents::TpccSet;
 use super::table::Table;
 use crate::dataset::DatasetError;
-use crate::dataset::question::run;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::{SCHEMA, run};
 use crate::sql::{Dialect, SqlSession};
 
 /// Makes a table with its primary key, unless it is there.

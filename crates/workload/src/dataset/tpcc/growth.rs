@@ -5,7 +5,7 @@ use ciphertax_model::Tpcc;
 use super::names::TableNames;
 use super::table::Table;
 use crate::dataset::DatasetError;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::SCHEMA;
 use crate::sql::SqlSession;
 
 /// From what growth on tables are to be restored: lines have doubled then.

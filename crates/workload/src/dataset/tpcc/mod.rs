@@ -19,8 +19,7 @@ use std::rc::Rc;
 
 use ciphertax_reactor::Reactor;
 
-use super::error::DatasetError;
-use super::schema::SCHEMA;
+use super::mark::{DatasetError, SCHEMA};
 use crate::sql::DataSession;
 
 pub use check::{ConditionResult, Counted, Outcome, When, check, same_contents};

@@ -11,8 +11,7 @@ use super::definition::number;
 use super::population::rows_of;
 use super::table::{Chunk, Table};
 use crate::dataset::DatasetError;
-use crate::dataset::question::run;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::{SCHEMA, run};
 use crate::sql::{SqlSession, TextRow};
 
 /// The chunks that are there, by the names of their tables.

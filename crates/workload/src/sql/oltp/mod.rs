@@ -12,7 +12,7 @@ use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::client::failure;
+use crate::driver::failure;
 use crate::sql::distribution::Picker;
 use crate::sql::point_select::operation;
 use crate::sql::session::{ResultSummary, Sql, SqlSession, Statements, Tables, Transaction, Trouble};

@@ -7,7 +7,7 @@ use ciphertax_wire::WireError;
 use super::columns::{Cells, MOST_COLUMNS, Row, hexadecimal, wrong};
 use super::template::{Column, Kind, Text};
 use super::values::Digits;
-use crate::client::failure;
+use crate::driver::failure;
 use crate::sql::session::{Parameter, Query, ResultSummary, SqlSession, Statement, Trouble, Value};
 
 /// A session with what it encrypts and decrypts, and a count of what it was asked.

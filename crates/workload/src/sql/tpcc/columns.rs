@@ -7,7 +7,7 @@ use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
 use super::template::Column;
 use super::values::parse_integer;
-use crate::arm_columns::ArmColumns;
+use crate::driver::ArmColumns;
 use crate::sql::session::{SqlSession, Value};
 
 /// The most columns of a result.

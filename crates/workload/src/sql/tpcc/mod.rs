@@ -22,7 +22,7 @@ use ciphertax_engine::{Engine, EngineError};
 
 use super::session::Sql;
 use crate::dataset::tpcc::{TableNames, TpccContents};
-use crate::job::Job;
+use crate::driver::Job;
 
 pub use terminal::{Terminal, Terminals};
 

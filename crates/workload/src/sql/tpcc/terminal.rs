@@ -17,9 +17,8 @@ use super::deck::Kind;
 use super::inputs::{Input, Inputs, Place};
 use super::statements::{Statements, Style};
 use super::values::Clock;
-use crate::arm_columns::ArmColumns;
-use crate::client::failure;
 use crate::dataset::tpcc::{Constants, TableNames};
+use crate::driver::{ArmColumns, failure};
 use crate::sql::point_select::operation;
 use crate::sql::session::{ResultSummary, Sql, SqlSession, Trouble};
 

@@ -10,7 +10,7 @@ use super::query::Query;
 use super::subject::{Measure, Subject};
 use super::subjects::SUBJECTS;
 use super::totals::{self, Measured};
-use crate::dataset::error::DatasetError;
+use crate::dataset::mark::DatasetError;
 use crate::dataset::tpcc::names::TableNames;
 use crate::sql::session::{SqlSession, TextRow};
 

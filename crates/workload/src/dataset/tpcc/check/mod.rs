@@ -28,7 +28,7 @@ use ciphertax_model::Tpcc;
 use self::examination::{Examination, Examined};
 use self::population::Population;
 use super::names::TableNames;
-use crate::dataset::error::DatasetError;
+use crate::dataset::mark::DatasetError;
 use crate::sql::session::SqlSession;
 
 pub use condition::{ConditionResult, Outcome};

@@ -5,7 +5,7 @@ use ciphertax_model::tpcc::TABLES;
 use super::condition::Condition;
 use super::population::Population;
 use super::subject::{Join, Measure, Side, Subject, Value};
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::SCHEMA;
 use crate::dataset::tpcc::names::TableNames;
 
 /// Rows that are told of a broken condition.

@@ -1,8 +1,7 @@
 //! Whether several sets of tables hold the same, as they must after the same transactions.
 
 use super::super::names::TableNames;
-use crate::dataset::error::DatasetError;
-use crate::dataset::schema::SCHEMA;
+use crate::dataset::mark::{DatasetError, SCHEMA};
 use crate::sql::session::SqlSession;
 
 /// Tables with their columns that are summed up, or counted where they are not NULL. What depends on the order in which concurrent

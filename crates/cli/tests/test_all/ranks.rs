@@ -584,7 +584,7 @@ fn wake_ups(pid: Pid) -> u64 {
 #[test]
 fn a_slice_that_one_began_late_does_not_count() {
     let sandbox = with_study(LONG);
-    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--time", "8", "--out", "run"]) else {
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--time=24", "--out", "run"]) else {
         return;
     };
     measures(&sandbox, 6);

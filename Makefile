@@ -50,8 +50,8 @@ test-all: ## The rest: every server of the catalogue, clusters, distances, MPI, 
 	install -m 755 target/mpi/debug/ciphertax-mpi target/debug/
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests -- test_all::
 	$(CARGO) test --locked -p ciphertax-columns --test encjdbc -- --ignored
-	CIPHERTAX_PYMONGOCRYPT=python3 PYTHONPATH="$${XDG_CACHE_HOME:-$$HOME/.cache}/ciphertax/pymongocrypt-1.14.1" \
-		$(CARGO) test --locked -p ciphertax-columns --test checks -- --ignored libmongocrypt
+	cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/ciphertax" && CIPHERTAX_PYMONGOCRYPT=python3 \
+		PYTHONPATH="$$cache/pymongocrypt-1.14.1:$$cache/pymongo-4.10.1" $(CARGO) test --locked -p ciphertax-columns --test checks -- --ignored libmongocrypt
 
 lint:
 	./scripts/lines.pl

@@ -81,7 +81,7 @@ pub async fn write_cells_proof<S: DataSession>(
     run(
         &mut session,
         &format!(
-            "CREATE CELLS_TABLE {CELLS_TABLE} (cell {column}, plain {text}){}",
+            "CREATE TABLE {CELLS_TABLE} (cell {column}, plain {text}){}",
             S::DIALECT.storage
         ),
     )
@@ -184,7 +184,7 @@ pub async fn write_columns_proof<S: DataSession>(
     ];
     run(
         &mut session,
-        &format!("CREATE COLUMNS_TABLE {COLUMNS_TABLE} (plain {text}, secret {secret})"),
+        &format!("CREATE TABLE {COLUMNS_TABLE} (plain {text}, secret {secret})"),
     )
     .await?;
     let [before, after] = columns.around_value();

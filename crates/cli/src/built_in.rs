@@ -121,7 +121,7 @@ const STUDIES: [(&str, &str); 36] = [
     ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];
 
-/// The studies that are built in.
+/// The names of the studies that are built in.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|(name, _)| *name)
 }

@@ -1,4 +1,4 @@
-//! `run` and `quick`, a run that goes on, and what is tried afterwards.
+//! `run` and `quick`, a run that goes on, what is tried afterwards, and the account whose results a server encrypts.
 
 use std::env::{self, VarError};
 use std::path::Path;

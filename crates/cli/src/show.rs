@@ -1,4 +1,4 @@
-//! How text is shown, and how wide.
+//! A run on the terminal and in its folder, and how wide what is printed may be.
 
 use std::env;
 use std::io::{self, Write};

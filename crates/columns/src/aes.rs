@@ -1,4 +1,4 @@
-//! AES-256-CBC and HMAC with their keys set once.
+//! AES-256-CBC with PKCS #7 padding, on bytes where they lie, and HMAC, with their keys set once.
 
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
@@ -146,7 +146,8 @@ impl Hash for Sha512 {
     }
 }
 
-/// A key, as the states of the two hashes after it.
+/// HMAC (RFC 2104) with its key set once, as the states of the two hashes after it: half of the work on a short cell
+/// would be that otherwise.
 pub(crate) struct Hmac<H> {
     inner: H,
     outer: H,

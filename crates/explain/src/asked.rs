@@ -1,4 +1,8 @@
-//! What a cell asks: of which databases, with which keys, between which nodes.
+//! What a study asks of an arm in a cell: only answers to the same question can be compared.
+//!
+//! Where it was asked, of which version, on which machine and how it was set, may differ: that is what comparisons
+//! are about, and stands in [`crate::facts`]. Which database a cost is of belongs to the question: what it costs on
+//! one says nothing of what it costs on another.
 
 use std::collections::BTreeMap;
 
@@ -147,7 +151,8 @@ fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Of the slices of a cell's baseline that count.
+/// Whose the server's CPU time is, where several servers hold the same data: of the slices of a cell's baseline that
+/// count.
 #[derive(Default)]
 pub(crate) struct Nodes {
     operations: u64,

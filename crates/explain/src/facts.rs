@@ -1,4 +1,5 @@
-//! Facts of sessions, and where load generators ran.
+//! What may make the figures of a run others than those of another, though the same is asked: versions, machines,
+//! settings, what was negotiated, who read the server's CPU time; and what several load generators did.
 
 use std::collections::BTreeMap;
 
@@ -169,7 +170,7 @@ pub(crate) fn of_session(session: &SessionFacts) -> Vec<Fact> {
     facts.0
 }
 
-/// Of the slices of a cell that count.
+/// What several load generators did of a cell, one by one, in the slices that count.
 #[derive(Default)]
 pub(crate) struct Ranks {
     slices: u32,

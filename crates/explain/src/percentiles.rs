@@ -1,4 +1,7 @@
 //! Percentiles, rates and batches of the slices of an arm.
+//!
+//! The histograms of a run of many hours do not fit in memory together, so each sample is read when it is needed:
+//! once for a survey of every arm, and once more for the tables of a comparison.
 
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{BatchRow, KindRate, Samples};

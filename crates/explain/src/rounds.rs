@@ -1,4 +1,5 @@
-//! Whole rounds, what lies on the disk, and which blocks were looked into.
+//! Whole rounds (what a server used between its slices too, by the operations of its own), memory and disk, and which
+//! blocks were looked into.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,7 +174,8 @@ fn row(head: &Head, cell: &CellSamples<'_>, arm: usize) -> Option<StorageRow> {
     })
 }
 
-/// What the forecast of a cell must know of them.
+/// The blocks of a cell that were looked into, as its forecast must know them: they are no part of what a feature
+/// costs, but they take time.
 #[derive(Default)]
 pub(crate) struct Looked {
     blocks: BTreeSet<u32>,

@@ -1,4 +1,9 @@
-//! What can be read on the disk: searching it for a canary, and the proof that makes of it.
+//! What can be read on the disk by whoever takes it away: the search for a canary, and the proof by it, whichever
+//! family a server is of.
+//!
+//! Files are read in pieces, so it takes the same memory however large they are, and of sparse files only what is on
+//! the disk. An image is searched like any other file: it is the block device of the file system in it, with the
+//! journal, the names of files, and what was deleted.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek};

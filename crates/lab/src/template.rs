@@ -1,4 +1,6 @@
 //! Data folders that are made once and copied for every private server.
+//!
+//! They lie in the user's cache and hold system tables and nothing else: no account, so no password, and no key.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};

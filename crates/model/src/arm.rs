@@ -1,4 +1,4 @@
-//! Arms, and which of them are variants.
+//! One way to run: the security settings that make an arm; and all values of a type that has few.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,8 @@
 //! Data sets: sysbench's, YCSB's, pgbench's.
+//!
+//! YCSB is the Yahoo! Cloud Serving Benchmark, in its own terms (B. F. Cooper et al., "Benchmarking cloud serving
+//! systems with YCSB", SoCC 2010; defaults and core workloads of release 0.17); pgbench as PostgreSQL 15 and 18 have
+//! it (`pgbench --initialize`).
 
 use std::fmt;
 

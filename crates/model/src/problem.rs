@@ -135,7 +135,8 @@ pub(crate) fn list(names: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// Commands, options, keys of studies and their values by name, with what to use instead.
+/// What the release before had and this one has not; the list is emptied with the next release. Commands, options,
+/// keys of studies and their values by name, with what to use instead.
 const REMOVED: [(&str, &str); 9] = [
     ("--verify", "give --set ycsb.verify=true"),
     ("gather_us", "it is poll_delay_us now"),

@@ -1,4 +1,5 @@
-//! How a server stores, and SQLCipher's settings.
+//! How much of its data a private server keeps in memory, and how it writes the rest: what decides about the cost of
+//! encryption at rest; and SQLCipher's settings.
 
 use std::fmt;
 use std::ops::RangeInclusive;

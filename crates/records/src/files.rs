@@ -1,4 +1,5 @@
-//! Files of a run folder, which may be another account's.
+//! Files in folders where others may write too: nothing is written through a link that somebody has put there; text
+//! that a terminal may show; and why a run folder cannot be written or read.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter};

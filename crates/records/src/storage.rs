@@ -1,4 +1,5 @@
-//! What lies on the disk, and what it takes.
+//! What can be read of an arm's rows on the disk, how much of its data a server has in memory, and what it reads and
+//! writes of the rest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! One run as terminal text, HTML, JSON, Markdown, CSV, JUnit and OpenMetrics; two runs side by side.
+//! One run as terminal text, HTML, JSON, Markdown, CSV and OpenMetrics; two runs side by side; a gate as JUnit too.
 //!
 //! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again at any time. One file for
 //! each output; what they share is in [`lookup`], [`words`] and [`describe`].

@@ -1,4 +1,4 @@
-//! What makes the load of a cell, and where its threads and servers run.
+//! What makes the load of a cell, where private servers run, and at what distance.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Looking into slices, and why the code and the waits of a server are not seen.
+//! Looking into slices: which code uses CPU time, and what the server's threads wait for; and why they are not seen.
 
 use std::fs;
 use std::time::Duration;

@@ -3,16 +3,16 @@
 //! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of
 //! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers and their text out.
 //!
-//! | module | what it answers |
+//! | module or item | what it answers |
 //! |---|---|
 //! | [`order`] | in which order do the arms of a block run? |
 //! | [`paired`] | what are the log-ratios of the blocks? |
-//! | [`mean`] | what is the mean of a series, and within which interval? |
+//! | [`MeanEstimate`] | what is the mean of a series, and within which interval? |
 //! | [`estimate`] | by how much does a variant differ from the baseline? |
 //! | [`both_baselines`] | and where each block has the baseline twice? |
 //! | [`location`] | what stands for all blocks? |
 //! | [`disturbed`] | which arm was disturbed, and one more than the others? |
-//! | [`difference`] | by how much in the unit of the metric? |
+//! | [`difference()`] | by how much in the unit of the metric? |
 //! | [`format`] | how is a number written, that a reader takes in? |
 //! | [`histogram`] | how are latencies kept? |
 //! | [`latency_counts`] | how many latencies are in which bucket? |
@@ -20,7 +20,7 @@
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
 //! | [`totals`] | what are they where a block takes now nothing, now twice as much? |
 //! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
-//! | [`log_ratio`] | what is the ratio of the ratios of two runs? |
+//! | [`LogRatio`](paired::LogRatio) | what is the ratio of the ratios of two runs? |
 //! | [`bound`] | does it stay within a bound, is it the same in two runs? |
 //! | [`verdict`] | does it cost, does it not, or can it not be told? |
 

@@ -33,7 +33,7 @@ fn check_paired(baseline: &[f64], variant: &[f64]) -> Result<(), StatsError> {
     check_finite(variant)
 }
 
-/// Log-ratios, block by block.
+/// Refuses a series with a value that is not finite.
 pub(crate) fn check_finite(series: &[f64]) -> Result<(), StatsError> {
     match series.iter().enumerate().find(|(_, value)| !value.is_finite()) {
         None => Ok(()),

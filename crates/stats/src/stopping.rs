@@ -1,4 +1,11 @@
 //! When to stop measuring a cell, and how many blocks are still missing.
+//!
+//! The rule of Chow and Robbins (1965): measure until the interval is as narrow as wanted. It looks at half-widths
+//! and never at effects. For Gaussian noise the spread of the blocks so far says nothing about their mean, so
+//! stopping on it does not favour one sign or a large effect; what is left is that the spread at the stop is a little
+//! too small. A minimum number of blocks and the interval's widening for serial correlation make up for it, as the
+//! simulations show. They watch the repeated baseline along with a variant, as every caller should: the noise floor
+//! is made of it.
 
 use crate::both_baselines::OF_REPEATED;
 use crate::estimate::Estimate;

@@ -1,4 +1,4 @@
-//! Processes that are started, and how they are spoken to.
+//! What binds the processes that this one starts to it, and what they write.
 
 use std::io::{self, ErrorKind, PipeReader, Read};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,8 @@
-//! What the supervisor and we say to each other.
+//! How ciphertax and the processes that it starts talk to each other: one line of JSON a message, over a Unix socket;
+//! and words for the user.
+//!
+//! Neither side can make the other wait or remember without end: a message has a greatest length, and once begun it
+//! must arrive in time.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -170,7 +174,8 @@ impl AsFd for Conversation {
     }
 }
 
-/// A message, or that there will be none.
+/// What `ciphertax-mpi` carries between the load generators of a run, one line of JSON each by [`Conversation`]: a
+/// message, or that there will be none.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {

@@ -1,4 +1,9 @@
-//! Namespaces, and what is mounted in one of our own.
+//! Network namespaces of other processes, and what is mounted in a private folder.
+//!
+//! Entering a namespace needs CAP_SYS_ADMIN over it.
+//!
+//! A mount outlives the process that made it, so whoever removes a private folder unmounts first what is in it: the
+//! guard, and after its death the next sweep. A loop device that was made to clear itself goes with its mount.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Which account a process runs as, and files that are its owner's alone.
+//! Giving up the rights of root, and files that hold secrets and do not outlive their owner.
 
 use std::io::Write;
 use std::ops::RangeInclusive;

@@ -10,7 +10,7 @@ const SRC: [(&str, usize); 19] = [
     ("columns", 2_200),
     ("engine", 1_700),
     ("explain", 12_950),
-    ("lab", 19_500),
+    ("lab", 19_550),
     ("model", 7_750),
     ("observe", 2_750),
     ("profile", 5_850),

@@ -1,4 +1,5 @@
-//! Data keys, the nonces that they are known by, and the library's contexts of them.
+//! Data keys, the nonces that they are known by, and the library's contexts of them. They are kept: to set a key
+//! again costs as much as a short cell.
 
 use ciphertax_model::{ColumnEncryption, ColumnFeature};
 use openssl::cipher::Cipher;

@@ -9,7 +9,7 @@ use ciphertax_stats::format::{plain, rounded};
 use super::finding::{finding, share};
 use crate::why::in_words;
 
-/// One finding a cell of which it is known: of all arms where they are bound alike, else of each.
+/// What bounds a cell. One finding a cell of which it is known: of all arms where they are bound alike, else of each.
 pub(super) fn bounds(run: &Run) -> impl Iterator<Item = Finding> {
     run.head.study.cells.iter().filter_map(|cell| {
         let of_cell = run.results.why.bounds.iter().filter(|row| row.cell == cell.name);

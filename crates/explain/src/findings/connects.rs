@@ -1,4 +1,4 @@
-//! What connects wait for, and how to make fewer of them.
+//! What connects wait for, what makes handshakes longer or full, and how to make fewer of them.
 
 use ciphertax_model::{Metric, Placement, SqlCipher};
 use ciphertax_records::{
@@ -332,7 +332,7 @@ fn remedy(server: &ServerRecord, group: &str) -> String {
     )
 }
 
-/// Where PostgreSQL switches it off: tickets by `SSL_CTX_set_options(SSL_OP_NO_TICKET)` and the cache of sessions by
+/// Where PostgreSQL switches resumption off: tickets by `SSL_CTX_set_options(SSL_OP_NO_TICKET)` and the cache of sessions by
 /// `SSL_SESS_CACHE_OFF`, in every version (`be_tls_init` in `src/backend/libpq/be-secure-openssl.c`).
 const SOURCE: &str =
     "PostgreSQL switches session tickets and the session cache off (be_tls_init), in every version";

@@ -62,7 +62,7 @@ pub(super) fn client_bound(run: &Run, cells: &[CellSamples<'_>]) -> impl Iterato
 /// So many are named, and the others counted.
 const NAMED: usize = 8;
 
-/// Where they ran, and how far apart they began at most.
+/// A load that several load generators made: where they ran, and how far apart they began at most.
 pub(super) fn load_generators(run: &Run, cells: &[CellSamples<'_>]) -> Option<Finding> {
     let ranks = &run.head.ranks;
     let of_cells = || cells.iter().map(|cell| &cell.ranks);
@@ -123,7 +123,7 @@ pub(super) fn bottlenecks(run: &Run, cell: &CellSamples<'_>) -> Option<String> {
 /// Servers that use less than this, of all, are not told of what is asked.
 const TOLD: f64 = 0.05;
 
-/// What an operation of the baseline costs each.
+/// Which of several servers that hold the same data pays: what an operation of the baseline costs each.
 pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
     let each_us = cell.nodes.each_us()?;
     let all: f64 = each_us.iter().sum();
@@ -237,7 +237,8 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
     })
 }
 
-/// One for each cell and arm, of the metric that tells it best.
+/// An arm that was slow in more blocks than chance has it: the mean is what its users pay. One for each cell and arm,
+/// of the metric that tells it best.
 pub(super) fn own_stalls(run: &Run) -> Vec<Finding> {
     let mut told: Vec<(&EstimateRow, DisturbedBlocks)> = Vec::new();
     for row in &run.results.estimates {

@@ -1,4 +1,5 @@
-//! What encrypts on the way: the record layer, the library, the kernel, and whether anybody verified.
+//! What encrypts, on the way and on the disk: the record layer, the library, the kernel; whether anybody verified,
+//! and protection that seems to gain.
 
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{FileSystem, Metric, Tunnel};
@@ -79,7 +80,8 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
 /// A library that computes AES by tables, and knows nothing of the instructions that a CPU has for it.
 const WITHOUT_AES_INSTRUCTIONS: &str = "yaSSL";
 
-/// For every operation that servers with several libraries are asked.
+/// Whose cryptographic library makes encryption at rest dear: for every operation that servers with several libraries
+/// are asked.
 pub(super) fn crypto_library(
     run: &Run,
     cells: &[CellSamples<'_>],
@@ -183,7 +185,8 @@ pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
     })
 }
 
-/// Of a server of the user's own; whether a private one is verified is what a study says.
+/// TLS sessions of which nobody knows with whom. Of a server of the user's own; whether a private one is verified is
+/// what a study says.
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
     let mut servers = run.head.servers.iter();
     servers.find(|server| server.placement == ServerPlacement::External)?;

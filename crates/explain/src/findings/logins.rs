@@ -184,7 +184,7 @@ fn times(Interval { value, low, high }: Interval) -> String {
 /// The part of a core that is worth a word.
 const SHARE: f64 = 0.1;
 
-/// Where it costs anything at all.
+/// From how many logins per second on another authentication takes a tenth of a core, where it costs anything at all.
 pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     let baseline = run.head.study.baseline();
     let of_arm = run.head.study.arms.iter().find(|other| other.name == arm)?;

@@ -1,4 +1,4 @@
-//! Causes, advice and suspicions, each with the measured evidence that triggered it. One finding a file; each has an
+//! Causes, advice and suspicions, each with the measured evidence that triggered it. One function a finding, by topic; each has an
 //! identifier that stays the same from release to release.
 
 mod bounds;

@@ -255,7 +255,9 @@ const RECORD_BYTES: f64 = 5.0 + 1.0 + 16.0;
 /// (<https://www.postgresql.org/docs/current/connect-estab.html>).
 const PROCESS_EACH: &str = "PostgreSQL";
 
-/// Sentences, each after a space; `payers` are of one operation on several servers, the one that pays most first.
+/// Why one server pays more for TLS than another: what of the handshakes and of the records is the same, and so no
+/// reason. Sentences, each after a space; `payers` are of one operation on several servers, the one that pays most
+/// first.
 pub(super) fn why(run: &Run, arm: &str, payers: &[Payer<'_>]) -> String {
     let facts = payers.iter().map(|payer| (payer, facts(run, arm, payer)));
     let facts: Vec<(&Payer<'_>, &TlsFacts)> = facts.filter_map(|(payer, tls)| Some((payer, tls?))).collect();

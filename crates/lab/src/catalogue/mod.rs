@@ -2,7 +2,7 @@
 //!
 //! An [`Entry`] is pure data: where a server comes from, to which family it belongs, and what it can do. A new server
 //! is one more entry, in a file of its own or in that of its family. The code that starts it is looked up by its family,
-//! in `server/families.rs`.
+//! in `server/family.rs`.
 
 mod at_rest;
 pub(crate) mod capabilities;
@@ -19,9 +19,7 @@ pub use mariadb::{MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOL
 pub(crate) use mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 pub use mysql::{MYSQL, MYSQL_5_6};
 pub(crate) use other_families::{GroupControl, PostgreSqlVariant};
-pub use other_families::{MONGODB, POSTGRESQL, POSTGRESQL_18};
-
-pub use other_families::SQLITE;
+pub use other_families::{MONGODB, POSTGRESQL, POSTGRESQL_18, SQLITE};
 
 pub use ciphertax_wire::Protocol;
 

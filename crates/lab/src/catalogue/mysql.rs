@@ -1,4 +1,6 @@
 //! MySQL as Debian and as its makers build it, and what distinguishes its descendants.
+//!
+//! 9.7 is as Debian unstable builds it, with OpenSSL; 5.6 as its makers built it, with yaSSL.
 
 use ciphertax_model::AuthenticationMethod::{
     self, CachingSha2Password, MysqlNativePassword, Sha256Password, UnixSocket,

@@ -1,4 +1,7 @@
 //! PostgreSQL, MongoDB, and SQLite, which is no server.
+//!
+//! PostgreSQL is as Debian builds it, with OpenSSL. It resumes no session, in any version: it switches tickets and
+//! the cache of sessions off.
 
 use ciphertax_model::AuthenticationMethod::{
     Cert, Md5, MongodbX509, NoLogin, Password, ScramSha1, ScramSha256, ScramSha256Plus, Trust,
@@ -86,7 +89,9 @@ pub(crate) enum GroupControl {
     Several,
 }
 
-/// MongoDB 6.0.5; described is what it can do on Debian 12, whose OpenSSL is 3.0.
+/// MongoDB 6.0.5; described is what it can do on Debian 12, whose OpenSSL is 3.0. A package of the Python package
+/// index holds the server program of MongoDB's own release for Ubuntu 22.04, x86-64. It runs wherever there are
+/// OpenSSL 3 and libcurl. It knows no encryption at rest: that is in MongoDB's paid edition.
 pub static MONGODB: Entry = Entry {
     name: "mongodb",
     product: Product::MongoDb,
@@ -141,7 +146,8 @@ const TICKETS: [VersionResumption; 4] = [
     },
 ];
 
-/// The SQLite of SQLCipher 4.14. Without a key it is SQLite of the same release.
+/// No server: it is built into ciphertax, with SQLCipher, which encrypts its files. The SQLite of SQLCipher 4.14.
+/// Without a key it is SQLite of the same release.
 pub static SQLITE: Entry = Entry {
     name: "sqlite",
     product: Product::Sqlite,

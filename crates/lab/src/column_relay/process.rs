@@ -1,4 +1,6 @@
-//! The process of a relay that encrypts cells, and what its owner and it say to each other.
+//! The process of a relay that encrypts cells, and what its owner and it say to each other. They speak over a Unix
+//! socket in the private folder (see [`ciphertax_supervise::Conversation`]), so the key is in no file, no argument
+//! and no environment.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;

@@ -1,4 +1,18 @@
-//! Rows with cells in place of values: which columns a policy names, and their definitions.
+//! Rows with cells in place of values; which columns a policy names, and their definitions.
+//!
+//! A row stays what it was but for the values of the columns that are encrypted: each of these is a cell with its length before it
+//! (a *length-encoded string*), whatever the column's type, which the column's definition still names. NULL stays NULL. What is
+//! encrypted is the value as it would have stood there, without a length before it:
+//!
+//! | column | in a text row | in a binary row |
+//! |---|---|---|
+//! | integers, FLOAT, DOUBLE, YEAR | digits | 1, 2, 4 or 8 bytes, the lowest first |
+//! | DATE, DATETIME, TIMESTAMP | text | year (2), month, day, and if need be hour, minute, second, microseconds (4): 0, 4, 7 or 11 bytes |
+//! | TIME | text | sign, days (4), hour, minute, second, and if need be microseconds (4): 0, 8 or 12 bytes |
+//! | DECIMAL, text, all others | their bytes | their bytes |
+//!
+//! So whoever knows which columns are encrypted can read every row, with the key or without, and with the key finds the type of a
+//! value also in its cell.
 
 use std::collections::HashMap;
 

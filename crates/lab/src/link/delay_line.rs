@@ -81,12 +81,12 @@ impl DelayLine {
 /// is for r > 12/π, once in three thousand periods.
 const PERIOD_SIGMAS: f64 = 6.0;
 
-/// A random function of time whose value at every instant is normally distributed around 0.
-///
-/// Drawing a new delay for every packet and then keeping the order makes each packet wait for the slowest before it:
-/// with many packets per standard deviation all delays become large and alike. So a value is drawn once a period
-/// and the delay moves from one to the next: x(t) = cos θ · xᵢ + sin θ · xᵢ₊₁ with θ from 0 to π/2, which has the same
-/// normal distribution at every t because cos² θ + sin² θ = 1.
+/// A delay that varies like a real line's: normally distributed, and not faster than packets can follow in order. A
+/// random function of time whose value at every instant is normally distributed around 0.  Drawing a new delay for
+/// every packet and then keeping the order makes each packet wait for the slowest before it: with many packets per
+/// standard deviation all delays become large and alike. So a value is drawn once a period and the delay moves from
+/// one to the next: x(t) = cos θ · xᵢ + sin θ · xᵢ₊₁ with θ from 0 to π/2, which has the same normal distribution at
+/// every t because cos² θ + sin² θ = 1.
 #[derive(Debug)]
 pub(super) struct Jitter {
     /// Standard deviation in seconds.

@@ -1,4 +1,5 @@
-//! The process of a link, what its owner and it say to each other, and what it says of itself.
+//! The process of a link, what its owner and it say to each other, and what it says of itself. They speak over a Unix
+//! socket in the private folder (see [`ciphertax_supervise::Conversation`]).
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -69,7 +69,7 @@ impl Witnesses for MySqlWitnesses<'_> {
 /// Of its own, so that it is gone without a trace.
 const SCHEMA: &str = "ciphertax_canary";
 
-/// Writes it to a table, and the table and the binary log to the disk.
+/// Writes the canary to a table, and the table and the binary log to the disk.
 pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<(), Error> {
     run(
         server,
@@ -96,7 +96,7 @@ pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2])
     )
 }
 
-/// Removes it, if it is there.
+/// Removes the canary's schema, if it is there.
 pub(super) fn remove(server: &Running<'_>) -> Result<(), Error> {
     run(server, &[format!("DROP DATABASE IF EXISTS {SCHEMA}")])
 }

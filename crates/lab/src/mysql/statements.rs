@@ -1,4 +1,7 @@
 //! What a server of this family is given before it lets anybody in: settings, system tables, statements.
+//!
+//! Statements go through a pipe: they are never in a file. System tables are made without any account: nobody can log
+//! in before an instance makes its own.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

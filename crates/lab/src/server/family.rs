@@ -1,4 +1,8 @@
 //! The families of servers, and which of them are installed.
+//!
+//! A new kind of server is a room of its own with a [`Family`] in it, a variant of the catalogue's `ServerFamily`,
+//! and one line in [`family`]. Everything else stands once, in [`super`]: folders, guards, ports, certificates, logs,
+//! life and death.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -162,7 +166,7 @@ pub(crate) struct Members {
     pub(crate) by_clients: Vec<SocketAddr>,
 }
 
-/// What servers of this entry's kind have in common.
+/// What servers of this entry's kind have in common. The only place that knows every family.
 pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
     match &entry.family {
         ServerFamily::MySql(variant) => variant,

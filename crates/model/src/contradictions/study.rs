@@ -15,7 +15,7 @@ use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::tls::Resumption;
 use crate::workload::Workload;
 
-/// What a study as a whole cannot be.
+/// A study needs two arms and a cell, and names that are unique.
 pub(super) fn check_names(study: &Study, found: &mut Found) {
     if study.arms.len() < 2 {
         let message = "a comparison needs at least two arms: a baseline and a variant";

@@ -1,4 +1,6 @@
 //! Profiles and waits as files of lines.
+//!
+//! The first line says the version of the format; a last one that a crash cut off is passed over.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

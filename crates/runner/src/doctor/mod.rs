@@ -1,4 +1,4 @@
-//! What this machine can measure: one file for each thing that is looked at, which says what it means and what to do.
+//! What this machine can measure: one function for each thing that is looked at, which says what it means and what to do.
 
 mod cgroup;
 mod cpus;

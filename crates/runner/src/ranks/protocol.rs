@@ -1,4 +1,5 @@
-//! What load generators say to each other, and what carries it.
+//! What load generators say to each other, and what carries it. The conductor asks, a follower answers, in turns; a
+//! follower begins with [`Hello`](super::hello::Hello).
 
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,7 @@
 //! A load that all load generators make together: spread, loaded, merged.
+//!
+//! What one of them could not write the conductor finds missing, and writes it. Counts and histograms are added, and
+//! nothing is averaged.
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;

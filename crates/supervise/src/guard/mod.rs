@@ -13,7 +13,7 @@
 //! - if the guard itself is killed, the kernel kills the programs (`PR_SET_PDEATHSIG`; the guard has one thread, which
 //!   lives as long as it does), and [`sweep_stale`](crate::sweep_stale) removes the folder at the next start;
 //! - what is mounted in the folder outlives whoever mounted it, so it is unmounted before the folder is removed, by whom
-//!   it may be (see [`mounts`](crate::mounts)).
+//!   it may be (see [`mounts_below`](crate::namespace::mounts_below)).
 //!
 //! The guard is in its own session, so that Ctrl-C at the terminal reaches neither it nor the programs.
 

@@ -1,4 +1,4 @@
-//! Logins by SCRAM and X.509, and whose.
+//! Logins: which commands they take, along with the greeting or after it; and whose they are.
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;

@@ -1,4 +1,5 @@
-//! Messages of `OP_MSG`.
+//! Messages of `OP_MSG` (<https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/>): a question with a
+//! number, and the answer to that number.
 
 use bson::raw::RawDocument;
 

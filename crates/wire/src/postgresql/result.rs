@@ -1,4 +1,4 @@
-//! Results: rows, what messages are made of, and errors.
+//! Answers: rows, what was done, or an error, and after all that the server is ready again.
 
 use super::messages::{ERROR, Messages};
 use super::row::text;

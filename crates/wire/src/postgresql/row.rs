@@ -1,4 +1,5 @@
-//! Rows and fields as they were received.
+//! Rows as the server sends them (a number of columns, and each value with its length before it), what messages are
+//! made of, and text statements.
 
 use super::messages::write_length;
 use crate::error::WireError;

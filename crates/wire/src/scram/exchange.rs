@@ -290,7 +290,7 @@ impl Mechanism {
     }
 }
 
-/// SCRAM with one of its hashes.
+/// What OpenSSL could not do, as an error of a login.
 pub(super) fn broken(error: ErrorStack) -> WireError {
     WireError::Authentication(format!("OpenSSL cannot do what SCRAM needs: {error}"))
 }

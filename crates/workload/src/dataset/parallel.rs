@@ -1,4 +1,7 @@
 //! Loading side by side: by several sessions, and by several processes.
+//!
+//! Of several processes one has the tables there, each writes its part of the rows, and then the first makes the rest
+//! as it makes all of it alone, and checks it.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};

@@ -1,4 +1,5 @@
-//! Results of one mebibyte, and short connections.
+//! Results of one mebibyte: what the record layer costs when there is much to carry; and what short connections ask
+//! over SQL.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! sysbench's `oltp_insert`: rows as text, and digits without formatting.
+//! sysbench's `oltp_insert`: one row, as text, its id chosen by the server, so that connections and arms never meet;
+//! and digits without formatting.
 
 use std::cell::RefCell;
 use std::rc::Rc;

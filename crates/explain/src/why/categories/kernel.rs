@@ -1,10 +1,12 @@
-//! The kernel, and what belongs to the system.
+//! The kernel, and what all programs share.
 
 use super::names::*;
 use super::rule::Cryptography::Around;
 use super::rule::Table;
 use super::rule::Work::{For, Of};
 
+/// The functions of Linux, as /proc/kallsyms names them (seen in 6.1 and 6.18). What is not here belongs to what
+/// calls it: slabs, reference counts, spin locks and copies serve everything.
 pub(super) const KERNEL: Table = &[
     // Of what the kernel computes by itself only the encryption of files is seen in a server's threads.
     (
@@ -70,6 +72,8 @@ pub(super) const KERNEL: Table = &[
     ),
 ];
 
+/// What all programs share: the C and C++ libraries, allocators, threads, compression. glibc gives many functions
+/// several names, and names the variants of one for the instructions they use.
 pub(super) const SYSTEM: Table = &[
     (
         Of(COPIES),

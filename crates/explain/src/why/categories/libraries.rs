@@ -1,10 +1,13 @@
-//! Libraries of TLS, our client, and what a compiler and a C library put beside them.
+//! TLS libraries, our client, and rules as they are looked up.
 
 use super::names::{ALLOCATION, CONNECTION, *};
 use super::rule::Cryptography::{Around, Certificates, Cipher, Hashes, PublicKey};
 use super::rule::Work::{For, Of};
 use super::rule::{Pattern, Table};
 
+/// OpenSSL from 1.0 to 3.6, as a library and as a part of a program, and AWS-LC, which descends from it. Its
+/// assembler, the providers of OpenSSL 3 and the state machine of handshakes have no names where it is a library:
+/// they belong to the function of its interface that calls them.
 pub(super) const OPENSSL: Table = &[
     (
         Of(ALLOCATION),
@@ -36,6 +39,8 @@ pub(super) const OPENSSL: Table = &[
     ),
 ];
 
+/// The libraries that are parts of MySQL and MariaDB: yaSSL with TaoCrypt (MySQL 5.6, MariaDB up to 10.2) and wolfSSL
+/// (MariaDB's own builds from 10.4 on).
 pub(super) const YASSL_WOLFSSL: Table = &[
     (
         For(Cipher),
@@ -62,6 +67,7 @@ pub(super) const YASSL_WOLFSSL: Table = &[
     ),
 ];
 
+/// The load generator: ciphertax itself, with what is linked into it.
 pub(super) const CLIENT: Table = &[
     (For(Cipher), "*rustls*::cipher::*"),
     (For(Hashes), "*sha2::* *sha1::* *hmac::* *pbkdf2::*"),
@@ -92,7 +98,8 @@ pub(super) const CLIENT: Table = &[
     ),
 ];
 
-/// Patterns and what each stands for, by what the functions begin with that they fit.
+/// Rules as they are looked up: a stack has dozens of functions, and there are hundreds of patterns. Patterns and
+/// what each stands for, by what the functions begin with that they fit.
 #[derive(Debug)]
 pub(super) struct Compiled<T> {
     rules: Vec<(Pattern, T)>,

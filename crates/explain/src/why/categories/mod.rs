@@ -2,7 +2,7 @@
 //!
 //! A stack is looked at from the function that ran to its callers: the first that a rule knows tells the category. In the kernel
 //! that is all; elsewhere functions without names are passed over, so they belong to what calls them. Cryptography is prefixed by
-//! what it is called for, which callers further up tell. The rules are tables, one file for each family of code.
+//! what it is called for, which callers further up tell. The rules are tables, one for each family of code.
 
 mod kernel;
 mod libraries;

@@ -1,4 +1,5 @@
-//! How a function is told to be of a category, and what a connect does in it.
+//! What rules are made of: functions by patterns of their names, and what they do; and what cryptography is called
+//! for, which its callers tell.
 
 use super::names::*;
 

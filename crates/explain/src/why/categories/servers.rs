@@ -5,6 +5,8 @@ use super::rule::Cryptography::{Around, Cipher, Hashes};
 use super::rule::Table;
 use super::rule::Work::{For, Of};
 
+/// InnoDB, the handler interface above it, and commits. Debian's MariaDB names none of InnoDB's functions, so what is
+/// InnoDB's belongs to the handler's there.
 pub(super) const INNODB: Table = &[
     (
         Of(SPINNING),
@@ -33,6 +35,9 @@ pub(super) const INNODB: Table = &[
     ),
 ];
 
+/// MySQL and MariaDB above the storage engine, from their exported and debug symbols (MySQL 5.6 and 9.7, MariaDB 10.2
+/// to 11.8). Mid-level functions stand here, which keep their names over releases; what they call without a rule of
+/// its own belongs to them.
 pub(super) const MYSQL: Table = &[
     (For(Cipher), "my_aes_crypt*"),
     (
@@ -115,6 +120,8 @@ pub(super) const MYSQL: Table = &[
     (Of(BACKGROUND), "tpool::* mysqld_main"),
 ];
 
+/// MongoDB 6.0 and WiredTiger, from their symbols. Its functions are found by their classes, since many of them are
+/// templates.
 pub(super) const MONGODB: Table = &[
     (For(Hashes), "mongo::SHA*"),
     (
@@ -205,6 +212,8 @@ pub(super) const MONGODB: Table = &[
     ),
 ];
 
+/// PostgreSQL, from its exported symbols (15 and 18). Its static functions have none, so mid-level functions stand
+/// here.
 pub(super) const POSTGRESQL: Table = &[
     (For(Around), "be_tls_* secure_open_server"),
     (

@@ -70,7 +70,7 @@ pub fn explain_with(
         .map(|cell| cell_record(head, cell))
         .collect::<Result<Vec<_>, _>>()?;
     let evaluated = estimates::evaluate(study, &cells, &records, samples, head.seed)?;
-    let connect_phases = phases::rows(&cells, samples, &evaluated.measurements)?;
+    let connect_phases = phases::phases(&cells, samples, &evaluated.measurements)?;
     // What follows is made of what is known already.
     let mut run = Run::new(
         head.clone(),
@@ -83,10 +83,10 @@ pub fn explain_with(
             by_kind: evaluated.by_kind,
             rates: percentiles::rates(&cells),
             block_ratios: evaluated.block_ratios,
-            batches: percentiles::rows(&cells),
+            batches: percentiles::batches(&cells),
             connect_phases,
             connects: phases::connects(&cells),
-            storage: rounds::rows(head, &cells),
+            storage: rounds::storage(head, &cells),
             void,
             ..Results::default()
         },

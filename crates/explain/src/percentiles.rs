@@ -220,7 +220,7 @@ pub(crate) fn rates(cells: &[CellSamples<'_>]) -> Vec<KindRate> {
 }
 
 /// How fast each arm did its batches: mean and standard deviation from batch to batch.
-pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Vec<BatchRow> {
+pub(crate) fn batches(cells: &[CellSamples<'_>]) -> Vec<BatchRow> {
     cells
         .iter()
         .filter(|cell| matches!(cell.cell.load.pace(), Pace::Batch { .. }))

@@ -10,7 +10,7 @@ use crate::folder::ExplainError;
 
 /// The phases of every arm add up to its mean latency among the `measurements`, which is the baseline's times the paired
 /// ratio: so what a table of phases says of a connect is what every other figure says.
-pub(crate) fn rows(
+pub(crate) fn phases(
     cells: &[CellSamples<'_>],
     samples: &(impl Samples + ?Sized),
     measurements: &[Measurement],

@@ -131,7 +131,7 @@ impl OfRound {
 }
 
 /// What every arm had in memory, and what it read and wrote of the rest.
-pub(crate) fn rows(head: &Head, cells: &[CellSamples<'_>]) -> Vec<StorageRow> {
+pub(crate) fn storage(head: &Head, cells: &[CellSamples<'_>]) -> Vec<StorageRow> {
     let of_cell = |cell: &CellSamples<'_>| {
         let rows = (0..cell.arms.len()).filter_map(|arm| row(head, cell, arm));
         rows.collect::<Vec<_>>()

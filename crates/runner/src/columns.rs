@@ -17,7 +17,7 @@ use crate::error::RunError;
 use crate::patience::PATIENCE;
 
 /// Arms of a cell whose functions its server does not have; `known` are those that it has.
-pub(crate) fn refuse(study: &Study, cell: &Cell, known: Option<ColumnFunctions>) -> Vec<String> {
+pub(crate) fn refuse_functions(study: &Study, cell: &Cell, known: Option<ColumnFunctions>) -> Vec<String> {
     let instead = match known {
         Some(known) => format!("take columns = \"{known}\""),
         None => "leave columns out".to_owned(),

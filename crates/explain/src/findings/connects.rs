@@ -349,7 +349,7 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
         all += handshakes;
     }
     (all.count > 0).then(|| {
-        of_postgresql(&format!(
+        no_resumption_of_postgresql(&format!(
             "{} of {} handshakes were resumed",
             all.resumed, all.count
         ))
@@ -357,7 +357,7 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
 }
 
 /// That PostgreSQL resumes no session, with what was seen of it.
-pub(crate) fn of_postgresql(seen: &str) -> Finding {
+pub(crate) fn no_resumption_of_postgresql(seen: &str) -> Finding {
     finding(
         "no-resumption",
         Severity::Advice,

@@ -15,7 +15,7 @@ mod storage;
 
 use ciphertax_records::{Finding, MeasuredCell, Run};
 
-pub(crate) use connects::of_postgresql as no_resumption_of_postgresql;
+pub(crate) use connects::no_resumption_of_postgresql;
 pub(crate) use finding::finding;
 pub(crate) use pays::which_server_pays_most;
 

@@ -81,15 +81,15 @@ impl Family for MySqlVariant {
     }
 
     fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write(server, canary)
+        proof::write_canary(server, canary)
     }
 
     fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove(server)
+        proof::remove_canary(server)
     }
 
     fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        proof::write_replicated(server, halves)
+        proof::write_replicated_canary(server, halves)
     }
 
     fn is_ready(&self, log: &str) -> bool {

@@ -70,7 +70,7 @@ impl Witnesses for MySqlWitnesses<'_> {
 const SCHEMA: &str = "ciphertax_canary";
 
 /// Writes the canary to a table, and the table and the binary log to the disk.
-pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<(), Error> {
+pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<(), Error> {
     run(
         server,
         &[
@@ -85,7 +85,7 @@ pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<(), Error> {
 }
 
 /// Writes it to a table, put together by the server from these two. What a node commits, the others have seen.
-pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<(), Error> {
+pub(super) fn write_replicated_canary(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<(), Error> {
     run(
         server,
         &[
@@ -97,7 +97,7 @@ pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2])
 }
 
 /// Removes the canary's schema, if it is there.
-pub(super) fn remove(server: &Running<'_>) -> Result<(), Error> {
+pub(super) fn remove_canary(server: &Running<'_>) -> Result<(), Error> {
     run(server, &[format!("DROP DATABASE IF EXISTS {SCHEMA}")])
 }
 

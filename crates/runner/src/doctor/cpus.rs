@@ -123,7 +123,7 @@ const MOST_CPUS: usize = 8;
 const UNEVEN: f64 = 0.05;
 
 /// How evenly the CPUs work: the same computation on each, over and over.
-pub(super) fn look_at_placement() -> Vec<Check> {
+pub(super) fn look_at_evenness() -> Vec<Check> {
     let allowed = placement::allowed_cpus().unwrap_or_default();
     let cpus = spread(&allowed);
     // In a thread of its own, whose CPUs nobody needs afterwards.

@@ -25,7 +25,7 @@ type Look = (&'static str, fn() -> Vec<Check>);
 const LOOKS: [Look; 12] = [
     ("what others use", load::look),
     ("the CPUs", cpus::look_at_cpus),
-    ("how evenly the CPUs work", cpus::look_at_placement),
+    ("how evenly the CPUs work", cpus::look_at_evenness),
     ("timers and wake-ups", latency::look),
     ("the clocks", cpus::look_at_clocks),
     ("limits", limits::look_at_limits),

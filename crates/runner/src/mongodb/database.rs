@@ -340,7 +340,7 @@ impl Database for MongoDb {
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
-        refusals.extend(columns::refuse(study, cell, None));
+        refusals.extend(columns::refuse_functions(study, cell, None));
         refusals.extend(columns::refuse_fields(study, cell, |columns| {
             let is_text = columns.encoding == CellEncoding::Base64;
             is_text.then_some("cells are bytes here; take encoding = \"binary\"")

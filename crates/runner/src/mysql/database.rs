@@ -290,7 +290,7 @@ impl Database for MySql {
     }
 
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = columns::refuse(study, cell, Some(ColumnFunctions::AesEncrypt));
+        let mut refusals = columns::refuse_functions(study, cell, Some(ColumnFunctions::AesEncrypt));
         if study.server_spec(cell).replica_set.is_some() {
             refusals.push(format!(
                 "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",

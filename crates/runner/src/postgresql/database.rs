@@ -228,7 +228,11 @@ impl Database for PostgreSql {
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
-        refusals.extend(columns::refuse(study, cell, Some(ColumnFunctions::Pgcrypto)));
+        refusals.extend(columns::refuse_functions(
+            study,
+            cell,
+            Some(ColumnFunctions::Pgcrypto),
+        ));
         refusals.extend(columns::refuse_fields(study, cell, |columns| {
             let is_bytes = columns.encoding == CellEncoding::Binary;
             is_bytes.then_some("cells are stored as text here; take encoding = \"base64\"")

@@ -67,10 +67,10 @@ impl Offset {
     }
 }
 
-/// At least so long, besides what a message takes.
-const LEAST: Duration = Duration::from_millis(1);
-/// But no longer.
-const LONGEST: Duration = Duration::from_secs(1);
+/// A slice is called at least so long before it begins, besides what a message takes.
+const LEAST_LEAD: Duration = Duration::from_millis(1);
+/// But no longer before it.
+const LONGEST_LEAD: Duration = Duration::from_secs(1);
 /// The slices whose calls are remembered.
 const REMEMBERED: usize = 32;
 
@@ -93,7 +93,7 @@ impl Lead {
             .or(took.last())
             .copied()
             .unwrap_or_default();
-        (LEAST + slow + slow / 2).min(LONGEST)
+        (LEAST_LEAD + slow + slow / 2).min(LONGEST_LEAD)
     }
 
     /// A slice was called `lead` before it began, and the last who heard of it did so that many nanoseconds before. Who heard of it
@@ -108,7 +108,7 @@ impl Lead {
         if self.took.len() == REMEMBERED {
             self.took.pop_front();
         }
-        self.took.push_back(took.min(LONGEST));
+        self.took.push_back(took.min(LONGEST_LEAD));
     }
 }
 
@@ -169,6 +169,6 @@ mod tests {
         for _ in 0..20 {
             lead.heard(lead.now(), i64::MIN / 2);
         }
-        assert_eq!(lead.now(), LONGEST);
+        assert_eq!(lead.now(), LONGEST_LEAD);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
         between.chain(beneath).chain(probed).collect::<Vec<_>>()
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
-    let of_columns = columns::refuse(study, cell, None);
+    let of_columns = columns::refuse_functions(study, cell, None);
     let of_fields = columns::refuse_fields(study, cell, |_| {
         Some(
             "sqlite runs in its client, so there is no server to hide fields from; take sqlcipher in place of columns",

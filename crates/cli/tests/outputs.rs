@@ -118,12 +118,14 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
 #[test]
 fn every_step_is_a_line_with_its_time() {
     let sandbox = sandbox();
-    let finished = sandbox.finish(&arguments(&["-v", "--cell", "select"]));
+    let (finished, _) = sandbox.until_measured(1, |time| {
+        sandbox.finish(&arguments(&[&["-v", "--cell", "select"], time].concat()))
+    });
     finished.measured();
     finished.says(&[
         " s  Run folder: run",
         " s  Starting a private server",
-        " s  select, ",
+        " s  select, 1 block",
         " s  Evaluating",
     ]);
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::Result;
 
 /// What a CPU clock of the calling thread or process shows, in nanoseconds.
 pub(crate) fn own(clock: libc::clockid_t) -> u64 {

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use ciphertax_records::CpuTime;
 
-use crate::clock;
-use crate::error::Result;
-use crate::process_cpu::ProcessCpu;
+use crate::cpu_time::ProcessCpu;
+use crate::{Result, clock};
 
 /// The parent of all threads of the kernel, by its number and its name.
 const KTHREADD: (&str, &str) = ("2", "kthreadd");

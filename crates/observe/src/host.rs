@@ -1,9 +1,9 @@
-//! The machine.
+//! The machine: its host facts, the code by which its kernel computes a cipher, and its pressure.
 
 use std::fs;
 
-use ciphertax_records::Host;
-use procfs::{CpuInfo, Current, Meminfo};
+use ciphertax_records::{Host, Pressure};
+use procfs::{CpuInfo, CryptoTable, Current, Meminfo};
 
 /// What cannot be told.
 const UNKNOWN: &str = "unknown";
@@ -114,11 +114,59 @@ fn line(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
+/// The driver that the kernel takes for a cipher, as `xts(aes)`: of those in `/proc/crypto` the one with the highest priority.
+/// `None` where the kernel has not used the cipher yet, or does not say.
+pub fn kernel_cipher(cipher: &str) -> Option<String> {
+    driver_of(cipher, &CryptoTable::current().ok()?)
+}
+
+fn driver_of(cipher: &str, table: &CryptoTable) -> Option<String> {
+    // Internal ones are parts of others.
+    let drivers = table.get(cipher)?.iter().filter(|block| !block.internal);
+    let taken = drivers.max_by_key(|block| block.priority)?;
+    Some(taken.driver.clone())
+}
+
+const MICROSECOND_NS: u64 = 1_000;
+
+/// The totals since the machine started; `None` where the kernel keeps none. Only the difference of two readings means
+/// something.
+///
+/// The kernel keeps them to the microsecond, where it was built with pressure stall information and not started without it
+/// (<https://docs.kernel.org/accounting/psi.html>).
+pub fn pressure() -> Option<Pressure> {
+    let of = |what: &str| fs::read_to_string(format!("/proc/pressure/{what}")).unwrap_or_default();
+    let (cpu, io, memory) = (of("cpu"), of("io"), of("memory"));
+    let found = Pressure {
+        cpu_some_ns: total_ns(&cpu, "some"),
+        io_some_ns: total_ns(&io, "some"),
+        io_full_ns: total_ns(&io, "full"),
+        memory_some_ns: total_ns(&memory, "some"),
+        memory_full_ns: total_ns(&memory, "full"),
+    };
+    (found != Pressure::default()).then_some(found)
+}
+
+/// The total of a line such as `some avg10=0.12 avg60=0.05 avg300=0.01 total=1234`, where it is in microseconds.
+fn total_ns(text: &str, line: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    let mut words = lines.find_map(|mut words| (words.next() == Some(line)).then_some(words))?;
+    let total = words.find_map(|word| word.strip_prefix("total="))?;
+    total.parse::<u64>().ok()?.checked_mul(MICROSECOND_NS)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+    use std::{hint, thread};
+
+    use procfs::FromBufRead;
 
     use super::*;
+    use crate::placement;
 
     #[test]
     fn the_kernel_and_the_cpus_are_those_that_other_programs_see() {
@@ -175,5 +223,86 @@ mod tests {
     fn output_of(program: &str, arguments: &[&str]) -> String {
         let output = Command::new(program).args(arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn block(driver: &str, priority: u32, internal: &str) -> String {
+        format!(
+            "name         : xts(aes)\ndriver       : {driver}\nmodule       : kernel\npriority     : {priority}\n\
+             refcnt       : 1\nselftest     : passed\ninternal     : {internal}\ntype         : skcipher\n\
+             async        : no\nblocksize    : 16\nmin keysize  : 32\nmax keysize  : 64\nivsize       : 16\n\
+             chunksize    : 16\nwalksize     : 16\n\n"
+        )
+    }
+
+    #[test]
+    fn the_driver_that_comes_first_for_the_kernel_is_told() {
+        let text = [
+            block("xts(ecb(aes-generic))", 100, "no"),
+            block("xts-aes-aesni", 401, "no"),
+            block("__xts-aes-aesni", 500, "yes"),
+        ];
+        let table = CryptoTable::from_buf_read(text.concat().as_bytes()).unwrap();
+        assert_eq!(driver_of("xts(aes)", &table).as_deref(), Some("xts-aes-aesni"));
+        assert_eq!(driver_of("xts(camellia)", &table), None);
+    }
+
+    #[test]
+    fn totals_are_found_by_their_lines() {
+        let text = "some avg10=0.00 avg60=1.00 avg300=0.00 total=17\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=4\n";
+        assert_eq!(
+            (total_ns(text, "some"), total_ns(text, "full")),
+            (Some(17_000), Some(4_000))
+        );
+        for broken in [
+            "",
+            "some",
+            "some total=",
+            "some total=-1",
+            "some total=18446744073709551615",
+            "full total=1",
+        ] {
+            assert_eq!(total_ns(broken, "some"), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn pressure_is_known_where_the_kernel_keeps_it_and_nowhere_else() {
+        let is_kept = fs::read_to_string("/proc/pressure/cpu").is_ok_and(|text| !text.is_empty());
+        assert_eq!(pressure().is_some(), is_kept, "{:?}", Path::new("/proc/pressure"));
+    }
+
+    #[test]
+    fn who_waits_for_a_cpu_that_another_has_is_counted_while_it_waits() {
+        let began = Instant::now();
+        let Some(before) = pressure() else {
+            return ciphertax_testkit::not_tested("this kernel keeps no pressure");
+        };
+        let cpus = placement::allowed_cpus().unwrap();
+        let ends = AtomicBool::new(false);
+        let spin = |cpu: usize| {
+            placement::confine_thread(cpu).unwrap();
+            while !ends.load(Ordering::Relaxed) {
+                hint::spin_loop();
+            }
+        };
+        thread::scope(|scope| {
+            // On each of them: one on which others run and nobody waits would count for as much as one with both.
+            for cpu in cpus.into_iter().flat_map(|cpu| [cpu; 2]) {
+                let spin = &spin;
+                scope.spawn(move || spin(cpu));
+            }
+            thread::sleep(Duration::from_millis(300));
+            ends.store(true, Ordering::Relaxed);
+        });
+        let (waited, wall) = (
+            pressure().unwrap().since(&before),
+            began.elapsed().as_nanos() as u64,
+        );
+        // Threads may take a while to begin.
+        assert!(waited.cpu_some_ns > Some(wall / 2), "{waited:?} of {wall} ns");
+        assert!(
+            waited.cpu_some_ns < Some(wall * 11 / 10),
+            "{waited:?} of {wall} ns"
+        );
     }
 }

@@ -5,41 +5,65 @@
 //! switches from a thread that is counted.
 
 mod clock;
+mod cpu_time;
 mod device;
-mod error;
-mod fewer_cpus;
 mod file_system;
 mod hardware;
 mod host;
-mod kernel_cipher;
 mod listener;
 mod meter;
 pub mod perf_event;
 pub mod placement;
-mod pressure;
-mod process_cpu;
-mod run_queue;
-mod system_cpu;
-mod thread_cpu;
 mod thread_status;
 
+use std::io;
+
+pub use cpu_time::{ProcessCpu, SystemCpu, ThreadUsage};
 pub use device::{Device, DeviceUsage, Storage};
-pub use error::{Error, Result};
-pub use fewer_cpus::FewerCpus;
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use hardware::{HardwareCounters, HardwareReading, has_hardware_counters};
-pub use host::host;
-pub use kernel_cipher::kernel_cipher;
+pub use host::{host, kernel_cipher, pressure};
 pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket_listener};
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
-pub use pressure::pressure;
-pub use process_cpu::ProcessCpu;
-pub use run_queue::{RunQueueWaits, thread_run_queue_wait_ns};
-pub use system_cpu::SystemCpu;
-pub use thread_cpu::ThreadUsage;
-pub use thread_status::own_peak_memory_bytes;
+pub use placement::FewerCpus;
+pub use thread_status::{RunQueueWaits, own_peak_memory_bytes, thread_run_queue_wait_ns};
 
 /// Nanoseconds in a kernel tick, the unit of `/proc`: 10 ms on every usual system.
 fn tick_ns() -> u64 {
     1_000_000_000 / procfs::ticks_per_second().max(1)
+}
+
+/// Result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be observed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The process ended; its number may belong to another one by now.
+    #[error("process {pid} has ended")]
+    ProcessEnded {
+        /// Its number.
+        pid: u32,
+    },
+    /// It cannot be read whose usage is asked for, for this reason.
+    #[error("{0}")]
+    Unmetered(String),
+    /// The kernel does not tell.
+    #[error("cannot read {what}: {cause}")]
+    Read {
+        /// What was to be read.
+        what: String,
+        /// The system's word.
+        cause: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err` after reading `what`.
+    pub(crate) fn read(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Read {
+            what: what.into(),
+            cause,
+        }
+    }
 }

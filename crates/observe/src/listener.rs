@@ -1,18 +1,16 @@
 //! Which process listens on an address of this machine.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
-use std::mem;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::{fs, io, mem};
 
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, Process, all_processes};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Who listens where a client ends up, as far as it can be seen from here.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::Numbers;
-use super::mounts::Mount;
+use super::{Mount, Numbers};
 
 /// Layers, images and mapped devices that are followed down.
 const DEEPEST: u32 = 16;

@@ -8,24 +8,22 @@
 //! | [`Unmetered`] | nobody, for a reason |
 //! | `Vec` of meters | all of them together |
 
-mod io;
-mod own;
-mod process;
 mod tree;
 
+use std::fs::{self, File};
+use std::mem::MaybeUninit;
 use std::ops::AddAssign;
 use std::time::Duration;
 
 use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
+use procfs::{FromRead, process};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::cpu_time::{ProcessCpu, faults_in_usage};
 use crate::hardware::HardwareReading;
-use crate::run_queue::RunQueueWaits;
-use io::Io;
+use crate::thread_status::{Memory, RunQueueWaits, own_peak_memory_bytes};
+use crate::{Error, Result, clock};
 
-pub use own::OwnThreads;
-pub use process::ProcessMeter;
 pub use tree::ProcessTree;
 
 /// Reads what somebody has used.
@@ -256,6 +254,131 @@ impl Meter for Unmetered {
 
     fn settle(&self, _quiet_for: Duration, _at_most: Duration) -> Result<bool> {
         Err(Error::Unmetered(self.reason.clone()))
+    }
+}
+
+/// One process with all its threads, those that have ended too; not what it starts.
+#[derive(Debug)]
+pub struct ProcessMeter(ProcessCpu);
+
+impl ProcessMeter {
+    /// That of the process `pid`, which may belong to any user.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn open(pid: u32) -> Result<Self> {
+        ProcessCpu::open(pid).map(Self)
+    }
+
+    /// The number of the process.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// True until the process has ended.
+    pub fn is_alive(&self) -> bool {
+        self.0.read().is_ok()
+    }
+}
+
+impl Meter for ProcessMeter {
+    fn read(&self) -> Result<Usage> {
+        let (cpu, faults) = self.0.read_with_faults()?;
+        let threads = self.0.threads().ok();
+        Ok(Usage::of(Part {
+            cpu,
+            context_switches: threads.map(|threads| threads.context_switches),
+            faults: Some(faults),
+            peak_memory_bytes: threads.and_then(|threads| Memory::peak_of(threads.memory)),
+            waits: RunQueueWaits::of(self.0.pid()),
+            ended_ns: 0,
+            io: Io::of(self.0.pid()),
+            hardware: None,
+        }))
+    }
+
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+        self.0.settle(quiet_for, at_most)
+    }
+}
+
+/// All threads of this process, those that have ended too, whatever they do. An embedded database runs in them, so they pay
+/// for it; but they make the load as well, and nothing is subtracted: the figure is *client and database together*. It
+/// must not be added to the client's own, nor be called the server's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnThreads;
+
+impl Meter for OwnThreads {
+    fn read(&self) -> Result<Usage> {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        Ok(Usage::of(Part {
+            cpu: CpuTime {
+                total_ns: clock::own(libc::CLOCK_PROCESS_CPUTIME_ID),
+                system_ns: clock::microseconds(usage.ru_stime) * 1_000,
+            },
+            context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
+            faults: Some(faults_in_usage(&usage)),
+            peak_memory_bytes: own_peak_memory_bytes(),
+            waits: RunQueueWaits::of(std::process::id()),
+            ended_ns: 0,
+            io: Io::of(std::process::id()),
+            hardware: None,
+        }))
+    }
+
+    /// Waits for the other threads: the one that waits is never quiet.
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+        // The clocks cannot be read at one instant, so a microsecond or ten is no work.
+        const READING_NS: u64 = 20_000;
+        let others = || {
+            let thread = clock::own(libc::CLOCK_THREAD_CPUTIME_ID);
+            clock::own(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(thread) / READING_NS
+        };
+        clock::settle(quiet_for, at_most, || Ok(others()))
+    }
+}
+
+/// Bytes exchanged with storage since a process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Io {
+    /// Fetched from storage (`read_bytes` of `/proc/PID/io`).
+    read: u64,
+    /// Given to storage (`write_bytes`).
+    written: u64,
+}
+
+impl Io {
+    /// Those of one process, all its threads together, and of the children that it waited for; `None` where it cannot be read,
+    /// as of another user's.
+    fn of(pid: u32) -> Option<Self> {
+        let file = File::open(format!("/proc/{pid}/io")).ok()?;
+        let io = process::Io::from_read(file).ok()?;
+        Some(Self {
+            read: io.read_bytes,
+            written: io.write_bytes,
+        })
+    }
+
+    /// Those of several together; `None` where one cannot be read that has not ended.
+    fn of_all(pids: impl Iterator<Item = u32>) -> Option<Self> {
+        let mut sum = Self::default();
+        for pid in pids {
+            match Self::of(pid) {
+                Some(io) => {
+                    sum.read += io.read;
+                    sum.written += io.written;
+                }
+                // Whoever waited for it has it.
+                None if fs::metadata(format!("/proc/{pid}")).is_err() => {}
+                None => return None,
+            }
+        }
+        Some(sum)
     }
 }
 

@@ -10,13 +10,10 @@ use ciphertax_records::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 
-use super::io::Io;
-use super::{Meter, Part, Usage};
-use crate::error::{Error, Result};
-use crate::process_cpu::faults_in;
-use crate::run_queue::RunQueueWaits;
-use crate::thread_status::{Memory, ThreadStatus};
-use crate::{clock, tick_ns};
+use super::{Io, Meter, Part, Usage};
+use crate::cpu_time::faults_in_stat;
+use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus};
+use crate::{Error, Result, clock, tick_ns};
 
 /// A process with all that it starts, and what those start: a server that forks for every connection, a tunnel with its
 /// sessions. Members come and go; those that ended between two readings are counted, those that came and went too.
@@ -236,7 +233,7 @@ impl Account {
                 total_ns: ticks(stat.cutime) + ticks(stat.cstime),
                 system_ns: ticks(stat.cstime),
             },
-            faults: faults_in(&stat),
+            faults: faults_in_stat(&stat),
         };
         Some(((pid, stat.starttime), account))
     }

@@ -1,0 +1,361 @@
+//! CPU time: of the calling thread, of another process, and of the whole machine.
+
+use std::fs::{self, File};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use ciphertax_records::{CpuTime, PageFaults};
+use procfs::FromRead;
+use procfs::process::Stat;
+
+use crate::thread_status::ThreadStatus;
+use crate::{Error, Result, clock, tick_ns};
+
+/// What the calling thread has used since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadUsage {
+    /// CPU time; the total is exact to the scheduler's clock, the system part to the microsecond.
+    pub cpu: CpuTime,
+    /// Context switches, voluntary and involuntary.
+    pub context_switches: u64,
+    /// Page faults.
+    pub faults: PageFaults,
+}
+
+impl ThreadUsage {
+    /// Reads the calling thread's usage: two system calls, less than a microsecond.
+    pub fn now() -> Self {
+        let total_ns = clock::own(libc::CLOCK_THREAD_CPUTIME_ID);
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        Self {
+            cpu: CpuTime {
+                total_ns,
+                system_ns: clock::microseconds(usage.ru_stime) * 1_000,
+            },
+            context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+            faults: faults_in_usage(&usage),
+        }
+    }
+
+    /// What was used since an earlier reading of the same thread.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu: CpuTime {
+                total_ns: self.cpu.total_ns.saturating_sub(earlier.cpu.total_ns),
+                system_ns: self.cpu.system_ns.saturating_sub(earlier.cpu.system_ns),
+            },
+            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            faults: self.faults.since(&earlier.faults).unwrap_or_default(),
+        }
+    }
+}
+
+/// The page faults of an account.
+pub(crate) fn faults_in_usage(usage: &libc::rusage) -> PageFaults {
+    PageFaults {
+        minor: usage.ru_minflt.unsigned_abs(),
+        major: usage.ru_majflt.unsigned_abs(),
+    }
+}
+
+/// Longest `/proc/PID/stat`: 52 numbers and a name of 64 bytes.
+const STAT_BYTES: usize = 2048;
+
+/// The CPU clock of one process. It counts all threads, those that have ended too, to the nanosecond of the scheduler's
+/// clock, up to the instant of reading.
+#[derive(Debug)]
+pub struct ProcessCpu {
+    pid: u32,
+    clock: libc::clockid_t,
+    /// Stays with this process: once it is gone, reading fails, whoever has its number then.
+    stat: File,
+}
+
+impl ProcessCpu {
+    /// Finds the clock of the process `pid`, which may belong to any user.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn open(pid: u32) -> Result<Self> {
+        let ended = || Error::ProcessEnded { pid };
+        let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
+        let clock = clock::of_process(pid).ok_or_else(ended)?;
+        Ok(Self { pid, clock, stat })
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// CPU time since the process began. The system part comes from the kernel's ticks.
+    ///
+    /// # Errors
+    /// If the process has ended, even if it was not reaped yet.
+    pub fn read(&self) -> Result<CpuTime> {
+        self.read_with_faults().map(|(cpu, _)| cpu)
+    }
+
+    /// CPU time and page faults since the process began, of its children that it waited for too in the latter.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub(crate) fn read_with_faults(&self) -> Result<(CpuTime, PageFaults)> {
+        let mut buffer = [0; STAT_BYTES];
+        let length = self.stat.read_at(&mut buffer, 0).map_err(|_| self.ended())?;
+        let stat = Stat::from_read(&buffer[..length]).map_err(|_| self.ended())?;
+        if matches!(stat.state, 'Z' | 'X') {
+            return Err(self.ended());
+        }
+        let cpu = CpuTime {
+            total_ns: self.total_ns()?,
+            system_ns: stat.stime * tick_ns(),
+        };
+        Ok((cpu, faults_in_stat(&stat)))
+    }
+
+    /// Context switches of all its present threads since each began, voluntary and involuntary. The kernel does not keep
+    /// those of threads that have ended.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn context_switches(&self) -> Result<u64> {
+        self.threads().map(|threads| threads.context_switches)
+    }
+
+    /// What its present threads say.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub(crate) fn threads(&self) -> Result<ThreadStatus> {
+        ThreadStatus::of(self.pid).ok_or_else(|| self.ended())
+    }
+
+    /// Waits until the clock has stood still for `quiet_for`, but no longer than `at_most`. Says whether it did: what a
+    /// process does after its last answer belongs to the slice before.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+        clock::settle(quiet_for, at_most, || self.total_ns())
+    }
+
+    /// CPU time since the process began, and nothing else.
+    fn total_ns(&self) -> Result<u64> {
+        clock::read(self.clock).ok_or_else(|| self.ended())
+    }
+
+    fn ended(&self) -> Error {
+        Error::ProcessEnded { pid: self.pid }
+    }
+}
+
+/// Page faults of a process, and of its children that it waited for.
+pub(crate) fn faults_in_stat(stat: &Stat) -> PageFaults {
+    PageFaults {
+        minor: stat.minflt.saturating_add(stat.cminflt),
+        major: stat.majflt.saturating_add(stat.cmajflt),
+    }
+}
+
+/// Where the CPU time of all CPUs together went since the machine started, in steps of a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemCpu {
+    /// All of it, idle or not, in nanoseconds.
+    pub total_ns: u64,
+    /// What the hypervisor gave to others while this machine had work to do, in nanoseconds.
+    pub steal_ns: u64,
+    /// What no task wanted, or only such that wait for a device, in nanoseconds.
+    pub idle_ns: u64,
+}
+
+impl SystemCpu {
+    /// Reads `/proc/stat`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn now() -> Result<Self> {
+        let text = fs::read_to_string("/proc/stat").map_err(Error::read("/proc/stat"))?;
+        Ok(Self::from_stat(&text, tick_ns()))
+    }
+
+    /// The time between an earlier reading and this one.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
+            steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+        }
+    }
+
+    /// The first line is `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the last two are part of the
+    /// first two.
+    fn from_stat(text: &str, tick_ns: u64) -> Self {
+        const IDLE: usize = 3;
+        const IO_WAIT: usize = 4;
+        const STEAL: usize = 7;
+        let ticks: Vec<u64> = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .skip(1)
+            .take(STEAL + 1)
+            .map_while(|word| word.parse().ok())
+            .collect();
+        let ns_of = |column: usize| ticks.get(column).copied().unwrap_or(0) * tick_ns;
+        Self {
+            total_ns: ticks.iter().sum::<u64>() * tick_ns,
+            steal_ns: ns_of(STEAL),
+            idle_ns: ns_of(IDLE) + ns_of(IO_WAIT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+    use std::{hint, thread};
+
+    use super::*;
+
+    #[test]
+    fn another_threads_work_is_not_counted() {
+        let before = ThreadUsage::now();
+        let worked = thread::spawn(spin).join().unwrap();
+        let used = ThreadUsage::now().since(&before);
+        assert!(used.cpu.total_ns < worked.cpu.total_ns, "{used:?}, {worked:?}");
+    }
+
+    #[test]
+    fn own_work_is_counted_and_agrees_with_the_kernels_other_account() {
+        let user_and_system = || {
+            let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+            stat.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        };
+        let (before, schedstat_before) = (ThreadUsage::now(), user_and_system());
+        spin();
+        // Gives the processor away, so that the scheduler brings its account up to date.
+        thread::sleep(Duration::from_millis(1));
+        let (used, expected) = (
+            ThreadUsage::now().since(&before),
+            user_and_system() - schedstat_before,
+        );
+        let ratio = used.cpu.total_ns as f64 / expected as f64;
+        assert!((0.97..1.03).contains(&ratio), "{used:?}, schedstat {expected}");
+        assert!(used.cpu.system_ns <= used.cpu.total_ns + 1_000_000);
+    }
+
+    #[test]
+    fn every_page_of_new_memory_that_is_touched_is_a_fault() {
+        const PAGES: usize = 5_000;
+        let page = rustix::param::page_size();
+        let length = PAGES * page;
+        // SAFETY: asks for new memory, at no given address.
+        let memory = unsafe {
+            let (protection, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0)
+        };
+        assert_ne!(memory, libc::MAP_FAILED);
+        // SAFETY: of that memory, whose pages must not be given several at a time.
+        assert_eq!(unsafe { libc::madvise(memory, length, libc::MADV_NOHUGEPAGE) }, 0);
+        let before = ThreadUsage::now();
+        for place in (0..length).step_by(page) {
+            // SAFETY: lies within that memory.
+            unsafe { memory.cast::<u8>().add(place).write_volatile(1) };
+        }
+        let faults = ThreadUsage::now().since(&before).faults;
+        // SAFETY: nobody uses that memory any more.
+        unsafe { libc::munmap(memory, length) };
+        let pages = PAGES as u64;
+        assert!((pages..pages + pages / 10).contains(&faults.minor), "{faults:?}");
+    }
+
+    #[test]
+    fn sleeping_switches_context_and_is_no_cpu_time() {
+        let (began, before) = (Instant::now(), ThreadUsage::now());
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let used = ThreadUsage::now().since(&before);
+        assert!(used.context_switches >= 20, "{used:?}");
+        // Of each millisecond a part may be the way into the sleep.
+        let awake = began.elapsed() - Duration::from_millis(10);
+        assert!(
+            u128::from(used.cpu.total_ns) < awake.as_nanos(),
+            "{used:?}, {awake:?}"
+        );
+    }
+
+    /// Uses 50 ms of CPU time, and says how much it was.
+    fn spin() -> ThreadUsage {
+        let before = ThreadUsage::now();
+        loop {
+            let used = ThreadUsage::now().since(&before);
+            if used.cpu.total_ns >= 50_000_000 {
+                return used;
+            }
+            hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_has_ended() {
+        // Above the largest number Linux gives.
+        assert!(matches!(
+            ProcessCpu::open(1 << 23),
+            Err(Error::ProcessEnded { .. })
+        ));
+        assert!(matches!(
+            ProcessCpu::open(u32::MAX),
+            Err(Error::ProcessEnded { .. })
+        ));
+    }
+
+    #[test]
+    fn guest_time_is_not_counted_twice() {
+        let cpu = SystemCpu::from_stat("cpu  100 1 20 300 4 5 6 70 90 1\ncpu0 1 2 3\n", 10);
+        assert_eq!(
+            cpu,
+            SystemCpu {
+                total_ns: 5_060,
+                steal_ns: 700,
+                idle_ns: 3_040,
+            }
+        );
+    }
+
+    #[test]
+    fn all_cpus_together_pass_their_number_times_the_clock() {
+        let mut seen = Vec::new();
+        // A machine that stands still does so between two looks at the clock and at the CPUs too.
+        let is_passed = (0..10).any(|_| {
+            let ratio = passed_to_expected();
+            seen.push(ratio);
+            (0.8..1.2).contains(&ratio)
+        });
+        assert!(is_passed, "{seen:?}");
+    }
+
+    /// CPU time of all CPUs together during half a second, as a ratio to what should have passed.
+    fn passed_to_expected() -> f64 {
+        let before = SystemCpu::now().unwrap();
+        let start = Instant::now();
+        thread::sleep(Duration::from_millis(500));
+        let passed = SystemCpu::now().unwrap().since(&before);
+        let text = fs::read_to_string("/proc/stat").unwrap();
+        let cpus = text.lines().filter(|line| line.starts_with("cpu")).count() - 1;
+        let expected = start.elapsed().as_nanos() as f64 * cpus as f64;
+        assert!(passed.steal_ns <= passed.total_ns);
+        passed.total_ns as f64 / expected
+    }
+}

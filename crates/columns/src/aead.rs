@@ -11,10 +11,9 @@ use ciphertax_model::{CellEncoding, CellMode, ColumnEncryption};
 use openssl::sha::Sha256;
 use zeroize::Zeroizing;
 
-use crate::aes::{Aes, BLOCK, Hmac};
+use crate::aes::{Aes, BLOCK, Hmac, RandomPool};
 use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
 use crate::key::{MasterKey, derive};
-use crate::random::RandomPool;
 
 /// What errors call the format.
 const FORMAT: &str = "aead_cbc_hmac";

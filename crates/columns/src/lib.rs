@@ -12,7 +12,6 @@ mod cell;
 pub mod csfle;
 pub mod encdb;
 mod key;
-mod random;
 
 pub use cell::{CellCipher, CellCounts, CellError, CellKind, KeyError};
 pub use key::MasterKey;

@@ -10,15 +10,10 @@
 //!
 //! What saves is being woken less often: threads that give way to the server, few of them, and [`PollDelay`].
 
-mod alarm;
 mod epoll;
-mod poll_delay;
 mod reactor;
 mod socket;
 pub mod stop;
-mod together;
 
-pub use poll_delay::PollDelay;
-pub use reactor::{Reactor, Task};
+pub use reactor::{PollDelay, Reactor, Task, Together};
 pub use socket::Socket;
-pub use together::Together;

@@ -1,6 +1,8 @@
-//! The executor: polls the tasks whose sockets became ready.
+//! The executor: polls the tasks whose sockets became ready, and wakes those that sleep.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -10,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::alarm::Alarms;
+use rustix::thread::{Timespec, nanosleep};
+
 use crate::epoll::Epoll;
-use crate::poll_delay::{self, PollDelay};
 use crate::stop;
 
 /// How long tasks may go on after somebody wanted to stop: enough to bring to its end what a server answers at all.
@@ -45,7 +47,7 @@ impl Reactor {
     /// # Errors
     /// When the kernel gives none, for example because too many files are open.
     pub fn new() -> io::Result<Rc<Self>> {
-        poll_delay::sleep_precisely();
+        sleep_precisely();
         Ok(Rc::new(Self {
             epoll: Epoll::new()?,
             alarms: RefCell::default(),
@@ -222,5 +224,130 @@ impl Stop {
             Some(deadline) => left.min(deadline.saturating_duration_since(now)),
             None => left.min(stop::LOOK),
         }
+    }
+}
+
+/// The tasks that sleep.
+#[derive(Default)]
+pub(crate) struct Alarms {
+    /// When, and whom to wake; the next on top.
+    sleeping: BinaryHeap<Reverse<(Instant, u32)>>,
+}
+
+impl Alarms {
+    pub(crate) fn add(&mut self, instant: Instant, task: u32) {
+        self.sleeping.push(Reverse((instant, task)));
+    }
+
+    /// Forgets the sleepers of an earlier run.
+    pub(crate) fn clear(&mut self) {
+        self.sleeping.clear();
+    }
+
+    /// When the next sleeper is to be woken.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.sleeping.peek().map(|Reverse((instant, _))| *instant)
+    }
+
+    /// Wakes those whose time has come.
+    pub(crate) fn wake(&mut self, ready: &mut Vec<u32>) {
+        if self.sleeping.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(Reverse((_, task))) = self
+            .sleeping
+            .peek()
+            .filter(|Reverse((instant, _))| *instant <= now)
+        {
+            ready.push(*task);
+            self.sleeping.pop();
+        }
+    }
+}
+
+/// How long a thread that has nothing to do sleeps before it asks which sockets are ready.
+///
+/// With many active connections one wake-up then serves many sockets instead of one. The price is that an answer may
+/// wait that long before it is read, which the recorded latency contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PollDelay(Duration);
+
+impl PollDelay {
+    /// Serve each socket as soon as it is ready.
+    pub const NONE: Self = Self(Duration::ZERO);
+
+    /// Wait this long for more.
+    pub fn micros(micros: u32) -> Self {
+        Self(Duration::from_micros(micros.into()))
+    }
+
+    pub(crate) fn sleep(self) {
+        if self == Self::NONE {
+            return;
+        }
+        let pause = Timespec {
+            tv_sec: 0,
+            tv_nsec: self.0.subsec_nanos().into(),
+        };
+        // A signal that ends the sleep early only makes the batch smaller.
+        let _ = nanosleep(&pause);
+    }
+}
+
+/// Lets this thread's sleeps end within about a microsecond of their time, not within the default 50.
+pub(crate) fn sleep_precisely() {
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000_u64) };
+}
+
+/// Futures that one task waits for together. Whatever one of them waits for wakes the task, which looks at all: it is
+/// for a few, and not for what is measured.
+pub struct Together<F: Future> {
+    running: Vec<Option<Pin<Box<F>>>>,
+}
+
+impl<F: Future> Together<F> {
+    /// All of these.
+    pub fn new(futures: impl IntoIterator<Item = F>) -> Self {
+        Self {
+            running: futures.into_iter().map(|future| Some(Box::pin(future))).collect(),
+        }
+    }
+
+    /// The output of the next that ends, and its place among those given; `None` when all have ended.
+    pub async fn next(&mut self) -> Option<(usize, F::Output)> {
+        poll_fn(|context| {
+            let mut is_over = true;
+            for (place, slot) in self.running.iter_mut().enumerate() {
+                let Some(future) = slot else { continue };
+                is_over = false;
+                if let Poll::Ready(output) = future.as_mut().poll(context) {
+                    *slot = None;
+                    return Poll::Ready(Some((place, output)));
+                }
+            }
+            match is_over {
+                true => Poll::Ready(None),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// The first that succeeds, while the others are given up; the last failure when none does, and `None` of no
+    /// futures.
+    pub async fn first_ok<T, E>(mut self) -> Option<Result<T, E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let mut failure = None;
+        while let Some((_, outcome)) = self.next().await {
+            match outcome {
+                Ok(found) => return Some(Ok(found)),
+                Err(error) => failure = Some(Err(error)),
+            }
+        }
+        failure
     }
 }

@@ -15,7 +15,6 @@ mod folder;
 pub mod guard;
 pub mod namespace;
 pub mod privilege;
-pub mod process_tree;
 pub mod supervisor;
 mod sweep;
 

@@ -18,11 +18,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
-use crate::child::{ChildPipe, adopt_orphans, die_with_this_thread, in_own_session, without_own_variables};
+use crate::child::{
+    ChildPipe, adopt_orphans, die_with_this_thread, in_own_session, kill_descendants, without_own_variables,
+};
 use crate::conversation::{Conversation, say};
 use crate::error::{Error, Result};
 use crate::guard::GuardProgram;
-use crate::process_tree::kill_descendants;
 
 /// How a supervised program ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,9 +17,9 @@ mod tests;
 use ciphertax_model::{CellMode, ColumnEncryption};
 use openssl::error::ErrorStack;
 
+use crate::aes::RandomPool;
 use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
 use crate::key::MasterKey;
-use crate::random::RandomPool;
 use algorithm::{Algorithm, BlockCipher, HEADER, Layout, Mode, Nonce, VERSION, malformed, xor};
 pub use data_key::Derivation;
 use data_key::{Decryptors, Encryptor};

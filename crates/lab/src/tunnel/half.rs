@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::CertificateKind;
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
+use ciphertax_supervise::child::descendants;
 use ciphertax_supervise::guard::{Guard, Helper};
-use ciphertax_supervise::process_tree::descendants;
 use procfs::net::TcpState;
 use procfs::process;
 

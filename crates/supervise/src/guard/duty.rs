@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-use super::order::{Answer, Ending, Helper, Order, User};
-use crate::child::{adopt_orphans, die_with_this_thread, with_many_files};
+use super::{Answer, Ending, Helper, Order, User};
+use crate::child::{adopt_orphans, die_with_this_thread, kill_descendants, with_many_files};
 use crate::conversation::{Conversation, say};
 use crate::folder::{MARKER, PREFIX, lock_shared, remove_folder};
 use crate::namespace::run_inside;
 use crate::privilege::{run_as_nobody, run_as_reader};
-use crate::process_tree::kill_descendants;
 
 /// How long programs may take to end by themselves before they are killed. Their data go with them, so nothing is lost.
 const GRACE: Duration = Duration::from_secs(3);

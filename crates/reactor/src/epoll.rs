@@ -1,21 +1,18 @@
 //! Sockets by edge-triggered epoll: each is registered once, for as long as it lives, and a read that did not fill its buffer needs
 //! no second one.
 
-mod slot;
-mod timer;
-
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
-
-use self::slot::{Slot, Slots};
-use self::timer::Timer;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 const EVENTS_PER_WAIT: usize = 256;
 /// What every socket tells: that there is something to read, or that the peer has closed.
@@ -198,5 +195,121 @@ fn timeout(left: Duration) -> Timespec {
     Timespec {
         tv_sec: millis / 1000,
         tv_nsec: millis % 1000 * 1_000_000,
+    }
+}
+
+/// What the event loop knows of a socket.
+#[derive(Default)]
+struct Slot {
+    socket: Option<OwnedFd>,
+    readable: bool,
+    writable: bool,
+    /// The peer closed or the connection broke: every read will answer at once, and no further event comes.
+    hung_up: bool,
+    waiting: Option<u32>,
+    /// Which of the sockets that had this slot has it.
+    generation: u32,
+}
+
+impl Slot {
+    fn socket(&self) -> BorrowedFd<'_> {
+        // A token is given out with a socket and not used after the socket's removal.
+        self.socket.as_ref().expect("a token is of a socket").as_fd()
+    }
+}
+
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    fn slot(&mut self, token: u32) -> &mut Slot {
+        &mut self.slots[token as usize]
+    }
+
+    /// The slot that the next socket will have.
+    fn next(&mut self) -> u32 {
+        let Some(token) = self.free.last() else {
+            self.slots.push(Slot::default());
+            self.free.push(self.slots.len() as u32 - 1);
+            return self.slots.len() as u32 - 1;
+        };
+        *token
+    }
+
+    /// Gives the slot, which is the next, to `socket`.
+    fn take(&mut self, token: u32, socket: OwnedFd) {
+        debug_assert_eq!(self.free.last(), Some(&token));
+        self.free.pop();
+        self.slot(token).socket = Some(socket);
+    }
+
+    /// Closes the socket.
+    fn free(&mut self, token: u32) {
+        let slot = self.slot(token);
+        *slot = Slot {
+            generation: slot.generation.wrapping_add(1),
+            ..Slot::default()
+        };
+        self.free.push(token);
+    }
+
+    /// What the kernel says with every event of the socket that has the slot.
+    fn data(&self, token: u32) -> epoll::EventData {
+        let generation = self.slots[token as usize].generation;
+        epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(token))
+    }
+
+    /// The slot of an event; `None` if its socket is gone. A process that is being started may hold a copy of a closed
+    /// socket for a moment, so events of one may still come.
+    fn of(&mut self, data: epoll::EventData) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(data.u64() as u32 as usize)?;
+        (u64::from(slot.generation) == data.u64() >> 32).then_some(slot)
+    }
+}
+
+/// Rings for the next sleeper: epoll itself counts in milliseconds.
+struct Timer {
+    timer: OwnedFd,
+    /// What the timer is set to.
+    set_to: Option<Instant>,
+}
+
+impl Timer {
+    fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Self {
+            timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
+            set_to: None,
+        })
+    }
+
+    /// Has the timer ring once at `instant`, if it is not to do so already.
+    fn set(&mut self, instant: Instant, now: Instant) -> io::Result<()> {
+        if self.set_to == Some(instant) {
+            return Ok(());
+        }
+        // Zero would switch it off.
+        let left = instant
+            .saturating_duration_since(now)
+            .max(Duration::from_nanos(1));
+        let value = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            },
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value)?;
+        self.set_to = Some(instant);
+        Ok(())
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
     }
 }

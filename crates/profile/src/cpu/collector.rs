@@ -10,10 +10,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::event::RECORD_BYTES;
+use super::events::RECORD_BYTES;
 use super::record::{Record, parse};
 use super::ring::Ring;
-use super::taken::Samples;
+use super::samples::Samples;
 use super::watch::Watch;
 
 /// The rings of all CPUs, and what was taken out of them in one slice.

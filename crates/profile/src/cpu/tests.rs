@@ -9,9 +9,9 @@ use ciphertax_testkit::{PATIENCE, not_tested, stolen_ns};
 
 use super::collector::{Collected, Collector, Draining, lock};
 use super::events::Events;
-use super::taken::User;
+use super::samples::User;
 use super::watch::Watch;
-use crate::watched::Watched;
+use crate::Watched;
 
 const HZ: u32 = 997;
 

@@ -9,8 +9,8 @@ use gimli::{
 };
 use object::elf;
 
-use super::layout::Layout;
-use super::maps::Source;
+use super::elf_file::Layout;
+use super::space::Source;
 
 /// The number of the instruction pointer.
 pub(super) const IP: usize = 16;

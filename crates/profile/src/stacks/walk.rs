@@ -1,11 +1,13 @@
-//! From function to caller, to the begin of the thread.
+//! From function to caller, to the begin of the thread. Where the caller does not follow from the registers, since the frame pointer
+//! is not known or what is said of a function is wrong, it is looked for in the copy of the stack.
+
+use std::ops::Range;
 
 use gimli::{CfaRule, RegisterRule, UnwindContext};
 
-use super::call;
+use super::calls::{self, Call};
 use super::frames::{IP, Row};
-use super::space::{Files, Image, Space};
-use super::stack_copy::StackCopy;
+use super::space::{Files, Image, Space, u64_at};
 use crate::Registers;
 
 /// The numbers of the frame pointer and the stack pointer.
@@ -161,7 +163,8 @@ impl Walk<'_> {
 
     fn caller_by_row(&self, frame: &Frame, row: &Row, image: &Image) -> Option<Frame> {
         let section = self.files.get(image.file).frames.section();
-        let evaluate = |value, initial| call::value(value, &section, initial, frame, &self.stack);
+        let evaluate =
+            |value, initial| calls::value_of_expression(value, &section, initial, frame, &self.stack);
         let cfa = match &row.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.get(register.0.into())?.wrapping_add_signed(*offset)
@@ -238,5 +241,161 @@ impl Walk<'_> {
         };
         let address = frame.inside().wrapping_sub(image.bias);
         self.files.get_mut(image.file).is_outermost(address)
+    }
+}
+
+/// So many searches may follow from each other: code that is described wrongly, then a frame pointer that it has lost.
+const MAXIMUM_SEARCHES: u32 = 3;
+/// Steps of all walks of a search together.
+const BUDGET: u32 = 4000;
+/// Places of a kind that are tried from one frame on.
+const MAXIMUM_TRIED: usize = 96;
+
+/// What a call that returns to a place says of the function that got stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// It calls that function, or one that ends with a jump into it.
+    Sure,
+    /// It calls what a register, memory or the loader says.
+    Possible,
+    /// It calls another function. What a function left behind looks like that, but so does a chain of jumps.
+    Unlikely,
+}
+
+/// A function, and where it is loaded.
+struct Function {
+    image: Image,
+    /// In the addresses of its file.
+    bounds: Range<u64>,
+}
+
+impl Walk<'_> {
+    /// Goes on from where it got stuck; true if it came to the begin of the thread. Otherwise `path` is as it was.
+    pub(super) fn search(&mut self, stuck: &Frame, path: &mut Vec<u64>) -> bool {
+        self.is_strict = true;
+        // One search that suffices is likelier right than two.
+        (1..=MAXIMUM_SEARCHES).any(|searches| {
+            self.budget = BUDGET;
+            self.search_within(stuck, path, searches)
+        })
+    }
+
+    fn search_within(&mut self, stuck: &Frame, path: &mut Vec<u64>, searches: u32) -> bool {
+        let function = self.function_of(stuck);
+        [Fit::Sure, Fit::Possible, Fit::Unlikely]
+            .into_iter()
+            .any(|fit| self.search_for(fit, stuck, function.as_ref(), path, searches))
+    }
+
+    fn search_for(
+        &mut self,
+        fit: Fit,
+        stuck: &Frame,
+        function: Option<&Function>,
+        path: &mut Vec<u64>,
+        searches: u32,
+    ) -> bool {
+        let start = stuck.stack_pointer();
+        let mut tried = 0;
+        for place in self.stack.words_from(start) {
+            if tried == MAXIMUM_TRIED || self.budget == 0 {
+                break;
+            }
+            let Some(word) = self.stack.word(place) else { break };
+            if self.fit(word, function) != Some(fit) {
+                continue;
+            }
+            tried += 1;
+            // Functions push the frame pointer first: it is below the return address.
+            if stuck.get(BP).is_none() && place - start >= 8 {
+                let mut frame = *stuck;
+                frame.set(BP, place - 8);
+                if self.leads_on(frame, None, path, searches) {
+                    return true;
+                }
+            }
+            if self.leads_on(Frame::caller(place + 8, word), Some(word), path, searches) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// True if the begin of the thread is found from a frame on, whose address is added first.
+    fn leads_on(&mut self, frame: Frame, address: Option<u64>, path: &mut Vec<u64>, searches: u32) -> bool {
+        let depth = path.len();
+        path.extend(address);
+        let is_found = match self.run(frame, path) {
+            None => true,
+            Some(stuck) => searches > 1 && self.budget > 0 && self.search_within(&stuck, path, searches - 1),
+        };
+        if !is_found {
+            path.truncate(depth);
+        }
+        is_found
+    }
+
+    fn function_of(&self, frame: &Frame) -> Option<Function> {
+        let image = self.space.code_at(frame.inside())?;
+        let frames = &self.files.get(image.file).frames;
+        let bounds = frames.function(frame.inside().wrapping_sub(image.bias))?;
+        Some(Function {
+            image: image.clone(),
+            bounds,
+        })
+    }
+
+    /// How well a word of the stack fits as what a function returns to; nothing if no call is before that.
+    fn fit(&mut self, word: u64, function: Option<&Function>) -> Option<Fit> {
+        let image = self.space.code_at(word.wrapping_sub(1))?;
+        let file = self.files.get_mut(image.file);
+        let Call::Direct(target) = file.call_before(word.wrapping_sub(image.bias))? else {
+            return Some(Fit::Possible);
+        };
+        if file.is_stub(target) {
+            return Some(Fit::Possible);
+        }
+        let is_sure = function.is_some_and(|function| {
+            let is_same_file = function.image.file == image.file && function.image.bias == image.bias;
+            is_same_file && (function.bounds.contains(&target) || file.jumps_into(target, &function.bounds))
+        });
+        Some(if is_sure { Fit::Sure } else { Fit::Unlikely })
+    }
+}
+
+/// Memory from `start` on, as it was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StackCopy<'a> {
+    pub(super) start: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+impl StackCopy<'_> {
+    /// The eight bytes at an address, if they were copied.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        u64_at(self.bytes, self.offset(address)?)
+    }
+
+    /// The bytes at an address as a number, up to eight.
+    pub(super) fn number(&self, address: u64, length: u8) -> Option<u64> {
+        let start = self.offset(address)?;
+        let bytes = self.bytes.get(start..start.checked_add(length.into())?)?;
+        let mut number = [0; 8];
+        number.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(u64::from_le_bytes(number))
+    }
+
+    /// The addresses of all words from one on.
+    pub(super) fn words_from(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
+        let first = address
+            .max(self.start)
+            .checked_next_multiple_of(8)
+            .unwrap_or(u64::MAX);
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        (first..end.saturating_sub(7)).step_by(8)
+    }
+
+    fn offset(&self, address: u64) -> Option<usize> {
+        usize::try_from(address.checked_sub(self.start)?).ok()
     }
 }

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::call::Call;
-use super::copies::{Copies, StackCopy};
-use super::process::Process;
-use super::random::Random;
-use super::thread::{Look, MOST_STACK, OpenFiles, Thread};
+use super::copies::{Copies, Random, StackCopy};
+use super::thread::{Look, MOST_STACK, OpenFiles, Process, Thread};
 
 /// Stacks of threads that wait for their clients that are copied in a slice, to see where such threads begin.
 const MOST_IDLE_COPIES: usize = 4;

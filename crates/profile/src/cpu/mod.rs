@@ -1,14 +1,11 @@
 //! Which code uses CPU time.
 
 mod collector;
-mod event;
 mod events;
-mod fold;
-mod price;
-mod privilege;
+mod permission;
 mod record;
 mod ring;
-mod taken;
+mod samples;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -24,11 +21,10 @@ use ciphertax_records::why::{Complete, Profile, SymbolTable};
 
 use self::collector::{Collector, Draining, lock};
 use self::events::Events;
-pub use self::price::affordable_hz;
+pub use self::permission::affordable_hz;
 use self::watch::Watch;
-use crate::error::ProfileError;
 use crate::stacks::Stacks;
-use crate::watched::Watched;
+use crate::{ProfileError, Watched};
 
 /// Has the kernel take samples of what runs, of one slice after the other.
 ///
@@ -151,7 +147,7 @@ impl CpuProfiler {
         self.events.close_threads();
         let collected = lock(&self.collector).end();
         self.children.extend(collected.watch.began());
-        let sides = fold::fold(collected, self.hz, self.comprises, stacks, symbols);
+        let sides = samples::fold(collected, self.hz, self.comprises, stacks, symbols);
         Ok(Profile { slice, sides })
     }
 

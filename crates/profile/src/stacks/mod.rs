@@ -1,17 +1,10 @@
 //! Unwinding, and names.
 
-mod call;
+mod calls;
 mod elf_file;
 mod frames;
-mod imports;
-mod kernel;
-mod layout;
-mod maps;
 mod names;
-mod search;
 mod space;
-mod stack_copy;
-mod symbols;
 mod walk;
 
 use std::collections::HashMap;
@@ -21,10 +14,9 @@ use ciphertax_records::why::{ModuleRecord, SymbolId, SymbolRecord, SymbolTable};
 use gimli::UnwindContext;
 
 use crate::ProfileError;
-use kernel::Kernel;
+use names::Kernel;
 use space::{Files, Space};
-use stack_copy::StackCopy;
-use walk::{Frame, Walk};
+use walk::{Frame, StackCopy, Walk};
 
 /// What stands for code that belongs to no file.
 const UNKNOWN: &str = "[unknown]";
@@ -82,7 +74,7 @@ impl Stacks {
                 remedy: "it is made for x86-64 alone",
             });
         }
-        let lines = match maps::code_of(pid) {
+        let lines = match space::code_of(pid) {
             Ok(lines) if !lines.is_empty() => lines,
             // Of a process that has ended, and of no other, the list is empty.
             other if self.processes.contains_key(&pid) => return other.map(drop).or(Ok(())),
@@ -105,7 +97,7 @@ impl Stacks {
                 has_names: process.has_names,
             },
             None => {
-                let mappings = maps::parse(&lines);
+                let mappings = space::parse(&lines);
                 let before = self.processes.get(&pid).map(|process| &process.space);
                 let space = Space::new(pid, &mappings, before, &mut self.files);
                 space.name_targets(pid, &mut self.files);
@@ -193,7 +185,7 @@ impl Stacks {
     /// The symbol of an address in the kernel, without a name where `/proc/kallsyms` hides them.
     pub fn kernel_symbol(&mut self, address: u64, table: &mut SymbolTable) -> SymbolId {
         let kernel = self.kernel.get_or_insert_with(Kernel::read);
-        let module = table.module(module(kernel::KERNEL));
+        let module = table.module(module(names::KERNEL));
         table.symbol(SymbolRecord {
             module,
             name: kernel.name(address).to_owned(),

@@ -2,7 +2,7 @@
 
 use ciphertax_observe::perf_event::bindings as sys;
 
-use super::event;
+use super::events;
 use crate::stacks::Registers;
 
 /// Bytes of the header that every record begins with: kind (4), flags (2), length (2).
@@ -107,11 +107,11 @@ fn sample<'a>(reader: &mut Reader<'a>) -> Option<Sample<'a>> {
     let registers = match u32::try_from(abi).ok()? {
         sys::PERF_SAMPLE_REGS_ABI_NONE => None,
         abi => {
-            let mut values = [0; event::REGISTERS];
+            let mut values = [0; events::REGISTERS];
             for value in &mut values {
                 *value = reader.u64()?;
             }
-            (abi == sys::PERF_SAMPLE_REGS_ABI_64).then(|| event::registers_of_sample(values))
+            (abi == sys::PERF_SAMPLE_REGS_ABI_64).then(|| events::registers_of_sample(values))
         }
     };
     let room = usize::try_from(reader.u64()?).ok()?;

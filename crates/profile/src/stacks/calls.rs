@@ -1,15 +1,121 @@
-//! What a file calls in others: the slots that the loader fills with the addresses of what it chose, and the stubs that jump there.
+//! Calls and jumps as they stand in code, those of a file into others, and values that compilers describe by small programs.
 
+use std::ops::Range;
+
+use gimli::{
+    EhFrame, Encoding, EndianSlice, EvaluationResult, Format, LittleEndian, Location, UnwindExpression, Value,
+};
 use object::elf;
 
-use super::layout::{Layout, Section};
-use super::maps::{Source, u32_at, u64_at};
-use super::symbols::Symbols;
+use super::elf_file::{Layout, Section};
+use super::names::Symbols;
+use super::space::{Source, u32_at, u64_at};
+use super::walk::{Frame, StackCopy};
+
+/// So many bytes before a return address tell whether a call is there.
+pub(super) const LONGEST_CALL: usize = 7;
+
+/// A call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Of the function at this address.
+    Direct(u64),
+    /// Of whatever a register or memory says.
+    Indirect,
+}
+
+/// The call that ends with the code, behind which is `address`.
+pub(super) fn call_before(code: &[u8; LONGEST_CALL], address: u64) -> Option<Call> {
+    if code[2] == 0xe8 {
+        let offset = u32_at(code, 3)? as i32;
+        return Some(Call::Direct(address.wrapping_add_signed(offset.into())));
+    }
+    let is_indirect =
+        (2..=LONGEST_CALL).any(|length| indirect_length(&code[LONGEST_CALL - length..]) == Some(length));
+    is_indirect.then_some(Call::Indirect)
+}
+
+/// How long an indirect call (`ff /2`) at the begin of the code is.
+fn indirect_length(code: &[u8]) -> Option<usize> {
+    let [0xff, modes, ..] = *code else { return None };
+    let (mode, operation, register) = (modes >> 6, (modes >> 3) & 7, modes & 7);
+    if operation != 2 {
+        return None;
+    }
+    let index = usize::from(mode != 3 && register == 4);
+    let offset = match mode {
+        0 if register == 5 || (register == 4 && code.get(2)? & 7 == 5) => 4,
+        1 => 1,
+        2 => 4,
+        _ => 0,
+    };
+    Some(2 + index + offset)
+}
+
+/// True if code from `address` on seems to have a jump, with or without a condition, to one of these addresses.
+pub(super) fn jumps_into(code: &[u8], address: u64, targets: &Range<u64>) -> bool {
+    (0..code.len()).any(|at| {
+        let length = match code[at..] {
+            [0xe9, ..] => 1,
+            [0x0f, 0x80..=0x8f, ..] => 2,
+            _ => return false,
+        };
+        let Some(offset) = u32_at(code, at + length) else {
+            return false;
+        };
+        let behind = address.wrapping_add((at + length + 4) as u64);
+        targets.contains(&behind.wrapping_add_signed((offset as i32).into()))
+    })
+}
+
+/// No honest expression takes as many steps.
+const MAXIMUM_STEPS: u32 = 500;
+
+const ENCODING: Encoding = Encoding {
+    format: Format::Dwarf32,
+    version: 4,
+    address_size: 8,
+};
+
+/// What an expression of the section yields for a frame: an address, or the value itself. `initial` is put on its stack first.
+pub(super) fn value_of_expression(
+    expression: &UnwindExpression<usize>,
+    section: &EhFrame<EndianSlice<'_, LittleEndian>>,
+    initial: Option<u64>,
+    frame: &Frame,
+    stack: &StackCopy<'_>,
+) -> Option<u64> {
+    let mut evaluation = expression.get(section).ok()?.evaluation(ENCODING);
+    evaluation.set_max_iterations(MAXIMUM_STEPS);
+    if let Some(initial) = initial {
+        evaluation.set_initial_value(initial);
+    }
+    let mut result = evaluation.evaluate().ok()?;
+    loop {
+        let next = match result {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let value = frame.get(register.0.into())?;
+                evaluation.resume_with_register(Value::Generic(value))
+            }
+            EvaluationResult::RequiresMemory { address, size, .. } => {
+                let value = stack.number(address, size)?;
+                evaluation.resume_with_memory(Value::Generic(value))
+            }
+            _ => return None,
+        };
+        result = next.ok()?;
+    }
+    match evaluation.result().first()?.location {
+        Location::Address { address } => Some(address),
+        _ => None,
+    }
+}
 
 const ENTRY: u64 = 24;
 const PIECE: u64 = 4096;
 /// More entries than the largest programs have.
-const MAXIMUM: u64 = 8_000_000;
+const MAXIMUM_ENTRIES: u64 = 8_000_000;
 /// Longest piece of memory with slots that is read at once.
 const MAXIMUM_RUN: u64 = 1 << 20;
 
@@ -23,6 +129,8 @@ enum Import {
 }
 
 /// The slots of a file, by their addresses before it is loaded.
+///
+/// The slots are filled by the loader with the addresses of what it chose, and the stubs jump there.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
     slots: Vec<(u64, Import)>,
@@ -44,7 +152,7 @@ impl Imports {
     }
 
     fn read_table(&mut self, source: &Source, table: &Section) -> Option<()> {
-        let count = (table.size / ENTRY).min(MAXIMUM);
+        let count = (table.size / ENTRY).min(MAXIMUM_ENTRIES);
         let mut done = 0;
         while done < count {
             let piece = PIECE.min(count - done);
@@ -151,6 +259,41 @@ fn jump_through(code: &[u8], address: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_every_form_are_found_and_other_code_is_not() {
+        for (code, expected) in [
+            (
+                &[0xe8, 0xfb, 0xff, 0xff, 0xff][..],
+                Some(Call::Direct(0x1000 - 5)),
+            ),
+            (&[0xff, 0xd0], Some(Call::Indirect)),
+            (&[0x41, 0xff, 0xd4], Some(Call::Indirect)),
+            (&[0xff, 0x50, 0x18], Some(Call::Indirect)),
+            (&[0xff, 0x90, 0x18, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x15, 0x18, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x14, 0xc7], Some(Call::Indirect)),
+            (&[0xff, 0x54, 0x24, 0x08], Some(Call::Indirect)),
+            (&[0xff, 0x94, 0x24, 8, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x14, 0xc5, 0, 0x10, 0x40, 0], Some(Call::Indirect)),
+            (&[0xff, 0x25, 0x18, 1, 0, 0], None),
+            (&[0x48, 0x89, 0xe5], None),
+            (&[0xff, 0x50], None),
+        ] {
+            let mut bytes = [0x90; LONGEST_CALL];
+            bytes[LONGEST_CALL - code.len()..].copy_from_slice(code);
+            assert_eq!(call_before(&bytes, 0x1000), expected, "{code:x?}");
+        }
+    }
+
+    #[test]
+    fn jumps_out_of_a_function_are_found() {
+        let code = [0x90, 0x0f, 0x85, 0xf9, 0x0f, 0, 0, 0xe9, 0xf4, 0xff, 0xff, 0xff];
+        assert!(jumps_into(&code, 0x1000, &(0x2000..0x2001)));
+        assert!(jumps_into(&code, 0x1000, &(0x1000..0x1001)));
+        assert!(!jumps_into(&code, 0x1000, &(0x2001..0x3000)));
+        assert!(!jumps_into(&code[..10], 0x1000, &(0x1000..0x1001)));
+    }
 
     #[test]
     fn slots_are_read_in_few_pieces_and_those_that_cannot_be_read_are_left_out() {

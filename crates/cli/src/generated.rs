@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ciphertax_model::unknown;
 use ciphertax_records::write_whole;
-use ciphertax_report::schema::{SCHEMAS, Schema, schema};
+use ciphertax_report::json::{SCHEMAS, Schema, schema};
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};

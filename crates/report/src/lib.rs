@@ -11,7 +11,6 @@ pub mod json;
 mod junit;
 pub mod markdown;
 pub mod openmetrics;
-pub mod schema;
 pub mod terminal;
 pub mod why;
 
@@ -19,7 +18,6 @@ mod answer;
 mod describe;
 mod groups;
 mod lookup;
-mod readable;
 mod storage;
 mod words;
 

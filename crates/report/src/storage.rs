@@ -1,6 +1,9 @@
-//! What a server had in memory and what it read and wrote of the rest, as the outputs print it.
+//! What a server had in memory, what it read and wrote of the rest, and what of it stays readable on the disk, as the outputs print it.
 
-use ciphertax_records::{Run, StorageRow};
+use ciphertax_model::AtRest;
+use ciphertax_records::{
+    ArmRecord, ArmRole, DiskRecord, Readability, Run, ServerId, SessionRecord, StorageRow,
+};
 use ciphertax_stats::format;
 
 /// One figure of an arm: its label, the number, and as a reader wants it.
@@ -12,7 +15,7 @@ pub(crate) struct StorageFigure {
 }
 
 /// A figure's label, where a row has it, and how it is written.
-type Column = (&'static str, fn(&StorageRow) -> Option<f64>, Written);
+type FigureColumn = (&'static str, fn(&StorageRow) -> Option<f64>, Written);
 
 enum Written {
     Bytes,
@@ -23,7 +26,7 @@ enum Written {
 /// Of a server all its connections share it.
 const MEMORY: &str = "memory for them";
 
-const COLUMNS: [Column; 10] = [
+const FIGURE_COLUMNS: [FigureColumn; 10] = [
     (
         "data and indexes",
         |row| row.data_bytes.map(|bytes| bytes as f64),
@@ -61,7 +64,7 @@ pub(crate) fn figures(run: &Run, cell: &str, arm: &str) -> Vec<StorageFigure> {
     let Some(row) = run.results.storage(cell, arm) else {
         return Vec::new();
     };
-    let figure = |(label, value, written): &Column| {
+    let figure = |(label, value, written): &FigureColumn| {
         let value = value(row)?;
         Some(StorageFigure {
             label: label_in(run, label),
@@ -74,7 +77,7 @@ pub(crate) fn figures(run: &Run, cell: &str, arm: &str) -> Vec<StorageFigure> {
             },
         })
     };
-    COLUMNS.iter().filter_map(figure).collect()
+    FIGURE_COLUMNS.iter().filter_map(figure).collect()
 }
 
 /// The labels of all figures that any of these arms has in a cell.
@@ -83,7 +86,7 @@ pub(crate) fn labels<'a>(run: &Run, cell: &str, arms: impl Iterator<Item = &'a s
         .flat_map(|arm| figures(run, cell, arm))
         .map(|figure| figure.label)
         .collect();
-    let labels = COLUMNS.iter().map(|(label, ..)| label_in(run, label));
+    let labels = FIGURE_COLUMNS.iter().map(|(label, ..)| label_in(run, label));
     labels.filter(|label| known.contains(label)).collect()
 }
 
@@ -93,4 +96,125 @@ fn label_in(run: &Run, label: &'static str) -> &'static str {
         MEMORY if run.head.is_embedded() => "memory for them in each connection",
         other => other,
     }
+}
+
+/// One table for each server that a baseline was measured on, beside those of the other arms.
+pub(crate) struct ReadableTable<'a> {
+    /// The baseline's server; `None` where there is but one.
+    pub(crate) server: Option<&'a str>,
+    /// The arms whose disk is one, side by side.
+    pub(crate) columns: Vec<Vec<&'a str>>,
+    /// Every kind of file, and whether rows can be read in it; `None` where a server has none of that kind.
+    pub(crate) rows: Vec<(&'a str, Vec<Option<Readability>>)>,
+}
+
+/// What the words of the tables mean, in sentences.
+pub(crate) fn meaning(run: &Run) -> String {
+    let has = |of_arm: fn(&AtRest) -> bool| run.head.study.arms.iter().any(|arm| of_arm(&arm.at_rest));
+    let whose = match run.head.is_embedded() {
+        true => IN_A_FILE,
+        false => IN_A_SERVER,
+    };
+    let sentences = [
+        Some(SEARCHED),
+        Some(whose),
+        Some(WORDS),
+        has(|at_rest| at_rest.file_system.is_some()).then_some(OF_FILE_SYSTEMS),
+        has(|at_rest| at_rest.columns.is_some()).then_some(OF_COLUMNS),
+    ];
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+const SEARCHED: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm was searched \
+     for it.";
+
+const IN_A_FILE: &str = "It lies in a file of its own beside the arm's, opened in the same way.";
+
+const IN_A_SERVER: &str = "A server that keeps rows in memory is searched in a second one like it, with so little memory that all \
+     it writes reaches the disk.";
+
+const WORDS: &str = "Readable: the canary can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects \
+     these files, and the canary had not come to lie there. A dash: there are no such files.";
+
+const OF_FILE_SYSTEMS: &str = "Files on the disk and their names are what whoever takes the disk sees; who has the rights for it \
+     on the running machine reads them all, since they are decrypted there.";
+
+const OF_COLUMNS: &str = "Statements carry fields in plaintext to the server that encrypts them, so a log that keeps statements \
+     keeps fields that can be read; these servers have none, and no binary log.";
+
+/// The tables of a run; none where no arm is about the disk.
+pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {
+    let mut sides: Vec<Side<'_>> = Vec::new();
+    for (arm, session, disk) in searched(run) {
+        let baselines = session.beside_id.as_ref().unwrap_or(&session.server_id);
+        let name = session.beside.as_ref().unwrap_or(&session.server);
+        let at = sides.iter().position(|side| side.baselines == baselines);
+        let at = at.unwrap_or_else(|| {
+            sides.push(Side {
+                baselines,
+                name,
+                columns: Vec::new(),
+            });
+            sides.len() - 1
+        });
+        let columns = &mut sides[at].columns;
+        let is_same =
+            |column: &&mut DiskColumn<'_>| column.id == &session.server_id && column.disk.files == disk.files;
+        match columns.iter_mut().find(is_same) {
+            Some(column) => column.arms.push(&arm.name),
+            None => columns.push(DiskColumn {
+                id: &session.server_id,
+                arms: vec![&arm.name],
+                disk,
+            }),
+        }
+    }
+    let several = sides.len() > 1;
+    let tables = sides.into_iter().map(|side| side.table(several));
+    tables.collect()
+}
+
+/// A baseline's server, and those that are compared with it.
+struct Side<'a> {
+    baselines: &'a ServerId,
+    name: &'a str,
+    columns: Vec<DiskColumn<'a>>,
+}
+
+struct DiskColumn<'a> {
+    id: &'a ServerId,
+    arms: Vec<&'a str>,
+    disk: &'a DiskRecord,
+}
+
+impl<'a> Side<'a> {
+    fn table(self, is_named: bool) -> ReadableTable<'a> {
+        let of = |kind| self.columns.iter().map(|column| column.disk.of(kind)).collect();
+        ReadableTable {
+            server: is_named.then_some(self.name),
+            rows: self.kinds().into_iter().map(|kind| (kind, of(kind))).collect(),
+            columns: self.columns.into_iter().map(|column| column.arms).collect(),
+        }
+    }
+
+    /// Every kind of file that one of them has, each once.
+    fn kinds(&self) -> Vec<&'a str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for files in self.columns.iter().flat_map(|column| &column.disk.files) {
+            if !kinds.contains(&files.kind.as_str()) {
+                kinds.push(&files.kind);
+            }
+        }
+        kinds
+    }
+}
+
+/// Of the repeated baseline there is nothing else to say.
+fn searched(run: &Run) -> impl Iterator<Item = (&ArmRecord, &SessionRecord, &DiskRecord)> {
+    let arms = run.head.arms.iter();
+    let arms = arms.filter(|arm| arm.role != ArmRole::BaselineAgain);
+    arms.flat_map(|arm| {
+        let sessions = arm.sessions.iter();
+        sessions.filter_map(move |session| Some((arm, session, session.disk.as_ref()?)))
+    })
 }

@@ -12,18 +12,17 @@ mod secrets;
 mod traces;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::CertificateKind;
 use ciphertax_records::{ArmRecord, Run, Sample, SampleFile, VoidReason, VoidRow};
-use ciphertax_report::schema::schema;
+use ciphertax_report::json::schema;
 use ciphertax_testkit::{cache, processes_with};
 use rustix::process::Signal;
 use serde_json::Value;

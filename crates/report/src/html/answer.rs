@@ -1,20 +1,20 @@
-//! The answer in one small table: each arm per query and per new connection, on both sides.
+//! The answer in one small table: each arm per query and per new connection, on both sides; and the findings.
 
-use ciphertax_records::{EstimateRow, MeasuredCell, Run};
+use ciphertax_records::{EstimateRow, MeasuredCell, Run, Severity};
 use ciphertax_stats::format;
 use serde::Serialize;
 
-use super::change::VerdictView;
-use super::figure::{ArmName, Figure, Range};
+use super::figure::{ArmName, Figure, Range, VerdictView};
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
+use crate::groups::{Group, grouped};
 use crate::why::words::bound_word;
-use crate::{lookup, words};
+use crate::{describe, lookup, words};
 
 /// The table of the answer.
 #[derive(Serialize)]
 pub(super) struct AnswerView {
     /// Of a query, then of a new connection; without a group of which no cell is.
-    groups: Vec<Group>,
+    groups: Vec<ColumnGroup>,
     /// Who pays.
     sides: Vec<&'static str>,
     rows: Vec<Row>,
@@ -27,7 +27,7 @@ pub(super) struct AnswerView {
 
 /// Columns of the same operation.
 #[derive(Serialize)]
-struct Group {
+struct ColumnGroup {
     heading: &'static str,
     /// The cell, if it is the same in all rows.
     cell: String,
@@ -93,7 +93,7 @@ impl AnswerView {
             groups: columns
                 .iter()
                 .zip(&common)
-                .map(|((heading, _), cell)| Group {
+                .map(|((heading, _), cell)| ColumnGroup {
                     heading,
                     cell: cell.clone(),
                 })
@@ -187,5 +187,60 @@ fn cost(row: &EstimateRow) -> Cost {
         difference: Figure::new(difference.value, text.value),
         change: Range::change(row.interval()),
         baseline: Figure::quantity(row.baseline, &row.unit),
+    }
+}
+
+/// Causes, advice and suspicions that say the same, together.
+#[derive(Serialize)]
+pub(super) struct FindingGroup {
+    word: &'static str,
+    /// The first ones, shown as they are.
+    first: Vec<StatementView>,
+    /// The others, to be unfolded.
+    more: Vec<StatementView>,
+    /// True if the evidence is folded too: of one statement it is shown.
+    unfolds: bool,
+}
+
+#[derive(Serialize)]
+struct StatementView {
+    summary: String,
+    evidence: Vec<String>,
+}
+
+/// Statements of a group that are shown before unfolding.
+const SHOWN: usize = 3;
+
+/// What to do; and everything that casts doubt or explains, doubts first, as the page shows the first three alone.
+pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
+    let (advice, mut others) = grouped(run)
+        .into_iter()
+        .partition::<Vec<_>, _>(|group| group.severity == Severity::Advice);
+    others.sort_by_key(|group| group.severity != Severity::Suspicion);
+    let view = |groups: Vec<Group>| groups.into_iter().map(FindingGroup::of).collect();
+    (view(advice), view(others))
+}
+
+impl FindingGroup {
+    fn of(group: Group) -> Self {
+        let mut first: Vec<StatementView> = group
+            .statements
+            .into_iter()
+            .map(|statement| StatementView {
+                summary: statement.summary,
+                evidence: statement.evidence,
+            })
+            .collect();
+        let more = if first.len() > SHOWN + 1 {
+            first.split_off(SHOWN)
+        } else {
+            Vec::new()
+        };
+        Self {
+            unfolds: first.len() > 1 || first.iter().any(|statement| statement.evidence.len() > 1),
+            word: describe::severity_word(group.severity),
+            first,
+            more,
+        }
     }
 }

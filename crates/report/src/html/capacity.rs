@@ -1,11 +1,14 @@
-//! Queries per connection that keep a budget, and cores at a rate.
+//! Queries per connection that keep a budget, cores at a rate, and cost against queries per connection as curves.
+
+use std::fmt::Write;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{CapacityRow, ChurnRow, Rated, Run, Side};
+use ciphertax_records::{CapacityRow, ChurnPoint, ChurnRow, Rated, Run, Side};
 use ciphertax_stats::{Interval, Verdict, format};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
+use super::forest::{Tick, percent};
 use crate::answer::sides;
 
 /// The budgets of the break-evens, the smallest first.
@@ -177,5 +180,243 @@ impl Cores {
             },
             per_rate: [value, low, high].map(|cores| cores / row.rate),
         }
+    }
+}
+
+/// The sides of a churn model, in the order of the charts.
+const SIDES: [Side; 3] = [Side::Server, Side::Client, Side::Both];
+
+/// Cost against queries per connection: the curves of one side in one cell, on logarithmic axes.
+#[derive(Serialize)]
+pub(super) struct ChurnChart {
+    cell: String,
+    side: String,
+    title: &'static str,
+    /// The cell, where there are several.
+    of: String,
+    curves: Vec<Curve>,
+    across: Vec<Tick>,
+    up: Vec<Tick>,
+    /// What the chart shows, in words.
+    words: String,
+}
+
+/// One arm.
+#[derive(Serialize)]
+struct Curve {
+    arm: ArmName,
+    /// In a square of 1000 by 1000.
+    line: String,
+    band: String,
+    reached: Vec<Reached>,
+}
+
+/// Where a curve falls below a budget.
+#[derive(Serialize)]
+struct Reached {
+    x: String,
+    y: String,
+    words: String,
+}
+
+impl ChurnChart {
+    /// Every side of every cell that has a churn model.
+    pub(super) fn all(run: &Run) -> Vec<Self> {
+        let mut keys: Vec<(&str, Side)> = Vec::new();
+        for row in &run.results.churn {
+            let key = (row.cell.as_str(), row.side);
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let several = keys.iter().any(|key| key.0 != keys[0].0);
+        let by_cell: Vec<&str> = keys.iter().map(|key| key.0).collect();
+        let place = |cell: &str| by_cell.iter().position(|other| *other == cell);
+        keys.sort_by_key(|(cell, side)| (place(cell), SIDES.iter().position(|other| other == side)));
+        keys.into_iter()
+            .filter_map(|(cell, side)| {
+                let rows: Vec<&ChurnRow> = run
+                    .results
+                    .churn
+                    .iter()
+                    .filter(|row| row.cell == cell && row.side == side)
+                    .collect();
+                let mut chart = Self::of(run, &rows)?;
+                if several {
+                    chart.of = cell.to_owned();
+                }
+                Some(chart)
+            })
+            .collect()
+    }
+
+    fn of(run: &Run, rows: &[&ChurnRow]) -> Option<Self> {
+        let first = rows.first()?;
+        let axes = ChurnAxes::over(rows)?;
+        Some(Self {
+            cell: first.cell.clone(),
+            side: first.side.to_string(),
+            title: match first.side {
+                Side::Server => "CPU of the server",
+                Side::Client => "CPU of the client",
+                Side::Both => "CPU of both sides",
+            },
+            of: String::new(),
+            curves: rows
+                .iter()
+                .filter(|row| !row.points.is_empty())
+                .map(|row| Curve {
+                    arm: ArmName::of(run, &row.arm),
+                    line: axes.line(
+                        row.points
+                            .iter()
+                            .map(|point| (point.queries, point.overhead.value)),
+                    ),
+                    band: axes.band(&row.points),
+                    reached: axes.reached(row),
+                })
+                .collect(),
+            across: axes.across(),
+            up: axes.up(budget_values(run).last().copied().unwrap_or_default()),
+            words: words(rows),
+        })
+    }
+}
+
+fn words(rows: &[&ChurnRow]) -> String {
+    let ends = rows.iter().filter_map(|row| {
+        let (one, many) = (row.points.first()?, row.points.last()?);
+        Some(format!(
+            "{}: {} with {} per connection, {} with {}",
+            row.arm,
+            format::change(one.overhead.value),
+            format::count(one.queries),
+            format::change(many.overhead.value),
+            format::count(many.queries)
+        ))
+    });
+    format!(
+        "More CPU against queries per connection. {}",
+        ends.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Queries per connection across, on a logarithmic axis; the overhead up, linear within ±2 % and logarithmic beyond.
+struct ChurnAxes {
+    most_queries: f64,
+    low: f64,
+    high: f64,
+}
+
+impl ChurnAxes {
+    fn over(rows: &[&ChurnRow]) -> Option<Self> {
+        let points = || rows.iter().flat_map(|row| &row.points);
+        let most_queries = points().map(|point| point.queries).fold(0.0, f64::max);
+        let values = points().map(|point| point.overhead);
+        let largest = values
+            .clone()
+            .map(|overhead| overhead.value.abs())
+            .fold(0.1, f64::max);
+        let (low, high) = values.fold((0.0_f64, 0.1_f64), |(low, high), overhead| {
+            (
+                low.min(overhead.low.max(-largest)),
+                high.max(overhead.high.min(3.0 * largest)),
+            )
+        });
+        (most_queries > 1.0).then_some(Self {
+            most_queries,
+            low,
+            high,
+        })
+    }
+
+    fn bent(overhead: f64) -> f64 {
+        overhead.signum() * (overhead.abs() / 0.02).ln_1p()
+    }
+
+    /// Shares of the width and of the height, from the left and from the top.
+    fn at(&self, queries: f64, overhead: f64) -> (f64, f64) {
+        let (low, high) = (Self::bent(self.low), Self::bent(self.high));
+        let x = queries.max(1.0).ln() / self.most_queries.ln();
+        let y = (high - Self::bent(overhead)) / (high - low);
+        (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
+    }
+
+    fn line(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+        let mut path = String::new();
+        for (queries, overhead) in points {
+            let (x, y) = self.at(queries, overhead);
+            let step = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{step}{:.0} {:.0}", x * 1e3, y * 1e3);
+        }
+        path
+    }
+
+    fn band(&self, points: &[ChurnPoint]) -> String {
+        let upper = points.iter().map(|point| (point.queries, point.overhead.high));
+        let lower = points
+            .iter()
+            .rev()
+            .map(|point| (point.queries, point.overhead.low));
+        self.line(upper.chain(lower)) + "Z"
+    }
+
+    fn reached(&self, row: &ChurnRow) -> Vec<Reached> {
+        row.break_even
+            .iter()
+            .filter_map(|point| {
+                let queries = point
+                    .queries
+                    .filter(|queries| (1.0..=self.most_queries).contains(queries))?;
+                let (x, y) = self.at(queries, point.budget);
+                Some(Reached {
+                    x: percent(x * 100.0),
+                    y: percent(y * 100.0),
+                    words: format!(
+                        "{}: below {} from {} queries per connection on",
+                        row.arm,
+                        format::share(point.budget),
+                        format::count(queries)
+                    ),
+                })
+            })
+            .collect()
+    }
+
+    /// 1, 100, 10,000, …
+    fn across(&self) -> Vec<Tick> {
+        (0..=self.most_queries.log10().round() as i32)
+            .step_by(2)
+            .map(|power| {
+                let queries = 10_f64.powi(power);
+                Tick {
+                    at: percent(self.at(queries, 0.0).0 * 100.0),
+                    text: match power {
+                        6.. => format!("{} M", format::plain(queries / 1e6)),
+                        4.. => format!("{} k", format::plain(queries / 1e3)),
+                        _ => format::count(queries),
+                    },
+                }
+            })
+            .collect()
+    }
+
+    /// Zero, the largest budget, and as many round overheads as have room.
+    fn up(&self, budget: f64) -> Vec<Tick> {
+        let mut shown: Vec<f64> = Vec::new();
+        for value in [0.0, budget, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.05, 0.01] {
+            let is_inside = value <= self.high * 1.0001;
+            let y = self.at(1.0, value).1;
+            if is_inside && shown.iter().all(|other| (self.at(1.0, *other).1 - y).abs() > 0.1) {
+                shown.push(value);
+            }
+        }
+        shown
+            .into_iter()
+            .map(|value| Tick {
+                at: percent(self.at(1.0, value).1 * 100.0),
+                text: format::share(value),
+            })
+            .collect()
     }
 }

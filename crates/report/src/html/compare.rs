@@ -4,9 +4,9 @@ use ciphertax_records::{Comparison, CostChange, NotComparable};
 use ciphertax_stats::{CostVerdict, Interval, format};
 use serde::Serialize;
 
+use super::Template;
 use super::figure::{Figure, Range};
-use super::scale::{ChangeScale, Tick, percent};
-use super::template::Template;
+use super::forest::{ChangeScale, Tick, percent};
 use crate::ReportError;
 use crate::compare::{HOW, in_words, label, others, rule, value};
 

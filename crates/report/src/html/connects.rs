@@ -5,7 +5,7 @@ use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
-use super::scale::percent;
+use super::forest::percent;
 use crate::{describe, lookup};
 
 /// The phases of the connects of one cell.

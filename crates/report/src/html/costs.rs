@@ -6,8 +6,7 @@ use ciphertax_model::Metric;
 use ciphertax_records::{MeasuredCell, Run};
 use serde::Serialize;
 
-use super::change::ChangeView;
-use super::figure::{ArmName, Figure};
+use super::figure::{ArmName, ChangeView, Figure};
 use super::noise::{RatioChart, ratio_charts};
 use crate::{describe, lookup, storage};
 

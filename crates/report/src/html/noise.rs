@@ -7,9 +7,8 @@ use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format;
 use serde::Serialize;
 
-use super::change::ChangeView;
-use super::figure::{ArmName, Figure};
-use super::scale::{ChangeScale, Tick, percent};
+use super::figure::{ArmName, ChangeView, Figure};
+use super::forest::{ChangeScale, Tick, percent};
 use crate::{lookup, words};
 
 /// The baseline against itself: cells down, metrics across.

@@ -1,10 +1,11 @@
-//! How every arm was proved: a matrix of arms and witnesses, and everything they said.
+//! How every arm was proved: a matrix of arms and witnesses, everything they said, and what stays readable on the disk.
 
-use ciphertax_records::{ArmRecord, ArmRole, Proof, Run, SessionFacts, Witness};
+use ciphertax_records::{ArmRecord, ArmRole, Proof, Readability, Run, SessionFacts, Witness};
 use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
+use crate::storage::{meaning, tables};
 
 /// Arms down, witnesses across.
 #[derive(Serialize)]
@@ -188,4 +189,66 @@ fn facts(run: &Run, facts: &SessionFacts) -> Vec<Item> {
         ));
     }
     items
+}
+
+/// The tables, and what their words mean.
+#[derive(Serialize)]
+pub(super) struct ReadableView {
+    meaning: String,
+    tables: Vec<ServerTable>,
+}
+
+#[derive(Serialize)]
+struct ServerTable {
+    /// Empty where there is only one.
+    server: String,
+    columns: Vec<Vec<ArmName>>,
+    rows: Vec<KindRow>,
+}
+
+#[derive(Serialize)]
+struct KindRow {
+    kind: String,
+    cells: Vec<Option<KindCell>>,
+}
+
+#[derive(Serialize)]
+struct KindCell {
+    word: String,
+    /// By which readers of the page tell it at a glance.
+    is_encrypted: bool,
+}
+
+impl ReadableView {
+    /// `None` where no arm is about the disk.
+    pub(super) fn of(run: &Run) -> Option<Self> {
+        let name = |arm: &str| ArmName::of(run, arm);
+        let cell = |readability: Readability| KindCell {
+            word: readability.to_string(),
+            is_encrypted: readability == Readability::Encrypted,
+        };
+        let tables: Vec<ServerTable> = tables(run)
+            .into_iter()
+            .map(|table| ServerTable {
+                server: table.server.unwrap_or_default().to_owned(),
+                columns: table
+                    .columns
+                    .iter()
+                    .map(|arms| arms.iter().copied().map(name).collect())
+                    .collect(),
+                rows: table
+                    .rows
+                    .into_iter()
+                    .map(|(kind, found)| KindRow {
+                        kind: kind.to_owned(),
+                        cells: found.into_iter().map(|found| found.map(cell)).collect(),
+                    })
+                    .collect(),
+            })
+            .collect();
+        (!tables.is_empty()).then_some(Self {
+            meaning: meaning(run),
+            tables,
+        })
+    }
 }

@@ -6,7 +6,7 @@ use comfy_table::Cell;
 
 use super::page::{Page, Tone, harmless, left, right};
 use crate::answer::{Answer, between, lacks_blocks, needs_blocks, query_heading, sides};
-use crate::readable::{meaning, tables};
+use crate::storage::{meaning, tables};
 use crate::{lookup, words};
 
 /// What each arm takes more, per query and per new connection, on both sides. `answered` are the estimates of the answers.

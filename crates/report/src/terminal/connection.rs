@@ -1,16 +1,10 @@
 //! A connection taken apart, as text.
 
-mod negotiated;
-mod picture;
-
 use std::net::SocketAddr;
 
-use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Phase, Severity, Spread};
+use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Phase, Severity, Spread, Verified};
 use ciphertax_stats::format::{self, ABSENT, rounded};
 use comfy_table::{Cell, Table};
-
-use negotiated::{certificates, negotiated};
-use picture::picture;
 
 use super::page::{AS_WIDE_AS_NEEDED, Page, Style, Tone, harmless, left, right};
 use crate::describe;
@@ -197,5 +191,146 @@ fn findings(page: &mut Page, findings: &[Finding]) {
                 page.detail(&harmless(&finding.evidence));
             }
         }
+    }
+}
+
+fn negotiated(page: &mut Page, record: &ConnectionRecord) {
+    page.heading("Negotiated");
+    match &record.facts.tls {
+        None if record.address.starts_with('/') => page.item("no TLS: plaintext over a Unix socket"),
+        None => page.item("no TLS: plaintext"),
+        Some(tls) => {
+            let group = match tls.group.as_str() {
+                "" => String::new(),
+                group => format!(", key exchange by {group}"),
+            };
+            page.item(&format!("{}, {}{group}", tls.version, tls.cipher));
+            let handshake = match (tls.resumed, tls.hello_retry_request) {
+                (true, _) => "resumed session",
+                (false, false) => "full handshake",
+                (false, true) => "full handshake with a second ClientHello (HelloRetryRequest)",
+            };
+            page.item(&format!(
+                "{handshake}, ClientHello of {} B, client library {}",
+                format::count(tls.client_hello_bytes.into()),
+                tls.client_library
+            ));
+            page.item(match tls.verification {
+                Verified::None => "certificate: not verified",
+                Verified::Ca => "certificate: its chain verified, its name not",
+                Verified::HostName => "certificate: its chain and its name verified",
+            });
+        }
+    }
+    let mut logins: Vec<(String, usize)> = Vec::new();
+    for login in &record.logins {
+        let words = login.words();
+        match logins.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => logins.push((words, 1)),
+        }
+    }
+    let words: Vec<String> = match &logins[..] {
+        [(only, _)] => vec![only.clone()],
+        several => several
+            .iter()
+            .map(|(login, count)| format!("{count} × {login}"))
+            .collect(),
+    };
+    page.item(&format!("login: {}", words.join(", ")));
+}
+
+fn certificates(page: &mut Page, record: &ConnectionRecord) {
+    if record.chain.is_empty() {
+        return;
+    }
+    let bytes: u32 = record.chain.iter().map(|certificate| certificate.bytes).sum();
+    page.heading(&format!(
+        "Certificates: {}, {}",
+        record.chain.len(),
+        format::bytes(bytes.into())
+    ));
+    for certificate in &record.chain {
+        let date = certificate.not_after.split('T').next().unwrap_or_default();
+        let left = match certificate.days_left {
+            _ if certificate.begins_after(&record.started) => {
+                format!("NOT VALID before {}", certificate.not_before)
+            }
+            days if days < 0 => format!("EXPIRED on {date}"),
+            1 => format!("expires in 1 day, on {date}"),
+            days => format!("expires in {} days, on {date}", format::count(days as f64)),
+        };
+        page.item(&format!(
+            "{}: {left}",
+            match certificate.subject.as_str() {
+                "" => "without a subject",
+                subject => subject,
+            }
+        ));
+        page.detail(&format!(
+            "{}, signed by {} with {}",
+            certificate.key, certificate.issuer, certificate.signature
+        ));
+        if !certificate.names.is_empty() {
+            page.detail(&format!("for {}", certificate.names.join(", ")));
+        }
+    }
+}
+
+/// Each phase as a bar that begins where it begins and is as long as it takes, over the time until the first answer.
+fn picture(page: &mut Page, record: &ConnectionRecord, width: usize) {
+    let shown: Vec<&ConnectionPhase> = until_answer(record).collect();
+    let whole: f64 = shown.iter().map(|phase| phase.wall_us.median).sum();
+    let names = shown
+        .iter()
+        .map(|phase| phase.label.chars().count())
+        .max()
+        .unwrap_or(0);
+    let times: Vec<String> = shown
+        .iter()
+        .map(|phase| rounded::microseconds(phase.wall_us.median))
+        .collect();
+    let longest = times.iter().map(|time| time.chars().count()).max().unwrap_or(0);
+    // Two spaces before the name, after it, and between the bar and the time.
+    let room = width.saturating_sub(names + longest + 6);
+    if whole <= 0.0 || room < 10 {
+        return;
+    }
+    let mut before = 0.0;
+    for (phase, time) in shown.iter().zip(&times) {
+        let bar = bar(before / whole, phase.wall_us.median / whole, room);
+        let gap = " ".repeat(room.saturating_sub(bar.chars().count()));
+        page.line(&format!(
+            "  {:<names$}  {bar}{gap}  {time:>longest$}",
+            phase.label
+        ));
+        before += phase.wall_us.median;
+    }
+}
+
+/// A bar from a part of the room on, in eighths of a column; never nothing.
+fn bar(begin: f64, length: f64, room: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let start = ((begin * room as f64).floor() as usize).min(room - 1);
+    let eighths = ((length * room as f64 * 8.0).round() as usize).clamp(1, (room - start) * 8);
+    format!(
+        "{}{}{}",
+        " ".repeat(start),
+        "█".repeat(eighths / 8),
+        EIGHTHS[eighths % 8]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_begins_where_the_one_before_ended_and_is_never_nothing_nor_too_long() {
+        assert_eq!(bar(0.0, 0.5, 10), "█████");
+        assert_eq!(bar(0.5, 0.25, 10), "     ██▌");
+        assert_eq!(bar(0.0, 0.0, 10), "▏");
+        assert_eq!(bar(1.0, 0.0, 10), "         ▏");
+        assert_eq!(bar(0.95, 0.2, 10), "         █");
     }
 }

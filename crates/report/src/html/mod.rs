@@ -1,29 +1,85 @@
-//! What the page shows, in the order it shows it.
+//! The run as one HTML file that opens offline: tables and charts are made here and need no script; one script moves
+//! the rates of the capacity tables, finds functions in flame graphs, and saves charts as SVG files.
+//!
+//! Names, versions and error messages come from servers and study files, so all text is escaped by the template engine,
+//! the embedded JSON holds no `<`, and the page's own policy lets no script run but that one and nothing be fetched.
 
+mod answer;
+mod capacity;
+mod compare;
+mod connects;
+mod costs;
+mod figure;
+mod forest;
+mod method;
+mod noise;
+mod proofs;
+mod why;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use ciphertax_records::why::Pictures;
 use ciphertax_records::{Agreement, Run, ServerRecord};
 use ciphertax_stats::format;
+use minijinja::{Environment, Value, context};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
-use super::answer::AnswerView;
-use super::capacity::{Capacity, ChurnView, budgets};
-use super::churn_chart::ChurnChart;
-use super::connects::ConnectView;
-use super::costs::CellView;
-use super::figure::Item;
-use super::findings::{FindingGroup, findings};
-use super::forest::Forest;
-use super::method::{PublishedView, VoidView, in_three_sentences, method};
-use super::noise::{NoiseTable, floors_in_words};
-use super::proofs::{ArmView, Matrix};
-use super::readable::ReadableView;
-use super::why::WhyView;
 use crate::answer::{lacks_blocks, needs_blocks, sides};
-use crate::{describe, lookup};
+use crate::{ReportError, describe, lookup};
+use answer::{AnswerView, FindingGroup, findings};
+use capacity::{Capacity, ChurnChart, ChurnView, budgets};
+use connects::ConnectView;
+use costs::CellView;
+use figure;
+use figure::Item;
+use forest::Forest;
+use method::{PublishedView, VoidView, in_three_sentences, method};
+use noise::{NoiseTable, floors_in_words};
+use proofs::{ArmView, Matrix, ReadableView};
+use why::WhyView;
+
+pub use compare::compare;
+
+/// The page.
+///
+/// # Errors
+/// Only if the template and the record do not fit each other, which is a defect of this crate.
+pub fn render(run: &Run) -> Result<String, ReportError> {
+    render_with(run, &Pictures::default())
+}
+
+/// The page with pictures of what is not in the record itself.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError> {
+    TEMPLATE.render(Page::of(run, pictures), run)
+}
+
+const TEMPLATE: Template = Template {
+    name: "report.html",
+    source: include_str!("../../assets/report.html"),
+    style: include_str!("../../assets/report.css"),
+    script: concat!(
+        include_str!("../../assets/report.js"),
+        include_str!("../../assets/flame.js"),
+        include_str!("../../assets/svg.js")
+    ),
+};
+
+/// The release that makes pages.
+pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// Which release made a page, by its own word; `None` if it is no report of ciphertax.
+pub fn release_of(page: &str) -> Option<&str> {
+    let (_, release) = page.split_once(r#"<meta name="generator" content="ciphertax "#)?;
+    Some(release.split_once('"')?.0)
+}
 
 /// Everything the template needs.
 #[derive(Serialize)]
-pub(super) struct Page {
+struct Page {
     title: String,
     verdict: String,
     question: String,
@@ -64,7 +120,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn of(run: &Run, pictures: &Pictures) -> Self {
+    fn of(run: &Run, pictures: &Pictures) -> Self {
         let (advice, findings) = findings(run);
         Self {
             title: title(run),
@@ -191,4 +247,52 @@ fn published_in_words(run: &Run) -> String {
     .map(|(count, word)| format!("{count} {word}"))
     .collect();
     parts.join(", ")
+}
+
+/// Templates that those of pages use.
+const PARTS: [(&str, &str); 2] = [
+    ("figures.html", include_str!("../../assets/figures.html")),
+    ("head.html", include_str!("../../assets/head.html")),
+];
+
+/// A kind of page.
+struct Template {
+    /// It decides that values are escaped for HTML.
+    name: &'static str,
+    source: &'static str,
+    style: &'static str,
+    /// The page's own policy knows it by its hash; empty for a page that has none.
+    script: &'static str,
+}
+
+impl Template {
+    /// The page, with the record that it is of.
+    ///
+    /// # Errors
+    /// Only if the template and the page do not fit each other, which is a defect of this crate.
+    fn render(&self, page: impl Serialize, record: &impl Serialize) -> Result<String, ReportError> {
+        let mut environment = Environment::new();
+        environment.set_trim_blocks(true);
+        environment.set_lstrip_blocks(true);
+        environment.add_filter("figures", |text: String| figure::figures(&text));
+        for (name, source) in PARTS {
+            environment.add_template(name, source)?;
+        }
+        environment.add_template(self.name, self.source)?;
+        let page = environment.get_template(self.name)?.render(context! {
+            page => page,
+            style => Value::from_safe_string(self.style.into()),
+            script => Value::from_safe_string(self.script.into()),
+            script_sha256 => BASE64_STANDARD.encode(Sha256::digest(self.script)),
+            release => RELEASE,
+            record => Value::from_safe_string(embedded(record)),
+        })?;
+        Ok(page)
+    }
+}
+
+/// The record for a `script` element: without `<`, which JSON has in strings only, nothing in it can end the element.
+fn embedded(record: &impl Serialize) -> String {
+    let record = serde_json::to_string(record).expect("a record holds nothing that JSON cannot");
+    record.replace('<', "\\u003c")
 }

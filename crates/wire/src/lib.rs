@@ -12,7 +12,6 @@ mod expectation;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgresql;
-mod remedy;
 mod scram;
 pub mod sql;
 pub mod sqlite;

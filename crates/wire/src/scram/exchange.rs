@@ -11,7 +11,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use super::keys::{Keys, ScramKeys, derive};
+use super::{Keys, ScramKeys, derive};
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 

@@ -6,8 +6,7 @@ use ciphertax_model::Secret;
 use ciphertax_records::LoginPath;
 use proptest::prelude::*;
 
-use super::keys::prepared;
-use super::*;
+use super::{prepared, *};
 
 const OF_MONGODB: Rules = crate::mongodb::RULES;
 const OF_POSTGRESQL: Rules = crate::postgresql::RULES;

@@ -4,15 +4,12 @@
 //! end pays for the same system calls, and one `recv` serves as many records as have arrived.
 
 mod certificate;
-mod chain;
 pub(crate) mod cipher;
 mod hello;
 mod openssl;
-mod pipe;
 mod policy;
 mod rehearsal;
 mod rustls;
-mod server_key;
 mod store;
 
 use ciphertax_model::{Group, TlsLibrary};
@@ -27,11 +24,9 @@ const FLIGHT: usize = 8 * 1024;
 pub(crate) const OUTGOING: usize = 1024;
 
 pub use self::openssl::library_version;
-pub use self::pipe::Pipe;
 pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
-pub use self::rehearsal::rehearse;
+pub use self::rehearsal::{Pipe, ServerKey, rehearse};
 pub use self::rustls::any_certificate;
-pub use self::server_key::ServerKey;
 use self::store::Stock;
 
 /// What is cheap to know of a session, so that it can be checked on every connection.

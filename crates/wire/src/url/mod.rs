@@ -1,13 +1,12 @@
 //! A server given by the URL everybody knows.
 
-mod hosts;
 mod mongodb;
 mod mysql;
 mod pgpass;
 mod postgresql;
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use ciphertax_model::{Secret, nearest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -290,6 +289,53 @@ fn decoded(text: &str) -> String {
 fn encoded(text: &str) -> impl fmt::Display {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
     utf8_percent_encode(text, ENCODED)
+}
+
+/// Reads `host`, `host:port`, `[::1]` or `[::1]:port`, or several of them with commas between.
+///
+/// # Errors
+/// When one of them is no host.
+///
+/// Only MongoDB's standard has several; drivers and libpq read several for others too.
+fn addresses(text: &str, default_port: u16) -> Result<Vec<Address>, TargetError> {
+    let addresses = text.split(',').map(|host| address(host, default_port));
+    addresses.collect::<Option<_>>().ok_or(TargetError::Hosts)
+}
+
+fn address(text: &str, default_port: u16) -> Option<Address> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok().filter(|port| *port > 0)?),
+        _ => (text, default_port),
+    };
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?.to_string(),
+        None => decoded(host),
+    };
+    let is_name = |host: &str| !host.is_empty() && !host.contains(['/', '[', ']', ' ', ':']);
+    (is_name(&host) || host.parse::<Ipv6Addr>().is_ok()).then_some(Address { host, port })
+}
+
+/// Makes sure that certificates of all of them can be held to one name, where they are held to any; `instead` is what holds them
+/// to none.
+///
+/// # Errors
+/// [`TargetError::HostNames`].
+fn have_one_name(
+    verification: &Verification,
+    others: &[Address],
+    instead: &'static str,
+) -> Result<(), TargetError> {
+    match verification {
+        Verification::HostName(_, name) if others.iter().any(|other| other.host != *name) => {
+            Err(TargetError::HostNames(instead))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a URL has after its first host.
+fn and_others(others: &[Address]) -> String {
+    others.iter().map(|other| format!(",{other}")).collect()
 }
 
 #[cfg(test)]

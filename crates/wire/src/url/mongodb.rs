@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use ciphertax_model::Secret;
 
-use super::hosts::{addresses, have_one_name};
-use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use super::{TargetError, addresses, decoded, encoded, has_stray_percent, have_one_name, parts};
 use crate::address::Address;
 use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::Secret;
 use url::Url;
 
-use super::hosts::{addresses, and_others, have_one_name};
-use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};
 use crate::address::Address;
 use crate::tls::Verification;
 

@@ -1,19 +1,27 @@
-//! From a policy to rustls' settings.
+//! From a policy to rustls' settings: its suites, certificates in files, and the verification of the server's.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ciphertax_model::{Group, TlsVersion};
-use rustls::crypto::aws_lc_rs::{self, kx_group};
-use rustls::crypto::{CryptoProvider, SupportedKxGroup};
-use rustls::pki_types::PrivateKeyDer;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
+use rustls::crypto::aws_lc_rs::{self, ALL_CIPHER_SUITES, kx_group};
+use rustls::crypto::{
+    CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms, verify_tls12_signature,
+    verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, SupportedProtocolVersion, version};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CipherSuite, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion, version,
+};
 
 use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
-use super::pem::{Chain, read_certificates};
-use super::{failure, suites, verifier};
+use super::failure;
 use crate::error::WireError;
 
 /// Settings of this policy, without resumption.
@@ -24,7 +32,7 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig, WireError> {
         .with_protocol_versions(&versions)
         .map_err(failure)?
         .dangerous()
-        .with_custom_certificate_verifier(verifier::prepare(&policy.verification, &provider)?);
+        .with_custom_certificate_verifier(prepare_verifier(&policy.verification, &provider)?);
     let mut config = match &policy.client_certificate {
         None => builder.with_no_client_auth(),
         Some(client) => {
@@ -70,9 +78,9 @@ fn provider(policy: &TlsPolicy) -> Result<CryptoProvider, WireError> {
     if let Some(wanted) = &policy.cipher {
         provider
             .cipher_suites
-            .retain(|suite| suites::openssl_name(suite.suite()) == wanted);
+            .retain(|suite| openssl_name(suite.suite()) == wanted);
         if provider.cipher_suites.is_empty() {
-            let known = suites::openssl_names();
+            let known = openssl_names();
             return Err(WireError::TlsSettings(format!(
                 "rustls has no cipher suite {wanted}; the nearest it has are {}",
                 cipher::nearest(wanted, known)
@@ -110,5 +118,175 @@ fn unusable(path: &Path, problem: String) -> WireError {
     WireError::ClientCertificate {
         path: path.display().to_string(),
         problem,
+    }
+}
+
+/// The verifier of a policy: by host name as rustls does it, and less where less is asked for.
+///
+/// In every mode the server must prove that it has the key of its certificate, as with OpenSSL.
+pub(super) fn prepare_verifier(
+    verification: &Verification,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, WireError> {
+    let algorithms = provider.signature_verification_algorithms;
+    Ok(match verification {
+        Verification::None => Arc::new(AnyName {
+            authorities: None,
+            algorithms,
+        }),
+        Verification::Ca(path) => Arc::new(AnyName {
+            authorities: Some(read_authorities(path)?),
+            algorithms,
+        }),
+        Verification::HostName(path, _) => webpki_verifier(read_authorities(path)?, provider)?,
+    })
+}
+
+/// The verifier that rustls itself would use for a host name.
+fn webpki_verifier(
+    authorities: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, WireError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider))
+        .build()
+        .map_err(|error| WireError::Tls(error.to_string()))
+}
+
+/// Takes any certificate for any name; whose key it is must be proved all the same.
+pub fn any_certificate(provider: &CryptoProvider) -> Arc<dyn ServerCertVerifier> {
+    Arc::new(AnyName {
+        authorities: None,
+        algorithms: provider.signature_verification_algorithms,
+    })
+}
+
+/// Takes a certificate for any name: one whose chain leads to an authority, or any at all.
+#[derive(Debug)]
+struct AnyName {
+    authorities: Option<RootCertStore>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(authorities) = &self.authorities {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            verify_server_cert_signed_by_trust_anchor(
+                &certificate,
+                authorities,
+                intermediates,
+                now,
+                self.algorithms.all,
+            )?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Made once: the look-up is too slow for every connection.
+static NAMES: LazyLock<Vec<(CipherSuite, &'static str)>> = LazyLock::new(|| {
+    let named = |suite: CipherSuite| {
+        // rustls writes `TLS13_` where the registry of IANA has `TLS_`.
+        let registered = suite.as_str()?.replacen("TLS13_", "TLS_", 1);
+        Some((suite, cipher::openssl_name(&registered)?))
+    };
+    ALL_CIPHER_SUITES
+        .iter()
+        .filter_map(|suite| named(suite.suite()))
+        .collect()
+});
+
+/// OpenSSL's name of a suite; empty for one that OpenSSL does not know.
+///
+/// Both sides of a session are compared by it.
+pub(super) fn openssl_name(suite: CipherSuite) -> &'static str {
+    NAMES
+        .iter()
+        .find(|(known, _)| *known == suite)
+        .map_or("", |(_, name)| name)
+}
+
+/// OpenSSL's names of all suites that rustls has.
+pub(super) fn openssl_names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(_, name)| *name)
+}
+
+pub(super) type Chain = Vec<CertificateDer<'static>>;
+
+/// The authorities in a PEM file.
+pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore, WireError> {
+    let unusable = |problem: String| WireError::CaFile {
+        path: path.display().to_string(),
+        problem,
+    };
+    let mut authorities = RootCertStore::empty();
+    for certificate in read_certificates(path).map_err(unusable)? {
+        authorities
+            .add(certificate)
+            .map_err(|error| unusable(error.to_string()))?;
+    }
+    Ok(authorities)
+}
+
+/// The certificates in a PEM file, one at least.
+pub(super) fn read_certificates(path: &Path) -> Result<Chain, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let certificates: Option<Chain> = CertificateDer::pem_reader_iter(std::io::BufReader::new(file))
+        .map(Result::ok)
+        .collect();
+    certificates
+        .filter(|certificates| !certificates.is_empty())
+        .ok_or_else(|| "it holds no PEM certificate that can be read".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_has_its_openssl_name() {
+        assert_eq!(NAMES.len(), ALL_CIPHER_SUITES.len());
+        for (suite, name) in [
+            (CipherSuite::TLS13_AES_256_GCM_SHA384, "TLS_AES_256_GCM_SHA384"),
+            (
+                CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+                "ECDHE-RSA-CHACHA20-POLY1305",
+            ),
+            (
+                CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                "ECDHE-ECDSA-AES128-GCM-SHA256",
+            ),
+        ] {
+            assert_eq!(openssl_name(suite), name);
+        }
     }
 }

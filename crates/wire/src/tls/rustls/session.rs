@@ -13,9 +13,8 @@ use rustls::unbuffered::{
 use rustls::{HandshakeKind, ProtocolVersion};
 
 use super::super::hello::HelloWatch;
-use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, chain, group_called};
-use super::tickets::OneConnection;
-use super::{LIBRARY, failure, suites};
+use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, group_called};
+use super::{LIBRARY, OneConnection, config, failure};
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 
@@ -299,7 +298,7 @@ impl TlsSession for Session {
                 Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
                 _ => "",
             },
-            cipher: suite.map_or("", |suite| suites::openssl_name(suite.suite())),
+            cipher: suite.map_or("", |suite| config::openssl_name(suite.suite())),
             group: group_called(self.group_name()),
             offered: self
                 .resumable
@@ -342,6 +341,6 @@ impl TlsSession for Session {
 
     fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
         let sent = self.certificates()?;
-        chain::chain(sent.iter().map(|certificate| &**certificate))
+        certificate::chain(sent.iter().map(|certificate| &**certificate))
     }
 }

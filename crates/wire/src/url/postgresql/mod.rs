@@ -1,7 +1,8 @@
 //! A PostgreSQL: `postgresql://user:password@host:port/database?sslrootcert=…`, as its own clients read it
 //! (<https://www.postgresql.org/docs/current/libpq-connect.html>).
 
-mod parameters;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,11 @@ use std::time::Duration;
 
 use ciphertax_model::Secret;
 
-use super::hosts::{addresses, and_others, have_one_name};
 use super::pgpass::{Environment, Wanted};
-use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};
 use crate::address::Address;
 use crate::postgresql::{Method, Negotiation};
 use crate::tls::{ClientCertificate, Verification};
-use parameters::{KNOWN, refusal};
 
 /// What is expected.
 pub(super) const FORM: &str = "postgresql://user:password@host:port/database";
@@ -292,9 +291,12 @@ impl Said {
             ("password", _) => self.password = Some(Secret::new(value)),
             _ => {
                 let name = name.to_owned();
-                return Err(match refusal(&name) {
+                return Err(match refusal_of_parameter(&name) {
                     Some(reason) => TargetError::NotRead { name, reason },
-                    None => TargetError::UnknownOption { name, known: KNOWN },
+                    None => TargetError::UnknownOption {
+                        name,
+                        known: KNOWN_PARAMETERS,
+                    },
                 });
             }
         }
@@ -377,5 +379,114 @@ fn missing(part: &'static str) -> TargetError {
     TargetError::Missing { part, expected: FORM }
 }
 
+/// libpq's parameters (<https://www.postgresql.org/docs/current/libpq-connect.html>) that are read.
+const KNOWN_PARAMETERS: &[&str] = &[
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "gssencmode",
+    "host",
+    "options",
+    "passfile",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslnegotiation",
+    "sslrootcert",
+    "target_session_attrs",
+    "user",
+];
+
+const ARMS_SAY_TLS: &str = "what TLS is like the arms say (transport, and the keys of tls), and prove";
+const NO_REVOCATION: &str =
+    "no list of revoked certificates is read; sslrootcert verifies the server's certificate";
+const NO_GSS: &str = "no login and no encryption by GSSAPI is measured";
+const NO_KEEPALIVE: &str =
+    "a run's connections are never idle for long, and how the kernel keeps them is not changed";
+const NO_SERVICE: &str = "no service file is read; name host, user and database in the URL";
+const NO_KEYS: &str =
+    "SCRAM's keys come from the password; whether they are kept the arms say (password_cache)";
+const NO_VERSION: &str = "version 3.0 of the protocol is spoken, which every server has";
+
+/// Those that are not, and why.
+const REFUSED_PARAMETERS: &[(&str, &str)] = &[
+    (
+        "client_encoding",
+        "what ciphertax writes is UTF-8, which every server can read",
+    ),
+    (
+        "fallback_application_name",
+        "sessions are known by the name ciphertax on the server",
+    ),
+    ("gsslib", NO_GSS),
+    ("gssdelegation", NO_GSS),
+    (
+        "hostaddr",
+        "give the address in the host's place, with sslmode=verify-ca, which looks at no name",
+    ),
+    ("keepalives", NO_KEEPALIVE),
+    ("keepalives_count", NO_KEEPALIVE),
+    ("keepalives_idle", NO_KEEPALIVE),
+    ("keepalives_interval", NO_KEEPALIVE),
+    ("krbsrvname", NO_GSS),
+    (
+        "load_balance_hosts",
+        "a target is one server, all of whose clients reach the same",
+    ),
+    ("max_protocol_version", NO_VERSION),
+    ("min_protocol_version", NO_VERSION),
+    ("replication", "a run is an ordinary client"),
+    (
+        "require_auth",
+        "how a login goes the arms say (authentication = { method = … }), and prove; over TLS channel_binding= holds them all \
+         to SCRAM",
+    ),
+    (
+        "requirepeer",
+        "the user of a Unix socket's server is not looked at",
+    ),
+    ("requiressl", "what is encrypted the arms say, and prove"),
+    ("scram_client_key", NO_KEYS),
+    ("scram_server_key", NO_KEYS),
+    ("service", NO_SERVICE),
+    ("servicefile", NO_SERVICE),
+    ("ssl_max_protocol_version", ARMS_SAY_TLS),
+    ("ssl_min_protocol_version", ARMS_SAY_TLS),
+    (
+        "sslcertmode",
+        "the client's certificate is shown where sslcert and sslkey name one",
+    ),
+    ("sslcompression", ARMS_SAY_TLS),
+    ("sslcrl", NO_REVOCATION),
+    ("sslcrldir", NO_REVOCATION),
+    ("sslkeylogfile", "the keys of a session are never written down"),
+    (
+        "sslpassword",
+        "keys that are encrypted are not read; name one that is not, which nobody else may read",
+    ),
+    ("sslsni", ARMS_SAY_TLS),
+    ("tcp_user_timeout", NO_KEEPALIVE),
+];
+
+/// Why a parameter of libpq's is not read; `None` for one that is, and for one that libpq does not have.
+fn refusal_of_parameter(name: &str) -> Option<&'static str> {
+    let refused = REFUSED_PARAMETERS.iter().find(|(other, _)| *other == name);
+    refused.map(|(_, reason)| *reason)
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_parameter_is_both_read_and_refused() {
+        let both: Vec<_> = KNOWN_PARAMETERS
+            .iter()
+            .filter(|name| refusal_of_parameter(name).is_some())
+            .collect();
+        assert!(both.is_empty(), "{both:?}");
+    }
+}

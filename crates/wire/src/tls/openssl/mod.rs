@@ -1,19 +1,122 @@
-//! One session of OpenSSL, on buffers.
+//! The OpenSSL back end (vendored, 3.5 LTS series).
+
+pub(super) mod bindings;
+mod context;
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use ciphertax_records::{ChainCertificate, TlsFacts, Verified};
 use foreign_types::ForeignTypeRef;
-use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
+use openssl::error::ErrorStack;
+use openssl::ssl::{ErrorCode, ShutdownState, Ssl, SslContext, SslRef, SslSession, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;
 
-use super::super::hello::HelloWatch;
-use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, chain, group_called};
-use super::{Resumable, bindings, library_version, reasons};
+use super::hello::HelloWatch;
+use super::policy::{TlsPolicy, Verification};
+use super::store::{SessionStore, Stock};
+use super::{FLIGHT, OUTGOING, Offer, Progress, TlsSession, TlsSummary, certificate, group_called};
 use crate::buffer::ReadBuffer;
 use crate::error::{Distrust, WireError};
+use bindings;
 
-pub(super) struct Session {
+/// Name and version of the library, for reports.
+pub fn library_version() -> String {
+    let version = openssl::version::version();
+    version.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// Sessions of TLS 1.3 are tickets; those of older versions can be used again.
+type Sessions = SessionStore<SslSession, SslSession>;
+
+/// What a connection has to do with earlier sessions.
+struct Resumable {
+    sessions: Arc<Sessions>,
+    /// The session that it offers.
+    earlier: Option<SslSession>,
+}
+
+/// Makes sessions of one policy.
+pub(crate) struct Connector {
+    context: SslContext,
+    verification: Verification,
+    /// `None` where every handshake is a full one.
+    sessions: Option<Arc<Sessions>>,
+}
+
+impl Connector {
+    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
+        let (context, sessions) = context::prepare(policy)?;
+        Ok(Self {
+            context,
+            verification: policy.verification.clone(),
+            sessions,
+        })
+    }
+
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+        let mut ssl = Ssl::new(&self.context).map_err(broken)?;
+        match self.verification.name() {
+            None => {}
+            Some(Ok(address)) => ssl.param_mut().set_ip(address).map_err(broken)?,
+            Some(Err(name)) => {
+                ssl.param_mut().set_host(name).map_err(broken)?;
+                ssl.set_hostname(name).map_err(broken)?;
+            }
+        }
+        let earlier = match offer {
+            Offer::Nothing => None,
+            Offer::WhatThereIs => self.sessions.as_deref().and_then(earlier_session),
+        };
+        if let Some(earlier) = &earlier {
+            // SAFETY: the store holds sessions of this context alone.
+            unsafe { ssl.set_session(earlier) }.map_err(broken)?;
+        }
+        let resumable = self.sessions.as_ref().map(|sessions| Resumable {
+            sessions: Arc::clone(sessions),
+            earlier,
+        });
+        let stream = SslStream::new(ssl, Wire::new()).map_err(broken)?;
+        Ok(Box::new(Session::new(
+            stream,
+            self.verification.verified(),
+            resumable,
+        )))
+    }
+
+    pub(crate) fn stock(&self) -> Option<&dyn Stock> {
+        self.sessions.as_deref().map(|sessions| sessions as &dyn Stock)
+    }
+}
+
+/// A session to offer. Of one that can be used again each connection gets a copy, because OpenSSL marks a session that
+/// gets a new ticket or fails as not to be offered again, whoever else is about to.
+fn earlier_session(sessions: &Sessions) -> Option<SslSession> {
+    if let Some(ticket) = sessions.take_ticket() {
+        return Some(ticket);
+    }
+    let session = sessions.older()?;
+    if bindings::is_resumable(&session) {
+        return bindings::copy(&session);
+    }
+    sessions.forget_older();
+    None
+}
+
+fn broken(error: ErrorStack) -> WireError {
+    WireError::Tls(reasons(&error))
+}
+
+fn reasons(stack: &ErrorStack) -> String {
+    let reasons: Vec<&str> = stack.errors().iter().filter_map(|error| error.reason()).collect();
+    if reasons.is_empty() {
+        "for a reason OpenSSL does not name".into()
+    } else {
+        reasons.join(", ")
+    }
+}
+
+struct Session {
     stream: SslStream<Wire>,
     verification: Verified,
     /// `None` where every handshake is a full one.
@@ -22,7 +125,7 @@ pub(super) struct Session {
 
 impl Session {
     /// A session before its handshake.
-    pub(super) fn new(stream: SslStream<Wire>, verification: Verified, resumable: Option<Resumable>) -> Self {
+    fn new(stream: SslStream<Wire>, verification: Verified, resumable: Option<Resumable>) -> Self {
         Self {
             stream,
             verification,
@@ -148,8 +251,8 @@ impl TlsSession for Session {
         let leaf = ssl.peer_certificate();
         // Of a resumed session OpenSSL keeps the server's own alone.
         match ssl.peer_cert_chain().filter(|chain| !chain.is_empty()) {
-            Some(sent) => chain::chain(sent.into_iter()),
-            None => chain::chain(leaf.iter().map(|leaf| &**leaf)),
+            Some(sent) => certificate::chain(sent.into_iter()),
+            None => certificate::chain(leaf.iter().map(|leaf| &**leaf)),
         }
     }
 }
@@ -164,14 +267,14 @@ impl Drop for Session {
 }
 
 /// The two directions of ciphertext, as OpenSSL's BIO sees them.
-pub(super) struct Wire {
+struct Wire {
     incoming: ReadBuffer,
     outgoing: Vec<u8>,
     hello: HelloWatch,
 }
 
 impl Wire {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             incoming: ReadBuffer::with_room(FLIGHT),
             outgoing: Vec::with_capacity(OUTGOING),

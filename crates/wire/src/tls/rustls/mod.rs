@@ -1,0 +1,235 @@
+//! The rustls back end, with aws-lc-rs for the cryptography.
+
+mod config;
+mod session;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ciphertax_model::Resumption;
+use ciphertax_records::Verified;
+use rustls::client::{
+    ClientSessionStore, Tls12ClientSessionValue, Tls12Resumption, Tls13ClientSessionValue,
+    UnbufferedClientConnection,
+};
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConfig, Error, NamedGroup};
+
+use self::session::Session;
+use super::policy::TlsPolicy;
+use super::store::{SessionStore, Stock};
+use super::{Offer, TlsSession};
+use crate::error::{Distrust, WireError};
+
+pub use self::config::any_certificate;
+
+/// Name and version of the library and of its cryptography, for reports. Neither says its version itself; a test holds
+/// these to what is built in.
+const LIBRARY: &str = "rustls 0.23.46 (aws-lc-rs 1.19.0)";
+
+/// Makes sessions of one policy.
+pub(crate) struct Connector {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    verification: Verified,
+    /// `None` where every handshake is a full one.
+    resumable: Option<Resumable>,
+}
+
+impl Connector {
+    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
+        let config = config::prepare(policy)?;
+        let name = match policy.verification.name() {
+            // Neither sent nor checked.
+            None => ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            Some(Ok(address)) => ServerName::from(address),
+            Some(Err(name)) => ServerName::try_from(name.to_owned())
+                .map_err(|_| WireError::TlsSettings(format!("rustls verifies no host name like {name:?}")))?,
+        };
+        Ok(Self {
+            config: Arc::new(config),
+            name,
+            verification: policy.verification.verified(),
+            resumable: Resumable::new(policy.resumption),
+        })
+    }
+
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+        let Some(resumable) = &self.resumable else {
+            let connection = self.connection(Arc::clone(&self.config))?;
+            return Ok(Box::new(Session::new(connection, self.verification, None)));
+        };
+        let one = Arc::new(OneConnection::new(resumable, offer));
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption =
+            rustls::client::Resumption::store(one.clone()).tls12_resumption(resumable.of_tls12);
+        let connection = self.connection(Arc::new(config))?;
+        Ok(Box::new(Session::new(connection, self.verification, Some(one))))
+    }
+
+    pub(crate) fn stock(&self) -> Option<&dyn Stock> {
+        self.resumable
+            .as_ref()
+            .map(|resumable| &*resumable.sessions as &dyn Stock)
+    }
+
+    fn connection(&self, config: Arc<ClientConfig>) -> Result<UnbufferedClientConnection, WireError> {
+        UnbufferedClientConnection::new(config, self.name.clone()).map_err(failure)
+    }
+}
+
+fn failure(error: Error) -> WireError {
+    match error {
+        Error::InvalidCertificate(reason) => WireError::NotTrusted {
+            why: distrust(&reason),
+            reason: reason.to_string(),
+        },
+        error => WireError::Tls(error.to_string()),
+    }
+}
+
+fn distrust(reason: &CertificateError) -> Distrust {
+    match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Distrust::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Distrust::NotYetValid,
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Distrust::OtherAuthority,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            Distrust::OtherName
+        }
+        _ => Distrust::Other,
+    }
+}
+
+type Sessions = SessionStore<Tls13ClientSessionValue, Tls12ClientSessionValue>;
+
+/// The sessions of a connector to take up again, behind rustls' own interface for them.
+#[derive(Clone)]
+struct Resumable {
+    sessions: Arc<Sessions>,
+    /// How sessions of TLS 1.2 are taken up. rustls knows no "by ticket alone", so [`OneConnection`] sees to that.
+    of_tls12: Tls12Resumption,
+}
+
+impl Resumable {
+    fn new(resumption: Resumption) -> Option<Self> {
+        let of_tls12 = match resumption {
+            Resumption::Off => return None,
+            Resumption::SessionId => Tls12Resumption::SessionIdOnly,
+            Resumption::Ticket => Tls12Resumption::SessionIdOrTickets,
+        };
+        Some(Self {
+            sessions: Arc::new(Sessions::new()),
+            of_tls12,
+        })
+    }
+}
+
+/// What one connection sees of the sessions: rustls does not say otherwise whether it offered one, nor whether it got a
+/// ticket.
+///
+/// A connector has one server, so names do not matter. The group that a server chose earlier is not remembered: it
+/// would make later ClientHellos differ from the first.
+struct OneConnection {
+    sessions: Arc<Sessions>,
+    offer: Offer,
+    offered: AtomicBool,
+    needs_ticket: bool,
+    ticket_follows: AtomicBool,
+}
+
+impl OneConnection {
+    fn new(resumable: &Resumable, offer: Offer) -> Self {
+        Self {
+            sessions: Arc::clone(&resumable.sessions),
+            offer,
+            offered: AtomicBool::new(false),
+            needs_ticket: resumable.of_tls12 == Tls12Resumption::SessionIdOrTickets,
+            ticket_follows: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes that the server said, in a handshake of TLS 1.2, that it will give a ticket.
+    fn expect_ticket(&self) {
+        self.ticket_follows.store(true, Relaxed);
+    }
+
+    /// True if the connection was given an earlier session.
+    fn offered(&self) -> bool {
+        self.offered.load(Relaxed)
+    }
+
+    fn give<T>(&self, take: impl FnOnce(&Sessions) -> Option<T>) -> Option<T> {
+        if self.offer == Offer::Nothing {
+            return None;
+        }
+        let session = take(&self.sessions);
+        self.offered.fetch_or(session.is_some(), Relaxed);
+        session
+    }
+}
+
+impl ClientSessionStore for OneConnection {
+    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        None
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
+        // A server without tickets may offer to keep the session itself, which is another arm. A session that was taken
+        // up without a new ticket is still in the store.
+        if !self.needs_ticket || self.ticket_follows.load(Relaxed) {
+            self.sessions.keep_older(session);
+        }
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.give(Sessions::older)
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.sessions.forget_older();
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        self.sessions.keep_ticket(ticket);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.give(Sessions::take_ticket)
+    }
+}
+
+/// Without the sessions, which are as secret as keys.
+impl fmt::Debug for OneConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneConnection")
+            .field("offer", &self.offer)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_versions_in_reports_are_those_that_are_built_in() {
+        let lock = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"));
+        let version = |name: &str| {
+            let (_, rest) = lock
+                .split_once(&format!("name = \"{name}\"\nversion = \""))
+                .unwrap();
+            rest.split('"').next().unwrap()
+        };
+        let built_in = format!(
+            "rustls {} (aws-lc-rs {})",
+            version("rustls"),
+            version("aws-lc-rs")
+        );
+        assert_eq!(LIBRARY, built_in);
+    }
+}

@@ -1,13 +1,8 @@
 //! TPC-C's tables (revision 5.11, clauses 1.3 and 4.3): one set of them, or one for each arm where arms store cells of their own.
 
-mod cells;
 mod check;
 mod config;
-mod contents;
-mod definition;
-mod growth;
 pub(super) mod load;
-mod names;
 mod nurand;
 mod population;
 mod state;
@@ -22,11 +17,12 @@ use ciphertax_reactor::Reactor;
 use super::mark::{DatasetError, SCHEMA};
 use crate::sql::DataSession;
 
-pub use check::{ConditionResult, Counted, Outcome, When, check, same_contents};
-pub use contents::{TpccContents, TpccSet};
-pub use growth::{GROWN, growth};
-pub use names::TableNames;
+use check;
+pub use check::{ConditionResult, Counted, Outcome, When, check};
 pub use nurand::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
+pub use population::{TpccContents, TpccSet};
+pub use state::{GROWN, growth};
+pub use table::TableNames;
 
 /// Makes all sets anew, over sessions of its own, as they were before anything was asked. `opened` gets the numbers of the sessions,
 /// which a server may still work for when this was given up. `progress` hears the rows that are there, each time that it is more.

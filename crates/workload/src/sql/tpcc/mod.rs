@@ -1,18 +1,15 @@
 //! TPC-C's five transactions (revision 5.11, clause 2), in the shape of BenchmarkSQL's statements.
 
 mod ask;
-mod bounds;
 mod columns;
 mod deck;
 mod delivery;
 mod inputs;
 mod new_order;
-mod order_status;
 mod payment;
+mod read_only;
 mod statements;
-mod stock_level;
 mod template;
-mod templates;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,7 @@ use ciphertax_wire::WireError;
 
 use super::ask::{Ask, Asker};
 use super::inputs::MOST_LINES;
-use super::template::{Column, Text};
-use super::templates;
+use super::template::{self, Column, Text};
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::{SqlSession, Trouble};
 
@@ -56,40 +55,40 @@ impl<S: SqlSession> Statements<S> {
     /// Prepares those that are about one row; the others follow when they are needed.
     pub(super) async fn open(asker: &mut Asker<S>, style: Style) -> Result<Self, WireError> {
         let by_last_name = match asker.cells.are_stored(Column::of("c_first")) {
-            true => templates::BY_LAST_NAME_UNSORTED,
-            false => templates::BY_LAST_NAME,
+            true => template::BY_LAST_NAME_UNSORTED,
+            false => template::BY_LAST_NAME,
         };
         Ok(Self {
-            buyer: one(asker, style, templates::BUYER).await?,
-            next_order: one(asker, style, templates::NEXT_ORDER).await?,
-            count_order: one(asker, style, templates::COUNT_ORDER).await?,
-            insert_order: one(asker, style, templates::INSERT_ORDER).await?,
-            insert_new_order: one(asker, style, templates::INSERT_NEW_ORDER).await?,
-            update_stock: one(asker, style, templates::UPDATE_STOCK).await?,
-            pay_district: one(asker, style, templates::PAY_DISTRICT).await?,
-            district: one(asker, style, templates::DISTRICT).await?,
-            pay_warehouse: one(asker, style, templates::PAY_WAREHOUSE).await?,
-            warehouse: one(asker, style, templates::WAREHOUSE).await?,
-            payer: one(asker, style, templates::PAYER).await?,
-            payer_data: one(asker, style, templates::PAYER_DATA).await?,
-            pay: one(asker, style, templates::PAY).await?,
-            pay_with_data: one(asker, style, templates::PAY_WITH_DATA).await?,
-            insert_history: one(asker, style, templates::INSERT_HISTORY).await?,
-            inquirer: one(asker, style, templates::INQUIRER).await?,
-            last_order: one(asker, style, templates::LAST_ORDER).await?,
-            lines: one(asker, style, templates::LINES).await?,
-            oldest: one(asker, style, templates::OLDEST).await?,
-            bill: one(asker, style, templates::BILL).await?,
-            low_stock: one(asker, style, templates::LOW_STOCK).await?,
+            buyer: one(asker, style, template::BUYER).await?,
+            next_order: one(asker, style, template::NEXT_ORDER).await?,
+            count_order: one(asker, style, template::COUNT_ORDER).await?,
+            insert_order: one(asker, style, template::INSERT_ORDER).await?,
+            insert_new_order: one(asker, style, template::INSERT_NEW_ORDER).await?,
+            update_stock: one(asker, style, template::UPDATE_STOCK).await?,
+            pay_district: one(asker, style, template::PAY_DISTRICT).await?,
+            district: one(asker, style, template::DISTRICT).await?,
+            pay_warehouse: one(asker, style, template::PAY_WAREHOUSE).await?,
+            warehouse: one(asker, style, template::WAREHOUSE).await?,
+            payer: one(asker, style, template::PAYER).await?,
+            payer_data: one(asker, style, template::PAYER_DATA).await?,
+            pay: one(asker, style, template::PAY).await?,
+            pay_with_data: one(asker, style, template::PAY_WITH_DATA).await?,
+            insert_history: one(asker, style, template::INSERT_HISTORY).await?,
+            inquirer: one(asker, style, template::INQUIRER).await?,
+            last_order: one(asker, style, template::LAST_ORDER).await?,
+            lines: one(asker, style, template::LINES).await?,
+            oldest: one(asker, style, template::OLDEST).await?,
+            bill: one(asker, style, template::BILL).await?,
+            low_stock: one(asker, style, template::LOW_STOCK).await?,
             by_last_name: one(asker, style, by_last_name).await?,
-            items: Many::new(style, templates::ITEMS),
-            stock: Many::new(style, templates::STOCK),
-            insert_lines: Many::new(style, templates::INSERT_LINES),
-            delete_oldest: Many::new(style, templates::DELETE_OLDEST),
-            buyers: Many::new(style, templates::BUYERS),
-            carry: Many::new(style, templates::CARRY),
-            deliver: Many::new(style, templates::DELIVER),
-            amounts: Many::new(style, templates::AMOUNTS),
+            items: Many::new(style, template::ITEMS),
+            stock: Many::new(style, template::STOCK),
+            insert_lines: Many::new(style, template::INSERT_LINES),
+            delete_oldest: Many::new(style, template::DELETE_OLDEST),
+            buyers: Many::new(style, template::BUYERS),
+            carry: Many::new(style, template::CARRY),
+            deliver: Many::new(style, template::DELIVER),
+            amounts: Many::new(style, template::AMOUNTS),
         })
     }
 }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_engine::{Deal, Failure, Operation, Recorder, Slot, Workload};
-use ciphertax_model::Tpcc;
+use ciphertax_model::{Isolation, Tpcc};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::ask::Asker;
-use super::bounds::Bounds;
 use super::columns::Cells;
 use super::deck::Kind;
 use super::inputs::{Input, Inputs, Place};
@@ -19,8 +19,9 @@ use super::statements::{Statements, Style};
 use super::values::Clock;
 use crate::dataset::tpcc::{Constants, TableNames};
 use crate::driver::{ArmColumns, failure};
+use crate::sql::dialect::Transactions;
 use crate::sql::point_select::operation;
-use crate::sql::session::{ResultSummary, Sql, SqlSession, Trouble};
+use crate::sql::session::{Query, ResultSummary, Sql, SqlSession, Trouble};
 
 /// After so many times in vain, a transaction is an error.
 const MOST_RESTARTS: u64 = 1000;
@@ -227,5 +228,93 @@ pub(super) fn expect_rows(what: &str, key: &[i64], rows: u64, answer: ResultSumm
         written => Err(Failure::Error(format!(
             "{what} {key:?}: {written} rows were written; expected {rows}: was the table changed?"
         ))),
+    }
+}
+
+/// What begins and ends the transactions of a session.
+pub(super) struct Bounds {
+    /// `None` where a transaction begins with its first statement.
+    begin: Option<Query>,
+    /// The same for one whose reads need not be repeatable.
+    begin_read_committed: Option<Query>,
+    commit: Query,
+    rollback: Query,
+}
+
+impl Bounds {
+    /// Tells the session how its transactions begin and how they are isolated.
+    ///
+    /// Clause 3.4.1 asks nothing more of stock-level than that it reads what is committed: where a study says an isolation, it
+    /// is for the other four.
+    pub(super) async fn open<S: SqlSession>(
+        session: &mut S,
+        isolation: Option<Isolation>,
+    ) -> Result<Self, WireError> {
+        let query = |text: &str| Some(Query::new(text));
+        let level = isolation.map(level);
+        let read_committed = level.map(|_| self::level(Isolation::ReadCommitted));
+        let (begin, begin_read_committed) = match S::DIALECT.transactions {
+            Transactions::Implicit => {
+                session.command("SET autocommit = 0").await?;
+                if let Some(level) = level {
+                    let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+                    session.command(&set).await?;
+                }
+                let next = read_committed.filter(|read_committed| Some(*read_committed) != level);
+                let next = next.map(|level| format!("SET TRANSACTION ISOLATION LEVEL {level}"));
+                (None, next.and_then(|next| query(&next)))
+            }
+            Transactions::Begun => {
+                let begin = |level: Option<&str>| match level {
+                    None => query("BEGIN"),
+                    Some(level) => query(&format!("BEGIN ISOLATION LEVEL {level}")),
+                };
+                (begin(level), begin(read_committed))
+            }
+            Transactions::Serializable => {
+                let begin = S::DIALECT.begin_to_write;
+                (query(begin), query("BEGIN"))
+            }
+        };
+        Ok(Self {
+            begin,
+            begin_read_committed,
+            commit: Query::new("COMMIT"),
+            rollback: Query::new("ROLLBACK"),
+        })
+    }
+
+    pub(super) async fn begin(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
+        match &mut self.begin {
+            Some(begin) => asker.command(begin).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Begins a transaction that only reads, and need not read twice.
+    pub(super) async fn begin_read_committed(
+        &mut self,
+        asker: &mut Asker<impl SqlSession>,
+    ) -> Result<(), Trouble> {
+        match &mut self.begin_read_committed {
+            Some(begin) => asker.command(begin).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn commit(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
+        asker.command(&mut self.commit).await
+    }
+
+    pub(super) async fn roll_back(&mut self, asker: &mut Asker<impl SqlSession>) -> Result<(), Trouble> {
+        asker.command(&mut self.rollback).await
+    }
+}
+
+fn level(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadCommitted => "READ COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE READ",
+        Isolation::Serializable => "SERIALIZABLE",
     }
 }

@@ -10,8 +10,7 @@ use ciphertax_wire::{mysql, postgresql};
 
 use self::breaks::BREAKS;
 use self::tiny::{POPULATION, TRANSACTIONS, command};
-use super::examination::Examination;
-use super::{ConditionResult, Counted, Outcome, When, same_contents, verdict};
+use super::{ConditionResult, Counted, Examination, Outcome, When, verdict};
 use crate::dataset::mark::DatasetError;
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::SqlSession;

@@ -1,6 +1,6 @@
 //! A tiny set of TPC-C's tables, made by hand: two warehouses of two districts of three customers and three orders.
 
-use super::super::population::Population;
+use super::super::totals::Population;
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::SqlSession;
 

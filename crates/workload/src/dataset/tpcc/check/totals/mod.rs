@@ -1,17 +1,14 @@
 //! Conditions about all rows together: as many as the run counted, and spread as the specification wants draws to be.
 
-mod bounds;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 
-use self::bounds::{DEVIATIONS, FEW, binomial, lies};
-use super::condition::Outcome;
-use super::counted::{Counted, REMOTE_LINES, REMOTE_PAYMENTS, ROLLED_BACK, When};
-use super::examination::Examined;
-use super::population::Population;
-use super::skew::Moments;
+use ciphertax_model::Tpcc;
+
+use super::Examined;
+use super::condition::{Counted, Outcome, REMOTE_LINES, REMOTE_PAYMENTS, ROLLED_BACK, When};
 
 /// Orders that a delivery transaction delivers at most: one in each district.
 const BY_ONE_DELIVERY: u64 = 10;
@@ -211,5 +208,171 @@ fn examined(clause: &'static str, condition: &'static str, answer: Answer) -> Ex
         condition,
         in_study: false,
         verdict,
+    }
+}
+
+/// How many rows tables are loaded with (clause 4.3.3.1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Population {
+    pub(super) warehouses: u32,
+    /// Of a warehouse.
+    pub(super) districts: u32,
+    /// Of a district.
+    pub(super) customers: u32,
+    /// Of a district.
+    pub(super) orders: u32,
+    /// Of these.
+    pub(super) delivered: u32,
+    /// Of all warehouses together, and in stock of each.
+    pub(super) items: u32,
+}
+
+impl Population {
+    pub(super) fn of(tables: &Tpcc) -> Self {
+        Self {
+            warehouses: tables.warehouses,
+            districts: Tpcc::DISTRICTS,
+            customers: Tpcc::CUSTOMERS,
+            orders: Tpcc::ORDERS,
+            delivered: Tpcc::FIRST_UNDELIVERED - 1,
+            items: Tpcc::ITEMS,
+        }
+    }
+
+    /// Of all warehouses.
+    pub(super) fn all_districts(&self) -> u64 {
+        u64::from(self.warehouses) * u64::from(self.districts)
+    }
+
+    /// Of all districts; each has one row of history.
+    pub(super) fn all_customers(&self) -> u64 {
+        self.all_districts() * u64::from(self.customers)
+    }
+
+    /// Of all districts.
+    pub(super) fn all_orders(&self) -> u64 {
+        self.all_districts() * u64::from(self.orders)
+    }
+}
+
+/// The `A` of customers' numbers, and how many there are.
+const A_OF_CUSTOMERS: u32 = 1023;
+const CUSTOMERS_OF_DISTRICT: u32 = 3000;
+
+/// Sums of powers of the shares of all customers, under `NURand(1023, 1, 3000)`. The constant `C` gives the shares to other
+/// customers, but changes none.
+///
+/// They say how unevenly non-uniform random numbers fall on the customers of a district (clause 2.1.6).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moments {
+    pub(super) second: f64,
+    pub(super) third: f64,
+}
+
+impl Moments {
+    /// Counted over all pairs of numbers that the definition draws from.
+    pub(super) fn of_nurand() -> Self {
+        let mut pairs = vec![0_u32; CUSTOMERS_OF_DISTRICT as usize];
+        for low in 0..=A_OF_CUSTOMERS {
+            for high in 1..=CUSTOMERS_OF_DISTRICT {
+                pairs[((low | high) % CUSTOMERS_OF_DISTRICT) as usize] += 1;
+            }
+        }
+        let all = f64::from(A_OF_CUSTOMERS + 1) * f64::from(CUSTOMERS_OF_DISTRICT);
+        let moment = |power| {
+            pairs
+                .iter()
+                .map(|pairs| (f64::from(*pairs) / all).powi(power))
+                .sum()
+        };
+        Self {
+            second: moment(2),
+            third: moment(3),
+        }
+    }
+
+    /// The expected number of ordered pairs of draws that fell on the same customer, and its standard deviation. `draws` are
+    /// those of the districts: Σ n(n−1) and Σ n(n−1)(n−2). It is that of a U-statistic: pairs without a draw in common are
+    /// independent of each other.
+    pub(super) fn pairs(self, pairs: f64, triples: f64) -> (f64, f64) {
+        let of_pairs = 2.0 * pairs * (self.second - self.second.powi(2));
+        let of_triples = 4.0 * triples * (self.third - self.second.powi(2));
+        (pairs * self.second, (of_pairs + of_triples).sqrt())
+    }
+}
+
+/// How many standard deviations from what is expected are too many: once in a thousand million checks by chance.
+const DEVIATIONS: f64 = 6.0;
+/// What a count may be off besides, where so little is expected that it is no normal variable.
+const FEW: f64 = 3.0;
+/// A number, if it is as expected or more by at most this many.
+fn lies(found: f64, expected: u64, more: u64) -> Result<f64, String> {
+    let (least, most) = (expected as f64, (expected + more) as f64);
+    match (least..=most).contains(&found) {
+        true => Ok(found),
+        false if more == 0 => Err(format!("{found} in the tables, {expected} counted")),
+        false => Err(format!(
+            "{found} in the tables, {expected} counted and {more} undecided"
+        )),
+    }
+}
+
+/// The number of draws, if as many of them came out as their share says, each counted so often.
+fn binomial(found: f64, draws: f64, share: f64, repeats: u32) -> Result<f64, String> {
+    let expected = draws * share;
+    let bound = match share > 0.0 {
+        true => {
+            let repeats = f64::from(repeats);
+            DEVIATIONS * (repeats * expected * (1.0 - share)).sqrt() + FEW * repeats
+        }
+        false => 0.0,
+    };
+    match (found - expected).abs() <= bound {
+        true => Ok(draws),
+        false => Err(format!("{found} of {draws}, expected {expected:.0} ± {bound:.0}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    use super::*;
+
+    /// Pairs among draws of one district, in units of standard deviations from what is expected.
+    fn deviation(draws: u32, mut draw: impl FnMut() -> u32) -> f64 {
+        let mut counts = vec![0.0; CUSTOMERS_OF_DISTRICT as usize];
+        (0..draws).for_each(|_| counts[(draw() % CUSTOMERS_OF_DISTRICT) as usize] += 1.0);
+        let found: f64 = counts.iter().map(|count| count * (count - 1.0)).sum();
+        let n = f64::from(draws);
+        let (expected, deviation) = Moments::of_nurand().pairs(n * (n - 1.0), n * (n - 1.0) * (n - 2.0));
+        (found - expected) / deviation
+    }
+
+    #[test]
+    fn draws_of_the_definition_are_as_uneven_as_expected_and_others_are_not() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let deviations: Vec<f64> = (0..200)
+            .map(|_| {
+                deviation(1000, || {
+                    (random.random_range(0..=A_OF_CUSTOMERS) | random.random_range(1..=CUSTOMERS_OF_DISTRICT))
+                        + 77
+                })
+            })
+            .collect();
+        let mean = deviations.iter().sum::<f64>() / 200.0;
+        let variance = deviations.iter().map(|found| found.powi(2)).sum::<f64>() / 200.0;
+        assert!(
+            mean.abs() < 0.35 && (0.6..1.6).contains(&variance),
+            "{mean} {variance}"
+        );
+        assert!(deviation(1000, || random.random_range(0..CUSTOMERS_OF_DISTRICT)) < -6.0);
+        // With a constant that is drawn anew each time.
+        let anew = |random: &mut Pcg64Mcg| {
+            (random.random_range(0..=A_OF_CUSTOMERS) | random.random_range(1..=CUSTOMERS_OF_DISTRICT))
+                + random.random_range(0..=A_OF_CUSTOMERS)
+        };
+        assert!(deviation(1000, || anew(&mut random)) < -6.0);
     }
 }

@@ -11,7 +11,7 @@ use crate::catalogue::entry::Product;
 use crate::column_relay::process::ColumnRelayError;
 use crate::file_system::error::FileSystemError;
 use crate::link::settings::LinkError;
-use crate::tunnel::error::TunnelError;
+use crate::tunnel::TunnelError;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;

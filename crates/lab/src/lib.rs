@@ -11,8 +11,6 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod accounts;
-mod asked_process;
-mod capture;
 pub mod catalogue;
 pub mod certificates;
 pub mod cluster_proof;
@@ -21,6 +19,7 @@ pub mod disk_proof;
 mod error;
 pub mod file_system;
 mod files;
+mod helper_process;
 mod install;
 pub mod link;
 mod locate;
@@ -39,7 +38,7 @@ mod template;
 pub mod tunnel;
 
 pub use accounts::Account;
-pub use capture::check_capture;
+pub use cluster_proof::check_capture;
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{LinkReport, RunningLink};

@@ -8,8 +8,7 @@ use ciphertax_columns::CellError;
 use rustix::event::epoll::EventFlags;
 
 use super::answers::Answers;
-use super::commands::Commands;
-use super::packet::{HEADER, finish};
+use super::packet::{Commands, HEADER, finish};
 use super::rows::Cells;
 
 /// Memory that a connection keeps between two readings, in bytes.

@@ -12,16 +12,18 @@
 //! It belongs to a guard as private servers do.
 
 mod answers;
-mod commands;
 mod connection;
 mod event_loop;
 mod packet;
 pub(crate) mod process;
 mod proof;
 mod rows;
-mod running;
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_model::ColumnEncryption;
@@ -29,11 +31,13 @@ use ciphertax_supervise::GuardProgram;
 
 use crate::catalogue::{Protocol, Refusal};
 use crate::error::{Error, Result};
-use crate::link::RunningLink;
+use crate::files::hexadecimal;
+use crate::helper_process::{HelperProcess, Role};
+use crate::link::{FarSide, RunningLink};
 use crate::server::PrivateServer;
+use process::{Answer, Counts, EncryptedCells, Request, SOCKET, Start};
 
 pub use process::{ColumnRelayError, Counts as ColumnRelayCounts, main};
-pub use running::RunningColumnRelay;
 
 /// What a relay does.
 #[derive(Debug, Clone, Copy)]
@@ -79,4 +83,138 @@ pub fn start(
         Some(_) => (std::net::Ipv4Addr::LOCALHOST, server.only_address()?.port()).into(),
     };
     RunningColumnRelay::start(plan, address, plan.link.map(RunningLink::far_side), guard)
+}
+
+const ROLE: Role = Role {
+    name: "column-relay",
+    socket: SOCKET,
+    log: "column-relay.log",
+};
+
+/// A relay of our own. It ends, and all its files go, when this is dropped or when this process ends in whatever way.
+#[derive(Debug)]
+pub struct RunningColumnRelay {
+    /// `None` if it passes everything on.
+    encrypts: Option<Encrypts>,
+    address: SocketAddr,
+    facts: BTreeMap<String, String>,
+    process: HelperProcess,
+}
+
+/// What a relay encrypts, for those who prove it.
+#[derive(Debug)]
+struct Encrypts {
+    encryption: ColumnEncryption,
+    columns: Vec<String>,
+    key: MasterKey,
+}
+
+impl RunningColumnRelay {
+    /// Starts one before any server that listens on this address of the loopback device, here or on a link's far side.
+    fn start(
+        plan: &ColumnRelayPlan<'_>,
+        server: SocketAddr,
+        far: Option<FarSide>,
+        program: &GuardProgram,
+    ) -> Result<Self> {
+        let namespace = far.as_ref().map(|far| far.namespace.clone());
+        let process = HelperProcess::start::<ColumnRelayError>(&ROLE, namespace, program)?;
+        let start = Start {
+            host: far.as_ref().map_or(Ipv4Addr::LOCALHOST, |far| far.delayed),
+            server,
+            cells: plan.cells.map(|cells| EncryptedCells {
+                encryption: cells.encryption.clone(),
+                columns: cells.columns.to_vec(),
+                key: hexadecimal(cells.key.bytes()),
+            }),
+        };
+        let mut relay = Self {
+            encrypts: plan.cells.map(|cells| Encrypts {
+                encryption: cells.encryption.clone(),
+                columns: cells.columns.to_vec(),
+                key: cells.key.clone(),
+            }),
+            address: server,
+            facts: facts(plan),
+            process,
+        };
+        relay.address = match relay.ask(&Request::Start(start))? {
+            Answer::Started(address) => address,
+            other => return Err(relay.nonsense(&other).into()),
+        };
+        Ok(relay)
+    }
+
+    /// Where clients connect to in place of the server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its only process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// What it did since it was started. Whoever has read an answer finds its cells counted.
+    ///
+    /// # Errors
+    /// If its process is gone.
+    pub fn counts(&self) -> Result<Counts> {
+        match self.ask(&Request::Count)? {
+            Answer::Counted(counts) => Ok(counts),
+            other => Err(self.nonsense(&other).into()),
+        }
+    }
+
+    /// What was started, for the record: `encrypts` and `columns`.
+    pub fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// False once it has ended.
+    pub fn is_alive(&self) -> bool {
+        !self.process.has_ended()
+    }
+
+    /// That it has ended, with its last words; `None` while it lives.
+    pub fn death(&self) -> Option<String> {
+        (!self.is_alive()).then(|| {
+            format!(
+                "the relay that encrypts columns (process {}) ended; the last lines of its log: {}",
+                self.pid(),
+                self.process.last_words()
+            )
+        })
+    }
+
+    /// The folder of its socket and its log.
+    pub fn folder(&self) -> &Path {
+        self.process.folder()
+    }
+
+    /// Ends it and removes everything it had. Dropping does the same without a word.
+    ///
+    /// # Errors
+    /// If something could not be removed.
+    pub fn stop(mut self) -> Result<()> {
+        self.process.stop()
+    }
+
+    fn ask(&self, request: &Request) -> std::result::Result<Answer, ColumnRelayError> {
+        Ok(self.process.ask(request)?)
+    }
+
+    fn nonsense(&self, answer: &Answer) -> ColumnRelayError {
+        self.process.nonsense(answer).into()
+    }
+}
+
+fn facts(plan: &ColumnRelayPlan<'_>) -> BTreeMap<String, String> {
+    let (encrypts, columns) = match plan.cells {
+        None => ("nothing: it passes everything on".to_owned(), String::new()),
+        Some(cells) => (cells.encryption.to_string(), cells.columns.join(", ")),
+    };
+    [("encrypts", encrypts), ("columns", columns)]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
 }

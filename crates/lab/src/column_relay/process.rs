@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event_loop::{Encryption, EventLoop};
 use super::rows::Policy;
-use crate::asked_process::{self, Fault};
+use crate::helper_process::{self, Fault};
 use crate::port;
 
 /// How often a port is chosen anew after somebody else took it.
@@ -153,7 +153,7 @@ pub(super) enum Answer {
     Refused(String),
 }
 
-impl asked_process::Answer for Answer {
+impl helper_process::Answer for Answer {
     fn refusal(self) -> Result<Self, String> {
         match self {
             Self::Refused(problem) => Err(problem),

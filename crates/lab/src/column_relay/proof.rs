@@ -11,11 +11,9 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
 
-use super::RunningColumnRelay;
 use super::packet::counted;
-use super::running::Encrypts;
-use crate::proof::helper::{self, Objection};
-use crate::proof::{ProofError, proof, random_text};
+use super::{Encrypts, RunningColumnRelay};
+use crate::proof::{self, HelperObjection, ProofError, proof, random_text};
 
 /// Of its own, so that it is gone without a trace.
 const SCHEMA: &str = "ciphertax_cells";
@@ -41,7 +39,7 @@ impl RunningColumnRelay {
         options: &ConnectOptions,
         direct: &ConnectOptions,
     ) -> Result<Proof, ProofError> {
-        helper::prove(arm, "the relay that encrypts its columns", async |reactor| {
+        proof::prove_helper(arm, "the relay that encrypts its columns", async |reactor| {
             self.proof(reactor, options, direct).await
         })
     }
@@ -51,7 +49,7 @@ impl RunningColumnRelay {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         direct: &ConnectOptions,
-    ) -> Result<Proof, Objection> {
+    ) -> Result<Proof, HelperObjection> {
         let (mut to_server, _) = Session::connect(reactor, direct).await?;
         let outcome = self.proof_beside(reactor, options, &mut to_server).await;
         to_server
@@ -66,7 +64,7 @@ impl RunningColumnRelay {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         to_server: &mut Session,
-    ) -> Result<Proof, Objection> {
+    ) -> Result<Proof, HelperObjection> {
         let canary = random_text("canary")?;
         let tables = tables(self.encrypts.as_ref());
         to_server
@@ -188,7 +186,7 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn of(encrypts: Option<&Encrypts>, canary: &'a str) -> Result<Self, Objection> {
+    fn of(encrypts: Option<&Encrypts>, canary: &'a str) -> Result<Self, HelperObjection> {
         let encrypts = encrypts.filter(|encrypts| !encrypts.columns.is_empty());
         let open = |encrypts: &Encrypts| CellCipher::open(&encrypts.encryption, &encrypts.key);
         let cipher = encrypts.map(open).transpose();
@@ -200,7 +198,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Holds a value against what the arm says of it.
-    fn look_at(&mut self, column: &str, value: &[u8]) -> Result<(), Objection> {
+    fn look_at(&mut self, column: &str, value: &[u8]) -> Result<(), HelperObjection> {
         let Some(cipher) = &mut self.cipher else {
             return match value == self.canary {
                 true => Ok(()),
@@ -249,6 +247,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn disproved(problem: &str) -> Objection {
-    Objection::Disproved(problem.to_owned())
+fn disproved(problem: &str) -> HelperObjection {
+    HelperObjection::Disproved(problem.to_owned())
 }

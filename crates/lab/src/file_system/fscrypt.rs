@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::files::hexadecimal;
 
-use super::ioctl::ask;
+use super::image::ask;
 use super::{FileSystemError, system};
 
 /// AES-256-XTS takes two keys of 32 bytes, and a master key must be as strong.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::files::hexadecimal;
 use crate::log::read_from;
 use crate::tunnel::Side;
-use crate::tunnel::half::Half;
+use crate::tunnel::pair::Half;
 use crate::tunnel::program::{Program, run_to_success, write_settings};
 
 use super::{FileSystemError, beside, system};

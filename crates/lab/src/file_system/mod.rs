@@ -15,36 +15,33 @@
 //! clears itself with the mount, and the daemon is one of the guard's programs. Keys are random: fscrypt's is in the
 //! kernel's memory alone, gocryptfs's password in a file for its owner alone until it is mounted.
 
-mod contents;
 pub(crate) mod error;
 mod fscrypt;
 mod gocryptfs;
 mod image;
-mod ioctl;
-mod loop_device;
-mod workers;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::namespace::{mount_bind, mounts_below};
+use procfs::process::{Stat, all_processes};
 use rustix::fs::syncfs;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 
 use crate::disk_proof::{Searched, search};
 use crate::error::{Error, Result};
+use crate::files::remove;
 use crate::page_cache::{Dropped, drop_cached, flush};
-
-use contents::{put_back, set_aside};
-pub use error::FileSystemError;
 use gocryptfs::Daemon;
 use image::Image;
-pub use workers::{Worker, Workers};
+
+pub use error::FileSystemError;
 
 /// Makes sure that this user can have a file system of this kind on this machine. Nothing is made.
 ///
@@ -295,4 +292,142 @@ fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Erro
         }
         .into()
     }
+}
+
+/// Who works for a file system besides the processes that read and write its files: its part of the CPU time is in none
+/// of their clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Workers {
+    /// Those that work for this one alone, each with a clock of its own.
+    pub own: Vec<Worker>,
+    /// What is done by threads of the kernel that work for everybody in turn. Whose work they did is in no clock, so this
+    /// file system's part of their time cannot be told.
+    pub shared: Vec<&'static str>,
+}
+
+/// A process or a thread of the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// What it is called.
+    pub name: String,
+    /// Its process number.
+    pub pid: u32,
+}
+
+/// What every file system on a disk leaves to the kernel's workers.
+const WRITE_BACK: &str = "pages are written back by kworkers";
+
+impl Workers {
+    /// The process numbers of those that work for this one alone, by which their clocks are read.
+    pub fn pids(&self) -> Vec<u32> {
+        self.own.iter().map(|worker| worker.pid).collect()
+    }
+
+    /// Of a folder of the machine's own file system. Its journal is everybody's too.
+    fn of_the_machines_own() -> Self {
+        Self {
+            own: Vec::new(),
+            shared: vec![
+                WRITE_BACK,
+                "the machine's own journal is written by its jbd2 or the like",
+            ],
+        }
+    }
+
+    /// Of a file system on a loop device.
+    fn of_image(device: &str, is_encrypted: bool) -> Self {
+        let journal = format!("jbd2/{device}-");
+        let own = kernel_threads(|name| name == device || name.starts_with(&journal));
+        let has = |beginning: &str| own.iter().any(|worker| worker.name.starts_with(beginning));
+        let mut shared = vec![WRITE_BACK];
+        if is_encrypted {
+            shared.push("pages are encrypted by the kworkers that write them back, and decrypted by others");
+        }
+        // Until Linux 5.14 each device had a thread of its own.
+        if !has(device) {
+            shared.push("the loop device is served by kworkers");
+        }
+        if !has(&journal) {
+            shared.push("the thread of the journal (jbd2) cannot be seen from here");
+        }
+        Self { own, shared }
+    }
+
+    /// Of a FUSE file system whose files lie on the machine's own.
+    fn of_daemon(pid: u32) -> Self {
+        let machine = Self::of_the_machines_own();
+        Self {
+            own: vec![Worker {
+                name: "gocryptfs".into(),
+                pid,
+            }],
+            ..machine
+        }
+    }
+}
+
+/// The threads of the kernel with such names; none in a container, which does not see them.
+fn kernel_threads(is_meant: impl Fn(&str) -> bool) -> Vec<Worker> {
+    /// Of all of them (`kthreadd`).
+    const PARENT: i32 = 2;
+    let processes = all_processes().into_iter().flatten().flatten();
+    let stats = processes.filter_map(|process| process.stat().ok());
+    let threads = stats.filter(|stat| stat.ppid == PARENT && is_meant(&stat.comm));
+    let worker = |stat: Stat| Worker {
+        name: stat.comm,
+        pid: stat.pid.cast_unsigned(),
+    };
+    threads.map(worker).collect()
+}
+
+/// Moves a folder aside and leaves an empty one of the same owner and rights. Returns where it is now.
+fn set_aside(folder: &Path) -> Result<PathBuf> {
+    let aside = beside(folder, "beneath");
+    fs::rename(folder, &aside).map_err(Error::write(&aside))?;
+    fs::create_dir(folder).map_err(Error::write(folder))?;
+    make_like(folder, &metadata(&aside)?)?;
+    Ok(aside)
+}
+
+/// Puts what was set aside into the folder again, with owners and rights, and removes it there.
+fn put_back(aside: &Path, folder: &Path) -> Result<()> {
+    copy_into(folder, aside)?;
+    make_like(folder, &metadata(aside)?)?;
+    remove(aside)
+}
+
+fn copy_into(folder: &Path, from: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).map_err(Error::read(from))? {
+        let entry = entry.map_err(Error::read(from))?;
+        let (source, target) = (entry.path(), folder.join(entry.file_name()));
+        let metadata = metadata(&source)?;
+        if metadata.is_dir() {
+            fs::create_dir(&target).map_err(Error::write(&target))?;
+            copy_into(&target, &source)?;
+        } else if metadata.is_symlink() {
+            let leads_to = fs::read_link(&source).map_err(Error::read(&source))?;
+            symlink(leads_to, &target).map_err(Error::write(&target))?;
+        } else {
+            fs::copy(&source, &target).map_err(Error::write(&target))?;
+        }
+        make_like(&target, &metadata)?;
+    }
+    Ok(())
+}
+
+/// Gives a file or folder the owner and the rights of another.
+fn make_like(path: &Path, other: &Metadata) -> Result<()> {
+    let new = metadata(path)?;
+    if (new.uid(), new.gid()) != (other.uid(), other.gid()) {
+        lchown(path, Some(other.uid()), Some(other.gid())).map_err(Error::write(path))?;
+    }
+    // A link has no rights of its own.
+    if other.is_symlink() {
+        return Ok(());
+    }
+    fs::set_permissions(path, other.permissions()).map_err(Error::write(path))
+}
+
+fn metadata(path: &Path) -> Result<Metadata> {
+    fs::symlink_metadata(path).map_err(Error::read(path))
 }

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::client::{APT_CONFIG, APT_GET, DPKG};
-use super::job::Job;
-use super::programs::{PATCHELF, use_own_libraries};
-use super::step::InstallStep;
+use super::unpack::{PATCHELF, use_own_libraries};
+use super::{InstallStep, Job};
 use crate::catalogue::{Source, Suite};
 use crate::error::{Error, Result};
 

@@ -1,18 +1,17 @@
 //! Running the programs that fetch and unpack.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use ciphertax_supervise::child;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::job::Job;
+use super::Job;
 use crate::error::{Error, Result};
 
 /// How often a program is looked after.

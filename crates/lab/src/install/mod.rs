@@ -5,33 +5,25 @@
 //! server is put together beside its place and moved there whole, so that one that is there is complete.
 
 mod apt;
-mod archive;
 mod client;
-mod go;
-mod job;
-mod maven;
-mod npm;
-mod pip;
-mod programs;
-pub(crate) mod step;
+mod registries;
+mod unpack;
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fmt, io, thread};
 
+use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
-use crate::files::lock_file;
-use crate::locate::{Installation, cache_folder};
+use crate::files::{lock_file, remove};
+use crate::locate::{Installation, Record, cache_folder};
 use crate::server::family::family;
-
-use job::Job;
-pub use step::InstallStep;
 
 /// How often another installation of the same server is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -63,10 +55,10 @@ pub fn install(
     let job = Job::begin(entry, servers, &folder, stop)?;
     let artifacts = match entry.source {
         Source::Apt { .. } => apt::fetch(&job, on_step)?,
-        Source::Npm { .. } => npm::fetch(&job, on_step)?,
-        Source::Maven { .. } => maven::fetch(&job, on_step)?,
-        Source::Pip { .. } => pip::fetch(&job, on_step)?,
-        Source::Go { .. } => go::fetch(&job, on_step)?,
+        Source::Npm { .. } => registries::fetch_from_npm(&job, on_step)?,
+        Source::Maven { .. } => registries::fetch_from_maven(&job, on_step)?,
+        Source::Pip { .. } => registries::fetch_from_pip(&job, on_step)?,
+        Source::Go { .. } => registries::fetch_from_go(&job, on_step)?,
         Source::BuiltIn => Vec::new(),
     };
     job.finish(artifacts)?;
@@ -117,5 +109,126 @@ fn lock(
             return Err(Error::Stopped);
         }
         thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// What is being done for an installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstallStep {
+    /// Another process installs the same server.
+    Waiting,
+    /// What there is and what it needs is looked up.
+    LookingUp,
+    /// Files are fetched.
+    Fetching {
+        /// By which program.
+        client: &'static str,
+        /// How many packages or files.
+        count: usize,
+    },
+    /// Files are compared with what they must be.
+    Verifying,
+    /// Files are unpacked.
+    Unpacking,
+    /// The server is built.
+    Building,
+    /// The first, empty data folder is made.
+    Initialising,
+}
+
+impl fmt::Display for InstallStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting => f.write_str("waiting for another ciphertax that installs it"),
+            Self::LookingUp => f.write_str("looking up packages"),
+            Self::Fetching { client, count: 1 } => write!(f, "fetching by {client}"),
+            Self::Fetching { client, count } => write!(f, "fetching {count} packages by {client}"),
+            Self::Verifying => f.write_str("verifying"),
+            Self::Unpacking => f.write_str("unpacking"),
+            Self::Building => f.write_str("building, which takes some minutes"),
+            Self::Initialising => f.write_str("making its first data folder"),
+        }
+    }
+}
+
+/// Space that the largest server needs while it is put together: what is fetched, files, and its template, or what is built.
+const NEEDED_MB: u64 = 2000;
+
+/// One installation: a folder beside the server's place, which goes when this is dropped.
+struct Job<'a> {
+    entry: &'static Entry,
+    /// Where the server will be.
+    place: &'a Path,
+    folder: PathBuf,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Job<'a> {
+    /// Makes the folder anew: what an interrupted installation left is removed. The lock must be held.
+    fn begin(entry: &'static Entry, servers: &Path, place: &'a Path, stop: &'a AtomicBool) -> Result<Self> {
+        let folder = servers.join(format!(".{}.partial", entry.name));
+        remove(&folder)?;
+        let free_mb = free_mb(servers).map_err(Error::read(servers))?;
+        if free_mb < NEEDED_MB {
+            return Err(Error::NoRoom {
+                server: entry.name,
+                folder: servers.into(),
+                free_mb,
+                needed_mb: NEEDED_MB,
+            });
+        }
+        fs::create_dir(&folder).map_err(Error::write(&folder))?;
+        let job = Self {
+            entry,
+            place,
+            folder,
+            stop,
+        };
+        for part in [job.root(), job.downloads()] {
+            fs::create_dir(&part).map_err(Error::write(&part))?;
+        }
+        Ok(job)
+    }
+
+    /// Where the server is put together.
+    fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    /// Where fetched files go.
+    fn downloads(&self) -> PathBuf {
+        self.folder.join("downloads")
+    }
+
+    fn check_stop(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            Err(Error::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Moves the server to its place, and one that was there out of it.
+    fn finish(self, artifacts: Vec<String>) -> Result<()> {
+        self.check_stop()?;
+        let record = Record {
+            folder: self.place.into(),
+            artifacts,
+        };
+        record.write(&self.root())?;
+        match fs::rename(self.place, self.folder.join("replaced")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::write(self.place)(error));
+            }
+            _ => {}
+        }
+        fs::rename(self.root(), self.place).map_err(Error::write(self.place))
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next installation.
+        let _ = remove(&self.folder);
     }
 }

@@ -19,7 +19,7 @@ use super::delay_line::{run_first, sleep_precisely};
 use super::devices::Devices;
 use super::forward::forward;
 use super::settings::WaySettings;
-use crate::asked_process;
+use crate::helper_process;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {
@@ -108,7 +108,7 @@ pub(super) enum Answer {
     Refused(String),
 }
 
-impl asked_process::Answer for Answer {
+impl helper_process::Answer for Answer {
     fn refusal(self) -> Result<Self, String> {
         match self {
             Self::Refused(problem) => Err(problem),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ciphertax_model as model;
 
-use super::running::WITHOUT_ROOT;
-use crate::asked_process::Fault;
+use super::WITHOUT_ROOT;
+use crate::helper_process::Fault;
 use crate::locate::{program_in, system_folders};
 
 /// What happens to packets in one direction.

@@ -1,32 +1,34 @@
 //! MongoDB.
 
-mod accounts;
-mod canary_row;
 mod log;
-mod plan;
 mod proof;
-mod replica_set;
 mod set_up;
 mod settings;
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::create_private_file;
 
+use crate::accounts::{Account, USER};
 use crate::catalogue::Refusal;
-use crate::error::Result;
-use crate::install::step::InstallStep;
+use crate::certificates::{CertificateFiles, KeyFormat};
+use crate::error::{Error, Result};
+use crate::files::hexadecimal;
+use crate::install::InstallStep;
 use crate::locate::Installation;
-use crate::server::family::{Family, Plan, Running};
+use crate::server::family::{Family, Members, Plan, Running};
 use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
+use set_up;
+use settings::{DATA_OPTION, Settings};
 
-use accounts::X509_COMMON_NAME;
-use plan::MongoDbPlan;
 pub use proof::{Conditions, find_canary, prove};
-use settings::DATA_OPTION;
 
 /// MongoDB's servers: all there is to know is in how they are started.
 #[derive(Debug, Clone, Copy)]
@@ -73,15 +75,15 @@ impl Family for MongoDb {
     }
 
     fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        canary_row::write(server, canary)
+        proof::write_canary(server, canary)
     }
 
     fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        canary_row::remove(server)
+        proof::remove_canary(server)
     }
 
     fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        canary_row::write_replicated(server, halves)
+        proof::write_replicated_canary(server, halves)
     }
 
     fn is_ready(&self, log: &str) -> bool {
@@ -91,4 +93,141 @@ impl Family for MongoDb {
     fn complaints(&self, log: &Path) -> String {
         log::complaints(log)
     }
+}
+
+/// Space that a server needs, in megabytes: its journal, and data as large as its cache is by default.
+const NEEDED_MB: u64 = 350;
+
+/// Random bytes of the secret that the members of a replica set share; MongoDB takes up to 1024 characters.
+const KEY_BYTES: usize = 64;
+
+/// Servers that are to be made.
+struct MongoDbPlan<'a> {
+    spec: &'a Spec,
+    installation: Installation,
+    accounts: Vec<Account>,
+    tls: Option<CertificateFiles>,
+    /// The secret that members of a replica set with access control know each other by.
+    key_file: Option<PathBuf>,
+}
+
+impl<'a> MongoDbPlan<'a> {
+    fn new(spec: &'a Spec) -> Result<Self> {
+        Ok(Self {
+            spec,
+            installation: Installation::locate(spec.entry)?,
+            accounts: accounts(spec)?,
+            tls: None,
+            key_file: None,
+        })
+    }
+
+    fn server_settings(&self) -> Settings<'_> {
+        Settings {
+            spec: self.spec,
+            tls: self.tls.as_ref(),
+            key_file: self.key_file.as_deref(),
+        }
+    }
+}
+
+impl Plan for MongoDbPlan<'_> {
+    fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    fn members(&self) -> usize {
+        self.spec.replica_set.map_or(1, |set| usize::from(set.servers()))
+    }
+
+    /// Those that clients use too.
+    fn ports_between(&self, listening: &[u16]) -> Vec<u16> {
+        match listening {
+            [_] => Vec::new(),
+            all => all.to_vec(),
+        }
+    }
+
+    fn needed_mb(&self) -> u64 {
+        // There are six at most.
+        NEEDED_MB * self.members() as u64
+    }
+
+    fn key_format(&self) -> KeyFormat {
+        KeyFormat::Bundled
+    }
+
+    fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
+        self.tls = tls.cloned();
+        if self.spec.access_control && self.spec.replica_set.is_some() {
+            self.key_file = Some(write_key_file(folder)?);
+        }
+        Ok(())
+    }
+
+    fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
+        let data = disk_of(folder).join(format!("data-{member}"));
+        fs::create_dir_all(&data).map_err(Error::write(&data))?;
+        let mut command_line = self.installation.command();
+        command_line.extend(self.server_settings().arguments(&data, port));
+        Ok(command_line)
+    }
+
+    fn lack(&self, complaints: &str) -> Option<Error> {
+        self.installation.missing_library(complaints)
+    }
+
+    fn set_up(&self, members: &Members) -> Result<()> {
+        let to_be_made = if self.spec.access_control {
+            &self.accounts[..]
+        } else {
+            &[]
+        };
+        set_up::set_up(self.spec.entry, members, self.spec.replica_set, to_be_made)
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        self.server_settings().of_interest()
+    }
+}
+
+fn write_key_file(folder: &Path) -> Result<PathBuf> {
+    let mut key = [0; KEY_BYTES];
+    openssl::rand::rand_bytes(&mut key)?;
+    let path = folder.join("members.key");
+    create_private_file(&path)?
+        .write_all(hexadecimal(&key).as_bytes())
+        .map_err(Error::write(&path))?;
+    Ok(path)
+}
+
+/// The common name of client certificates that MongoDB takes for an account. It takes one for a server of its own
+/// deployment if organisation and unit are those of the server's certificate, and these have neither.
+const X509_COMMON_NAME: &str = "ciphertax_x509";
+
+/// The default account, and those asked for.
+fn accounts(spec: &Spec) -> Result<Vec<Account>> {
+    let default = if spec.access_control {
+        Account::default_of(spec.entry)
+    } else {
+        Ok(Account::without_password("", AuthenticationMethod::NoLogin))
+    };
+    let others = spec.accounts.iter().copied();
+    let others = others.filter(|method| *method != AuthenticationMethod::NoLogin);
+    std::iter::once(default).chain(others.map(account_for)).collect()
+}
+
+/// One more account, for logins by this method.
+fn account_for(method: AuthenticationMethod) -> Result<Account> {
+    let name = match method {
+        AuthenticationMethod::MongodbX509 => {
+            // The subject of its certificate.
+            let subject = format!("CN={X509_COMMON_NAME}");
+            return Ok(Account::without_password(subject, method));
+        }
+        AuthenticationMethod::ScramSha1 => "scram_sha_1",
+        AuthenticationMethod::ScramSha256 => "scram_sha_256",
+        other => other.name(),
+    };
+    Account::with_password(format!("{USER}_{name}"), method)
 }

@@ -9,7 +9,10 @@ use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
 use ciphertax_wire::{Client, WireError};
 
+use super::set_up::{connect, find_primary, login, run};
+use crate::error::Result;
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses, proof};
+use crate::server::family::Running;
 
 /// The database of ciphertax's own; nothing else is touched.
 const DATABASE: &str = "ciphertax";
@@ -195,4 +198,57 @@ fn question(canary: &str) -> RawDocumentBuf {
         "$db": DATABASE,
         "$readPreference": { "mode": "nearest" },
     }
+}
+
+/// Of its own, so that it is gone without a trace.
+const CANARY_DATABASE: &str = "ciphertax_canary";
+
+/// Writes it to a collection, and all collections to the disk.
+///
+/// The disk beneath the server's file system is searched for it.
+pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
+    let document = rawdoc! { "v": canary };
+    command(
+        server,
+        &[
+            rawdoc! { "insert": "t", "documents": [document], "$db": CANARY_DATABASE },
+            rawdoc! { "fsync": 1_i32, "$db": "admin" },
+        ],
+    )
+}
+
+/// Writes it to a collection, put together by the primary from these two, and waits until all members have it.
+pub(super) fn write_replicated_canary(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<()> {
+    let update = rawdoc! {
+        "q": { "_id": 1_i32 },
+        "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
+        "upsert": true,
+    };
+    // There are six at most.
+    let all = i32::try_from(server.addresses.len()).unwrap_or(i32::MAX);
+    command(
+        server,
+        &[
+            rawdoc! { "update": "t", "updates": [update], "writeConcern": { "w": all }, "$db": CANARY_DATABASE },
+        ],
+    )
+}
+
+/// Removes it, if it is there.
+pub(super) fn remove_canary(server: &Running<'_>) -> Result<()> {
+    command(
+        server,
+        &[rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
+    )
+}
+
+fn command(server: &Running<'_>, commands: &[RawDocumentBuf]) -> Result<()> {
+    run(server.entry, async |reactor| {
+        let primary = find_primary(reactor, &server.addresses, |_| true).await?;
+        let mut session: Session = connect(reactor, primary, login(server.account)?).await?;
+        for command in commands {
+            session.command(command).await?;
+        }
+        Ok::<(), WireError>(())
+    })
 }

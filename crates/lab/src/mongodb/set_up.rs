@@ -17,6 +17,7 @@ use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use crate::accounts::Account;
 use crate::catalogue::Entry;
 use crate::error::{Error, Result};
+use crate::server::PrivateServer;
 use crate::server::family::Members;
 
 /// The name of a private replica set.
@@ -271,5 +272,29 @@ fn creation(account: &Account, servers: usize) -> RawDocumentBuf {
             "writeConcern": everywhere,
             "$db": "admin",
         },
+    }
+}
+
+/// Of replica sets alone.
+impl PrivateServer {
+    /// The replica set's name; `None` for a server that is none.
+    pub fn set_name(&self) -> Option<&'static str> {
+        self.replica_set().map(|_| SET_NAME)
+    }
+
+    /// The primary of the replica set.
+    ///
+    /// # Errors
+    /// If there is none, and none is elected in time.
+    pub fn primary(&self) -> Result<SocketAddr> {
+        set_up::primary(self.entry(), &self.addresses())
+    }
+
+    /// Makes the primary of the replica set step down, waits until there is another, and returns where that is reached.
+    ///
+    /// # Errors
+    /// If there is no primary, it does not step down, or no other is elected in time.
+    pub fn step_down(&self) -> Result<SocketAddr> {
+        set_up::step_down(self.entry(), &self.addresses(), self.default_account())
     }
 }

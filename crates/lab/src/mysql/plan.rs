@@ -21,11 +21,11 @@ use crate::template::DATA;
 use super::accounts::{self, account_for};
 use super::at_rest::{
     Asked, Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key,
-    plugin, settings as settings_at_rest,
+    plugin,
 };
 use super::cluster::{self, Cluster};
-use super::installation::MySqlInstallation;
 use super::statements::{MyCnf, NEEDED_MB, SOCKET, Statements, defaults_file_option, recipe};
+use super::{MySqlInstallation, at_rest as settings_at_rest};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;

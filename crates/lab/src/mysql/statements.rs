@@ -15,8 +15,8 @@ use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::geteuid;
 
+use super::MySqlInstallation;
 use super::at_rest::Encryption;
-use super::installation::MySqlInstallation;
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
 use crate::log::LOG;

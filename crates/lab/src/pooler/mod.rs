@@ -5,10 +5,8 @@
 //! certificate. It knows accounts by what the server keeps of their passwords, and by it logs in to the server in their
 //! names.
 
-mod console;
 mod proof;
 mod settings;
-mod version;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,15 +24,14 @@ use crate::files::sweep_stale;
 use crate::link::RunningLink;
 use crate::locate::Installation;
 use crate::log;
-use crate::postgresql::tenant::Tenant;
+use crate::postgresql::Tenant;
 use crate::server::PrivateServer;
 use crate::tunnel::Side;
-use crate::tunnel::half::Half;
+use crate::tunnel::pair::Half;
 use crate::tunnel::program::{Program, write_settings};
 
-use console::Console;
-use settings::Settings;
-use version::Version;
+use proof::Console;
+use settings::{Settings, Version};
 
 /// The program, and Debian's package of it.
 const PGBOUNCER: &str = "pgbouncer";

@@ -1,26 +1,25 @@
-//! Proof that both sides of a pooler are what they should be: by what it says of a session that goes through it, and by
-//! a relay behind it.
+//! Proof that both sides of a pooler are what they should be: by what it says of a session that goes through it, on a console that
+//! it answers for itself, and by a relay behind it.
 
-use std::fs;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use ciphertax_model::Transport;
+use ciphertax_model::{AuthenticationMethod, Secret, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
+use ciphertax_wire::postgresql::{ConnectOptions, Method, ScramKeys, Session, TextRow};
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::error::Error;
-use crate::proof::helper::{self, Objection};
-use crate::proof::{Canary, ProofError, proof, random_text};
-use crate::relay::Relay;
 
 use super::RunningPooler;
 use super::settings::BY_RELAY;
+use crate::accounts::Account;
+use crate::error::{Error, Result};
+use crate::postgresql::accounts::{SCRAM_ITERATIONS, scram};
+use crate::proof::{self, Canary, HelperObjection, ProofError, proof, random_text};
+use crate::relay::Relay;
 
 /// How often it is asked whether it has read its settings again.
 const LOOK: Duration = Duration::from_millis(5);
@@ -33,12 +32,16 @@ impl RunningPooler {
     /// # Errors
     /// Names the arm, and what contradicts it or keeps it from being tried.
     pub fn prove(&self, arm: &str, options: &ConnectOptions) -> Result<Vec<Proof>, ProofError> {
-        helper::prove(arm, "its pooler", async |reactor| {
+        proof::prove_helper(arm, "its pooler", async |reactor| {
             self.proofs(reactor, options).await
         })
     }
 
-    async fn proofs(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Vec<Proof>, Objection> {
+    async fn proofs(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<Vec<Proof>, HelperObjection> {
         let mut console = connect(reactor, &self.settings.console.reached_as(options)).await?;
         let mut proofs = vec![self.word(reactor, options, &mut console).await?];
         if self.is_within_reach {
@@ -55,7 +58,7 @@ impl RunningPooler {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         console: &mut Session,
-    ) -> Result<Proof, Objection> {
+    ) -> Result<Proof, HelperObjection> {
         let mut session = connect(reactor, options).await?;
         session.query("BEGIN").await?;
         let process = session.query("SELECT pg_catalog.pg_backend_pid()").await?;
@@ -65,7 +68,7 @@ impl RunningPooler {
         session.query("ROLLBACK").await?;
         let _ = session.close().await;
         let unknown =
-            || Objection::Disproved(format!("{} does not know a session of it", self.settings.pooler));
+            || HelperObjection::Disproved(format!("{} does not know a session of it", self.settings.pooler));
         let mut servers = servers.into_iter();
         let server = servers
             .find(|server| server.process == process)
@@ -97,7 +100,7 @@ impl RunningPooler {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         console: &mut Session,
-    ) -> Result<Proof, Objection> {
+    ) -> Result<Proof, HelperObjection> {
         let relay = Relay::start((Ipv4Addr::LOCALHOST, self.settings.server_port).into())?;
         let canary = random_text("canary")?;
         self.knows_relay(reactor, console, Some(relay.address())).await?;
@@ -111,7 +114,7 @@ impl RunningPooler {
         let _ = session.close().await;
         self.knows_relay(reactor, console, None).await?;
         if !is_back {
-            return Err(Objection::Disproved(
+            return Err(HelperObjection::Disproved(
                 "a canary did not come back through its pooler".into(),
             ));
         }
@@ -122,7 +125,7 @@ impl RunningPooler {
         };
         let seen = seen
             .verdict()
-            .map_err(|problem| Objection::Disproved(format!("behind its pooler {problem}")))?;
+            .map_err(|problem| HelperObjection::Disproved(format!("behind its pooler {problem}")))?;
         Ok(Proof {
             claim: format!("behind the pooler {}", seen.claim),
             ..seen
@@ -135,7 +138,7 @@ impl RunningPooler {
         reactor: &Rc<Reactor>,
         console: &mut Session,
         relay: Option<SocketAddr>,
-    ) -> Result<(), Objection> {
+    ) -> Result<(), HelperObjection> {
         let path = self.settings.path(self.address);
         let text = self.settings.text(self.address, relay.map(|relay| relay.port()));
         fs::write(&path, text).map_err(Error::write(&path))?;
@@ -182,7 +185,7 @@ impl Leg {
         }
     }
 
-    fn check(&self, leg: &str, expected: Transport) -> Result<(), Objection> {
+    fn check(&self, leg: &str, expected: Transport) -> Result<(), HelperObjection> {
         let version = self.tls.split('/').next().unwrap_or_default();
         let is_as_expected = match expected.tls_version() {
             Some(expected) => version == expected.name(),
@@ -190,7 +193,7 @@ impl Leg {
         };
         match is_as_expected {
             true => Ok(()),
-            false => Err(Objection::Disproved(format!(
+            false => Err(HelperObjection::Disproved(format!(
                 "its pooler says that the connection {leg} is {self}; expected {expected}"
             ))),
         }
@@ -201,6 +204,47 @@ impl Leg {
 impl std::fmt::Display for Leg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.tls.is_empty() { "no TLS" } else { &self.tls })
+    }
+}
+
+/// The console's name among the databases.
+pub(super) const CONSOLE_DATABASE: &str = "pgbouncer";
+
+/// Who may look at it, and nobody else: the server does not know this one.
+const CONSOLE_USER: &str = "ciphertax_console";
+
+/// Who may look at a pooler's console.
+#[derive(Debug)]
+pub(super) struct Console(Account);
+
+impl Console {
+    /// With a password of its own.
+    pub(super) fn new() -> Result<Self> {
+        let account = Account::with_password(CONSOLE_USER, AuthenticationMethod::ScramSha256)?;
+        let verifier = scram(&account.password, SCRAM_ITERATIONS)?;
+        Ok(Self(Account {
+            verifier: Some(Secret::new(verifier)),
+            ..account
+        }))
+    }
+
+    /// Its account at the pooler.
+    pub(super) fn account(&self) -> &Account {
+        &self.0
+    }
+
+    /// The console of the pooler that a client connects to, over connections of the same kind.
+    pub(super) fn reached_as(&self, client: &ConnectOptions) -> ConnectOptions {
+        ConnectOptions {
+            user: self.0.user.clone(),
+            password: self.0.password.clone(),
+            database: Some(CONSOLE_DATABASE.into()),
+            schema: None,
+            settings: Vec::new(),
+            method: Some(Method::ScramSha256),
+            scram_keys: ScramKeys::Derived,
+            ..client.clone()
+        }
     }
 }
 

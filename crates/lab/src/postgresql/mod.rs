@@ -3,34 +3,41 @@
 //! Neither it nor its `initdb` runs as root. What root starts runs as a user of its own, which has no name (see
 //! [`privilege`](ciphertax_supervise::privilege)), and owns the data folder.
 
-mod accounts;
-mod canary_row;
-mod client;
+pub(crate) mod accounts;
 mod cluster;
 mod configuration;
-mod pg_hba;
-mod plan;
 mod proof;
-mod shared_memory;
-pub(crate) mod tenant;
-pub(crate) mod verifier;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind};
+use ciphertax_supervise::create_private_file;
+use ciphertax_supervise::guard::{Ending, User};
+use ciphertax_supervise::privilege::{NOBODY, own_user, run_as_reader};
+use rustix::process::geteuid;
 
-use crate::catalogue::{PostgreSqlVariant, Refusal, Source};
+use crate::accounts::Account;
+use crate::catalogue::{PostgreSqlVariant, Product, Refusal, Source};
+use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
-use crate::install::step::InstallStep;
+use crate::install::InstallStep;
 use crate::locate::Installation;
 use crate::log;
-use crate::server::family::{Family, Plan, Running};
+use crate::server::family::{Family, Members, Plan, Running};
+use crate::server::file_system::disk_of;
 use crate::server::spec::Spec;
-
 use accounts::CERTIFICATE_USER;
+use cluster::{INITDB, NEEDED_MB, data_of, recipe, works_in};
+use configuration::Configuration;
+use {accounts, cluster};
+
 pub use accounts::DATABASE;
-use cluster::{INITDB, recipe, works_in};
-use plan::PostgreSqlPlan;
 pub use proof::{Conditions, prove, select_canary};
 
 impl Family for PostgreSqlVariant {
@@ -109,11 +116,11 @@ impl Family for PostgreSqlVariant {
     }
 
     fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        canary_row::write(server, canary)
+        proof::write_canary(server, canary)
     }
 
     fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        canary_row::remove(server)
+        proof::remove_canary(server)
     }
 
     fn is_ready(&self, log: &str) -> bool {
@@ -123,4 +130,189 @@ impl Family for PostgreSqlVariant {
     fn complaints(&self, log: &Path) -> String {
         log::tail_of(log)
     }
+}
+
+/// A link in the private folder to the Unix socket, whose name has the port in it.
+const SOCKET: &str = "server.sock";
+
+/// A server that is to be made.
+struct PostgreSqlPlan<'a> {
+    variant: &'a PostgreSqlVariant,
+    spec: &'a Spec,
+    installation: Installation,
+    tenant: Tenant,
+    accounts: Vec<Account>,
+    /// The private folder, once it is prepared.
+    folder: PathBuf,
+}
+
+impl<'a> PostgreSqlPlan<'a> {
+    fn new(variant: &'a PostgreSqlVariant, spec: &'a Spec) -> Result<Self> {
+        Ok(Self {
+            variant,
+            spec,
+            installation: Installation::locate(spec.entry)?,
+            tenant: Tenant::of_servers()?,
+            accounts: accounts::accounts(spec)?,
+            folder: PathBuf::new(),
+        })
+    }
+
+    fn configuration<'b>(&'b self, tls: Option<&'b CertificateFiles>) -> Configuration<'b> {
+        Configuration {
+            variant: self.variant,
+            spec: self.spec,
+            tls,
+        }
+    }
+}
+
+impl Plan for PostgreSqlPlan<'_> {
+    fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    fn needed_mb(&self) -> u64 {
+        NEEDED_MB
+    }
+
+    fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
+        recipe(&self.installation).provide(&disk_of(folder))?;
+        folder.clone_into(&mut self.folder);
+        let data = data_of(folder);
+        for (name, text) in [
+            ("postgresql.conf", self.configuration(tls).text(folder)),
+            ("pg_hba.conf", accounts::hba_lines(&self.accounts, tls.is_some())),
+        ] {
+            let path = data.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::write(&path)(error));
+                }
+                _ => {}
+            }
+            create_private_file(&path)?
+                .write_all(text.as_bytes())
+                .map_err(Error::write(&path))?;
+        }
+        // It takes no folder that others may enter.
+        fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(Error::write(&data))?;
+        self.tenant.give(&data)
+    }
+
+    fn command_line(&self, _: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
+        let mut command_line = self.installation.command();
+        command_line.extend(["-D".into(), data_of(folder).into()]);
+        command_line.extend(["-p".into(), port.to_string().into()]);
+        Ok(command_line)
+    }
+
+    fn user(&self) -> User {
+        self.tenant.user()
+    }
+
+    /// After `SIGTERM` it waits for its clients, and after `SIGINT` it writes everything down that it has in memory.
+    fn ending(&self) -> Ending {
+        Ending::Quit
+    }
+
+    fn set_up(&self, members: &Members) -> Result<()> {
+        let failed = |problem: io::Error| Error::SetUp {
+            server: self.spec.entry.name,
+            problem: problem.to_string(),
+        };
+        cluster::let_it_go_with_the_server(&self.folder).map_err(failed)?;
+        let socket = self.folder.join(SOCKET);
+        for address in &members.from_beside {
+            let own = data_of(&self.folder).join(format!(".s.PGSQL.{}", address.port()));
+            symlink(&own, &socket).map_err(Error::write(&socket))?;
+        }
+        let statements: Vec<String> = self.accounts.iter().flat_map(accounts::statements).collect();
+        cluster::run_statements(&socket, &statements).map_err(failed)
+    }
+
+    fn socket(&self, folder: &Path) -> Option<PathBuf> {
+        Some(folder.join(SOCKET))
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        self.configuration(None).of_interest()
+    }
+}
+
+/// Whom a server that refuses root runs as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tenant {
+    /// Who runs this process, who is not root.
+    Owner,
+    /// A user with this number, who is not the one that runs this process: root.
+    Other(u32),
+}
+
+impl Tenant {
+    /// Who this process is, or for root a user without a name.
+    ///
+    /// # Errors
+    /// If root finds that every number that it could take has a name.
+    pub(crate) fn of_servers() -> Result<Self> {
+        if !geteuid().is_root() {
+            return Ok(Self::Owner);
+        }
+        own_user()
+            .map(Self::Other)
+            .ok_or(Error::NoUser(Product::PostgreSql))
+    }
+
+    /// Who this process is, or for root `nobody`: `initdb` insists on a name. What it makes is not `nobody`'s for long,
+    /// and holds no secret.
+    pub(crate) fn with_name() -> Self {
+        if geteuid().is_root() {
+            Self::Other(NOBODY)
+        } else {
+            Self::Owner
+        }
+    }
+
+    /// The same for a guard.
+    pub(crate) fn user(self) -> User {
+        match self {
+            Self::Owner => User::Owner,
+            Self::Other(user) => User::Own(user),
+        }
+    }
+
+    /// Has it run a command.
+    pub(crate) fn run(self, command: &mut Command) {
+        if let Self::Other(user) = self {
+            run_as_reader(command, user);
+        }
+    }
+
+    /// Gives it a folder with all that is in it.
+    pub(crate) fn give(self, folder: &Path) -> Result<()> {
+        match self {
+            Self::Owner => Ok(()),
+            Self::Other(user) => give(folder, user),
+        }
+    }
+
+    /// Takes a folder back that was given to it.
+    pub(crate) fn take_back(self, folder: &Path) -> Result<()> {
+        match self {
+            Self::Owner => Ok(()),
+            Self::Other(_) => give(folder, geteuid().as_raw()),
+        }
+    }
+}
+
+/// Links are not followed: what they lead to is not theirs to give.
+fn give(path: &Path, user: u32) -> Result<()> {
+    lchown(path, Some(user), Some(user)).map_err(Error::write(path))?;
+    if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).map_err(Error::read(path))? {
+        give(&entry.map_err(Error::read(path))?.path(), user)?;
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Proof that an arm on PostgreSQL is what it says, before anything is measured.
 
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -9,7 +10,10 @@ use ciphertax_records::Proof;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::{Client, WireError};
 
+use super::cluster;
+use crate::error::{Error, Result};
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
+use crate::server::family::Running;
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
 #[derive(Clone, Copy, Default)]
@@ -106,4 +110,35 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
             error => error.is_access_denied(),
         }
     }
+}
+
+/// Of its own, so that it is gone without a trace.
+const TABLE: &str = "ciphertax_file_system";
+
+/// Writes it to a table, and all tables to the disk.
+///
+/// The disk beneath the server's file system is searched for it.
+pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
+    run(
+        server,
+        &[
+            format!("CREATE TABLE {TABLE} (v text)"),
+            format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
+        ],
+    )?;
+    run(server, &["CHECKPOINT".into()])
+}
+
+/// Removes it, if it is there.
+pub(super) fn remove_canary(server: &Running<'_>) -> Result<()> {
+    run(server, &[format!("DROP TABLE IF EXISTS {TABLE}")])
+}
+
+fn run(server: &Running<'_>, statements: &[String]) -> Result<()> {
+    // Every server of this family has a socket.
+    let socket = server.socket.unwrap_or("".as_ref());
+    cluster::run_statements(socket, statements).map_err(|problem: io::Error| Error::SetUp {
+        server: server.entry.name,
+        problem: problem.to_string(),
+    })
 }

@@ -16,7 +16,7 @@ use crate::accounts::Account;
 use crate::catalogue::{Entry, Refusal, ServerFamily};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::install::step::InstallStep;
+use crate::install::InstallStep;
 use crate::locate::Installation;
 use crate::mongodb::MongoDb;
 use crate::sqlite::Sqlite;

@@ -1,25 +1,25 @@
 //! SQLite: a file in a private folder, which its clients open themselves.
 
-mod disk;
-mod plan;
 mod proof;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use ciphertax_model::{Secret, Storage};
-use ciphertax_wire::sqlite::{Cipher, ConnectOptions};
+use ciphertax_model::{AuthenticationMethod, Secret, Storage};
+use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, is_disk_full};
 
+use crate::accounts::Account;
 use crate::catalogue::Refusal;
-use crate::error::Result;
-use crate::install::step::InstallStep;
+use crate::certificates::CertificateFiles;
+use crate::error::{Error, Result};
+use crate::install::InstallStep;
 use crate::locate::Installation;
 use crate::server::PrivateServer;
 use crate::server::family::{Family, Plan};
 use crate::server::spec::Spec;
 
-use plan::{SqlitePlan, file_in};
-
-pub use disk::data_size;
 pub use proof::{ProvedFile, prove};
 
 /// Memory for pages of each session where nothing is asked for, in megabytes.
@@ -96,4 +96,116 @@ fn cipher_of(spec: &Spec, passphrase: &Secret) -> Option<Cipher> {
         passphrase: passphrase.clone(),
         settings,
     })
+}
+
+/// Space that a small data set needs, in megabytes.
+const NEEDED_MB: u64 = 100;
+
+/// The file in a private folder.
+fn file_in(folder: &Path) -> PathBuf {
+    folder.join("data").join("ciphertax.db")
+}
+
+/// A file that is to be made.
+struct SqlitePlan<'a> {
+    spec: &'a Spec,
+    /// One, without a login: the passphrase of an encrypted file is its password.
+    accounts: Vec<Account>,
+    settings: BTreeMap<String, String>,
+}
+
+impl<'a> SqlitePlan<'a> {
+    fn new(spec: &'a Spec) -> Result<Self> {
+        let account = match spec.at_rest.sqlcipher {
+            Some(_) => Account::with_password("", AuthenticationMethod::NoLogin)?,
+            None => Account::without_password("", AuthenticationMethod::NoLogin),
+        };
+        Ok(Self {
+            spec,
+            accounts: vec![account],
+            settings: BTreeMap::new(),
+        })
+    }
+}
+
+impl Plan for SqlitePlan<'_> {
+    fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    fn members(&self) -> usize {
+        0
+    }
+
+    fn needed_mb(&self) -> u64 {
+        NEEDED_MB
+    }
+
+    fn prepare(&mut self, folder: &Path, _: Option<&CertificateFiles>) -> Result<()> {
+        let file = file_in(folder);
+        if let Some(data) = file.parent() {
+            fs::create_dir_all(data).map_err(Error::write(data))?;
+        }
+        let cipher = cipher_of(self.spec, &self.accounts[0].password);
+        let options = options_in(folder, cipher, self.spec.cache_mb);
+        let made = Session::create(&options).and_then(|mut session| {
+            let status = session.status()?;
+            session.close()?;
+            Ok(status)
+        });
+        let server = self.spec.entry.name;
+        let status = made.map_err(|error| match is_disk_full(&error) {
+            true => Error::disk_filled(server, folder),
+            false => Error::SetUp {
+                server,
+                problem: error.to_string(),
+            },
+        })?;
+        let words = status.words();
+        let settings = words.iter().filter_map(|word| word.split_once('='));
+        self.settings = settings
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        Ok(())
+    }
+
+    /// There is no process.
+    fn command_line(&self, _: usize, _: &Path, _: u16) -> Result<Vec<OsString>> {
+        Ok(Vec::new())
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        self.settings.clone()
+    }
+}
+
+/// Bytes of a database's file and of what its log holds besides.
+///
+/// # Errors
+/// If they cannot be looked at.
+pub fn data_size(file: &Path) -> Result<u64> {
+    Ok(length(file)? + length(&log_of(file))?)
+}
+
+/// The write-ahead log of a database's file.
+fn log_of(file: &Path) -> PathBuf {
+    beside(file, "-wal")
+}
+
+/// The rollback journal of a database's file.
+fn journal_of(file: &Path) -> PathBuf {
+    beside(file, "-journal")
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(ending);
+    name.into()
+}
+
+fn length(file: &Path) -> Result<u64> {
+    match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        metadata => Ok(metadata.map_err(Error::read(file))?.len()),
+    }
 }

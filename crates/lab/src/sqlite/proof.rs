@@ -9,7 +9,7 @@ use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_wire::sqlite::{ConnectOptions, Session, Status, is_wrong_key};
 use ciphertax_wire::{Expectation, WireError};
 
-use super::disk::{journal_of, length, log_of};
+use super::{journal_of, length, log_of};
 use crate::disk_proof::search;
 use crate::error::Error;
 use crate::proof::{ProofError, Proved, proof, random_text};

@@ -11,8 +11,7 @@ use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::{Error, Result};
 
-use super::half::{SUITE, VERSION, facts, issue_certificate};
-use super::pair::{Pair, Route, Word};
+use super::pair::{DEFAULT_SUITE, Pair, Route, TLS_VERSION, Word, facts, issue_certificate};
 use super::program::{Program, write_settings};
 
 /// Certificate and key in one file, as HAProxy wants them.
@@ -45,7 +44,7 @@ impl Haproxy {
             version: program.version("HAProxy", "-v", "version ")?,
             library: program.says("-vv", "Running on OpenSSL version : ")?,
             program,
-            suite: SUITE,
+            suite: DEFAULT_SUITE,
         })
     }
 
@@ -66,7 +65,7 @@ impl Haproxy {
 
     fn tls(&self) -> String {
         format!(
-            "ssl ssl-min-ver {VERSION} ssl-max-ver {VERSION} ciphersuites {}",
+            "ssl ssl-min-ver {TLS_VERSION} ssl-max-ver {TLS_VERSION} ciphersuites {}",
             self.suite
         )
     }

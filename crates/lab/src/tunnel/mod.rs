@@ -9,12 +9,9 @@
 //! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
 //! meanwhile.
 
-pub(crate) mod error;
-pub(crate) mod half;
 mod haproxy;
-mod pair;
+pub(crate) mod pair;
 pub(crate) mod program;
-mod proof;
 mod ssh;
 mod stunnel;
 #[cfg(test)]
@@ -27,21 +24,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::Tunnel;
-use ciphertax_records::Proof;
+use ciphertax_records::{Proof, Witness};
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
+use rand::RngExt;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::sweep_stale;
 use crate::link::RunningLink;
-
-pub use error::TunnelError;
-use half::Half;
-pub use half::{Side, TunnelProcess};
+use crate::relay::Relay;
 use haproxy::Haproxy;
-use pair::{Pair, RunningPair};
+use pair::{Half, Pair, RunningPair};
 use ssh::Ssh;
 use stunnel::Stunnel;
+
+pub use pair::{Side, TunnelProcess};
 
 /// Space that a tunnel needs: keys, settings and logs.
 const NEEDED_MB: u64 = 10;
@@ -125,12 +122,12 @@ impl RunningTunnel {
         &mut self,
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
     ) -> Result<Vec<Proof>> {
-        let canary = proof::canary();
+        let canary = canary();
         let evidence = self
             .pair
             .prove(self.kind, &mut self.guard, &canary, &mut exchange)?;
         exchange(self.address, &canary)
-            .map_err(|problem| proof::disproved(self.kind, format!("without the relays, {problem}")))?;
+            .map_err(|problem| disproved(self.kind, format!("without the relays, {problem}")))?;
         self.wait_for_steady_processes();
         Ok(evidence.into_proofs())
     }
@@ -177,5 +174,185 @@ impl RunningTunnel {
 impl Drop for RunningTunnel {
     fn drop(&mut self) {
         let _ = self.end();
+    }
+}
+
+/// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// A program of a tunnel or a pooler is not on this machine.
+    #[error(
+        "{program} is not installed: it is neither in PATH nor in {searched}; run `scripts/setup.sh tunnels`, or install \
+         the package {package}"
+    )]
+    NotInstalled {
+        /// The program.
+        program: String,
+        /// Debian's package of it.
+        package: String,
+        /// Where it was looked for besides `PATH`.
+        searched: String,
+    },
+    /// A program of a tunnel or a pooler ended while it started.
+    #[error("{program} ended while it started; it says: {log}")]
+    Ended {
+        /// The program.
+        program: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// A program of a tunnel or a pooler did not become ready.
+    #[error("{program} was not ready after {seconds} s; it says: {log}")]
+    NotReady {
+        /// The program.
+        program: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// A command that prepares something failed.
+    #[error("`{command}` failed; it says: {problem}")]
+    Command {
+        /// The program and its first arguments, without secrets.
+        command: String,
+        /// What it wrote.
+        problem: String,
+    },
+    /// A tunnel that is not what it was asked to be.
+    #[error("the tunnel {tunnel} is not what it says: {problem}; nothing was measured through it")]
+    Disproved {
+        /// The tunnel.
+        tunnel: String,
+        /// What was expected and what was found.
+        problem: String,
+    },
+}
+
+/// Sends a canary in plaintext to the server behind an address, and gets it back.
+type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> std::result::Result<(), String> + 'a;
+
+/// What proves a tunnel.
+#[derive(Debug)]
+struct Evidence {
+    /// Bytes seen between the halves, none of them the canary.
+    bytes_between: u64,
+    /// What the tunnel's program says.
+    word: String,
+}
+
+impl Evidence {
+    fn into_proofs(self) -> Vec<Proof> {
+        vec![
+            Proof {
+                witness: Witness::Wire,
+                claim: "a canary value that enters the tunnel in plaintext does not travel in plaintext inside it"
+                    .into(),
+                evidence: format!(
+                    "a relay before the tunnel read it; a relay between its halves saw {} bytes and not the canary",
+                    self.bytes_between
+                ),
+            },
+            Proof {
+                witness: Witness::Tunnel,
+                claim: "its program names the cipher".into(),
+                evidence: self.word,
+            },
+        ]
+    }
+}
+
+/// A value that occurs nowhere else.
+fn canary() -> String {
+    format!("canary{:032x}", rand::rng().random::<u128>())
+}
+
+/// Sends a canary through the tunnel that begins at `entry` and in whose middle `between` stands. Returns the number of
+/// bytes that passed there.
+fn send_through(
+    tunnel: Tunnel,
+    entry: SocketAddr,
+    between: &Relay,
+    canary: &str,
+    exchange: &mut Exchange<'_>,
+) -> Result<u64> {
+    let before = Relay::start(entry)?;
+    exchange(before.address(), canary).map_err(|problem| disproved(tunnel, problem))?;
+    if !before.saw(canary.as_bytes())? {
+        let problem = "a canary value did not enter it in plaintext, so nothing can be said about its inside";
+        return Err(disproved(tunnel, problem));
+    }
+    if between.saw(canary.as_bytes())? {
+        return Err(disproved(
+            tunnel,
+            "a relay between its halves read a canary value",
+        ));
+    }
+    let bytes = between.bytes_seen();
+    if bytes < canary.len() as u64 {
+        let problem =
+            format!("a canary value reached the server but only {bytes} bytes passed between the halves");
+        return Err(disproved(tunnel, problem));
+    }
+    Ok(bytes)
+}
+
+fn disproved(tunnel: Tunnel, problem: impl Into<String>) -> Error {
+    TunnelError::Disproved {
+        tunnel: tunnel.to_string(),
+        problem: problem.into(),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::testing::{echo, echoed};
+
+    #[test]
+    fn a_tunnel_that_does_not_encrypt_is_found_out() {
+        let between = Relay::start(echo()).unwrap();
+        let error = send(between.address(), &between, &mut echoed).unwrap_err();
+        assert!(error.contains("read a canary value"), "{error}");
+    }
+
+    #[test]
+    fn a_way_around_the_relay_is_found_out() {
+        let between = Relay::start(echo()).unwrap();
+        let error = send(echo(), &between, &mut echoed).unwrap_err();
+        assert!(error.contains("only 0 bytes passed"), "{error}");
+    }
+
+    #[test]
+    fn a_canary_that_is_encrypted_before_the_tunnel_proves_nothing() {
+        let between = Relay::start(echo()).unwrap();
+        let error = send(between.address(), &between, &mut |address, canary| {
+            echoed(address, &canary.to_uppercase())
+        })
+        .unwrap_err();
+        assert!(error.contains("nothing can be said"), "{error}");
+    }
+
+    #[test]
+    fn an_exchange_that_fails_is_no_proof() {
+        let between = Relay::start(echo()).unwrap();
+        let error = send(between.address(), &between, &mut |_, _| {
+            Err("nothing came back".into())
+        })
+        .unwrap_err();
+        assert!(
+            error.contains("SSH aes256-ctr") && error.contains("nothing came back"),
+            "{error}"
+        );
+    }
+
+    fn send(
+        entry: SocketAddr,
+        between: &Relay,
+        exchange: &mut Exchange<'_>,
+    ) -> std::result::Result<u64, String> {
+        let tunnel = Tunnel::Ssh(ciphertax_model::SshCipher::Aes256Ctr);
+        send_through(tunnel, entry, between, "canary", exchange).map_err(|error| error.to_string())
     }
 }

@@ -1,22 +1,234 @@
-//! Tunnels of two programs that each listen on a TCP port.
+//! One of the programs that make a tunnel, who carries its bytes, its TLS, and tunnels of two programs that each listen on a TCP port.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Tunnel;
+use ciphertax_model::{CertificateKind, Tunnel};
 use ciphertax_reactor::stop;
+use ciphertax_supervise::Process;
+use ciphertax_supervise::child::descendants;
 use ciphertax_supervise::guard::{Guard, Helper};
+use procfs::net::TcpState;
+use procfs::process;
 
-use crate::error::Result;
+use super::{Evidence, Exchange, TunnelError, disproved, send_through};
+use crate::certificates::{Authority, CertificateFiles};
+use crate::error::{Error, Result};
 use crate::link::FarSide;
+use crate::log::{self, Readiness};
+use crate::port;
 use crate::relay::Relay;
 
-use super::half::{Half, Side};
-use super::proof::{Evidence, Exchange, disproved, send_through};
+/// How long a program may take to become ready.
+const STARTUP: Duration = Duration::from_secs(10);
+
+/// How often a port is chosen anew after somebody else took it.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// A running program of a tunnel, with the processes that it started.
+#[derive(Debug)]
+pub(crate) struct Half {
+    name: &'static str,
+    side: Side,
+    process: Process,
+    log: PathBuf,
+}
+
+impl Half {
+    /// Starts a program.
+    pub(crate) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
+        let log = guard.folder().join(&helper.log);
+        let process = Process::open(guard.add(helper)?)?;
+        Ok(Self {
+            name,
+            side,
+            process,
+            log,
+        })
+    }
+
+    /// Starts a program on a port of `ip` that is free, and waits until it listens there.
+    pub(crate) fn start_listening(
+        guard: &mut Guard,
+        name: &'static str,
+        side: Side,
+        ip: Ipv4Addr,
+        helper: impl Fn(SocketAddr) -> Result<Helper>,
+    ) -> Result<(Self, SocketAddr)> {
+        for _ in 0..PORT_ATTEMPTS {
+            let port = port::free()?;
+            let address = SocketAddrV4::new(ip, port);
+            let half = Self::start(guard, name, side, helper(address.into())?)?;
+            match half.wait_until_listening(address)? {
+                Readiness::Ready => return Ok((half, address.into())),
+                Readiness::PortTaken => half.end(guard)?,
+            }
+        }
+        Err(port::none_free())
+    }
+
+    /// Ends it and waits until it has ended.
+    pub(crate) fn end(&self, guard: &mut Guard) -> Result<()> {
+        Ok(guard.end(self.process.pid())?)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.process.has_ended()
+    }
+
+    /// The end of what it has written, in one line.
+    pub(crate) fn last_words(&self) -> String {
+        log::tail_of(&self.log)
+    }
+
+    /// What it has written so far.
+    pub(super) fn log(&self) -> String {
+        log::read_from(&self.log, 0)
+    }
+
+    /// Its process and all that came from it.
+    pub(super) fn processes(&self) -> impl Iterator<Item = TunnelProcess> {
+        let pid = self.pid();
+        [pid]
+            .into_iter()
+            .chain(descendants(pid))
+            .map(|pid| TunnelProcess {
+                name: self.name,
+                side: self.side,
+                pid,
+            })
+    }
+
+    /// Waits for something that it does after its start.
+    pub(crate) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        let deadline = Instant::now() + STARTUP;
+        while !done() {
+            if self.has_ended() {
+                return Err(self.ended());
+            }
+            if stop::is_over(deadline) {
+                return Err(self.not_ready());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn not_ready(&self) -> Error {
+        TunnelError::NotReady {
+            program: self.name.into(),
+            seconds: STARTUP.as_secs(),
+            log: log::tail_of(&self.log),
+        }
+        .into()
+    }
+
+    /// The error for a program that ended before it was asked to.
+    fn ended(&self) -> Error {
+        TunnelError::Ended {
+            program: self.name.into(),
+            log: log::tail_of(&self.log),
+        }
+        .into()
+    }
+
+    /// Adds this program's last words to the error of one that ended because of it.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::Tunnel(TunnelError::Ended { program, log }) => TunnelError::Ended {
+                program,
+                log: format!("{log}; {} says: {}", self.name, log::tail_of(&self.log)),
+            }
+            .into(),
+            other => other,
+        }
+    }
+
+    /// Asks the kernel who listens. A connection instead would go on to the server and be counted there as an aborted
+    /// one, and each of these programs ends if it cannot have its port.
+    fn wait_until_listening(&self, address: SocketAddrV4) -> Result<Readiness> {
+        let deadline = Instant::now() + STARTUP;
+        loop {
+            let listens = is_listening(self.pid(), address);
+            let ended = self.has_ended();
+            if listens && !ended {
+                return Ok(Readiness::Ready);
+            }
+            if ended && self.log().contains("Address already in use") {
+                return Ok(Readiness::PortTaken);
+            }
+            if ended {
+                return Err(self.ended());
+            }
+            if stop::is_over(deadline) {
+                return Err(self.not_ready());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// True if somebody in the network namespace of this process listens on exactly this address.
+fn is_listening(pid: u32, address: SocketAddrV4) -> bool {
+    let sockets = process::Process::new(pid.cast_signed()).and_then(|process| process.tcp());
+    sockets.is_ok_and(|sockets| {
+        sockets
+            .iter()
+            .any(|socket| socket.state == TcpState::Listen && socket.local_address == address.into())
+    })
+}
+
+/// A process that carries a tunnel's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TunnelProcess {
+    /// The program.
+    pub name: &'static str,
+    /// The half it belongs to.
+    pub side: Side,
+    /// Its process number.
+    pub pid: u32,
+}
+
+/// A half of a tunnel: who would pay for it if client and server had a machine each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// On the client's machine.
+    Client,
+    /// On the server's machine.
+    Server,
+}
+
+/// The TLS version of both halves, as their settings name it.
+pub(super) const TLS_VERSION: &str = "TLSv1.3";
+
+/// The cipher suite of both halves: the first that OpenSSL offers. Only this one is allowed, so that no other can be
+/// measured.
+pub(super) const DEFAULT_SUITE: &str = "TLS_AES_256_GCM_SHA384";
+
+/// What is recorded of a program that carries connections in TLS.
+pub(super) fn facts(program: &str, library: &str, suite: &str) -> BTreeMap<String, String> {
+    [
+        ("program", program.to_owned()),
+        ("library", library.to_owned()),
+        ("cipher", format!("{TLS_VERSION} {suite}")),
+        ("topology", "one TLS connection for each, sessions resumed".into()),
+    ]
+    .map(|(name, fact)| (name.to_owned(), fact))
+    .into()
+}
+
+/// Puts a certificate for this machine into `folder`, with the authority that the client half trusts.
+pub(super) fn issue_certificate(folder: &Path) -> Result<CertificateFiles> {
+    Authority::new(CertificateKind::EcdsaP256)?.issue_for_localhost(folder)
+}
 
 /// How long a program may take to write about a session that has ended.
 const LAST_WORD: Duration = Duration::from_secs(5);
@@ -165,5 +377,36 @@ impl RunningPair {
             }
             thread::sleep(Duration::from_millis(10));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use ciphertax_testkit::within;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_is_seen_without_being_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            panic!("bound to IPv4");
+        };
+        assert!(is_listening(std::process::id(), address));
+        drop(listener);
+        // A program that another test starts at this moment holds a copy until it is executed.
+        assert!(within(STARTUP, || !is_listening(std::process::id(), address)));
+    }
+
+    #[test]
+    fn a_connection_is_no_listener() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let SocketAddr::V4(address) = stream.local_addr().unwrap() else {
+            panic!("connected by IPv4");
+        };
+        assert!(!is_listening(std::process::id(), address));
     }
 }

@@ -1,12 +1,12 @@
 //! The programs that tunnels are made of.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::{child, create_private_file};
@@ -14,7 +14,7 @@ use ciphertax_supervise::{child, create_private_file};
 use crate::error::{Error, Result};
 use crate::locate::{cache_root, command_line, library_folders, program_in, system_folders};
 
-use super::error::TunnelError;
+use super::TunnelError;
 
 /// How long a command that prepares something may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,8 +8,7 @@ use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::Result;
 
-use super::half::{SUITE, VERSION, facts, issue_certificate};
-use super::pair::{Pair, Route, Word};
+use super::pair::{DEFAULT_SUITE, Pair, Route, TLS_VERSION, Word, facts, issue_certificate};
 use super::program::{Program, write_settings};
 
 /// In the foreground, without files of its own, and without waiting for more bytes before it sends few.
@@ -36,7 +35,7 @@ impl Stunnel {
             // Of the one it was compiled with, it says `Compiled`, or `Compiled/running` if that is the same.
             library: program.says("-version", "unning")?.replacen("with ", "", 1),
             program,
-            suite: SUITE,
+            suite: DEFAULT_SUITE,
         })
     }
 
@@ -72,7 +71,7 @@ impl Pair for Stunnel {
              connect = {target}\n\
              cert = server-cert.pem\n\
              key = server-key.pem\n\
-             sslVersion = {VERSION}\n\
+             sslVersion = {TLS_VERSION}\n\
              ciphersuites = {}\n",
             self.suite
         );
@@ -90,7 +89,7 @@ impl Pair for Stunnel {
              CAfile = ca.pem\n\
              verifyChain = yes\n\
              checkHost = localhost\n\
-             sslVersion = {VERSION}\n\
+             sslVersion = {TLS_VERSION}\n\
              ciphersuites = {suite}\n",
             level = if route.talkative { "info" } else { "warning" },
             peer = route.peer,

@@ -5,9 +5,8 @@ use std::rc::Rc;
 use rand::{RngExt, SeedableRng};
 
 use super::super::answers::Answers;
-use super::super::commands::Commands;
 use super::super::connection::{Question, Trouble, Turn};
-use super::super::packet::LONGEST;
+use super::super::packet::{Commands, LONGEST};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
 use super::{OK, Packets, Stub, login, text_row};

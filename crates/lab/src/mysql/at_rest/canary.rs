@@ -14,8 +14,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
+use super::Asked;
 use super::file_kind::FileKind;
-use super::session::Asked;
 use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
 use crate::disk_proof::search;
 use crate::error::{Error, Result};

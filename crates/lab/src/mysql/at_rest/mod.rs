@@ -1,32 +1,29 @@
 //! Encryption on the disk by the servers of this family themselves.
 
 mod canary;
-mod file_keys;
 mod file_kind;
-mod initial;
-mod keyring;
+mod keys;
 mod proof;
-mod session;
-mod settings;
-mod witness;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use ciphertax_model::AtRest;
+use ciphertax_model::{AtRest, AtRestAlgorithm, AtRestPart};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 
-use super::installation::MySqlInstallation;
+use super::MySqlInstallation;
 use super::statements::MyCnf;
+use crate::accounts::Account;
 use crate::catalogue::{AtRestControl, MySqlVariant};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use canary::{DISK_PROOF_OPTIONS, OnDisk, look_at_the_disk};
-pub(super) use file_keys::plugin;
 pub use file_kind::FileKind;
-pub(super) use initial::encrypt_what_is_there;
-pub(super) use keyring::close_keys_to_others;
+pub(super) use keys::{close_keys_to_others, plugin};
 pub use proof::{prove_at_rest, prove_measured_at_rest};
-pub(super) use session::Asked;
-pub(super) use settings::settings;
 
 /// What a server has in its folder so that it can encrypt.
 #[derive(Debug, Default)]
@@ -53,8 +50,8 @@ impl Encryption {
         }
         let mut encryption = match mysql.variant().at_rest {
             AtRestControl::None => Self::default(),
-            AtRestControl::FileKeyManagement { .. } => file_keys::prepare(mysql, folder)?,
-            AtRestControl::KeyringComponent => keyring::prepare(mysql, folder)?,
+            AtRestControl::FileKeyManagement { .. } => keys::prepare_file_keys(mysql, folder)?,
+            AtRestControl::KeyringComponent => keys::prepare_keyring(mysql, folder)?,
         };
         let settings = settings(mysql.variant(), at_rest);
         let lines = settings.into_iter().map(|(name, value)| Line::Value(name, value));
@@ -114,4 +111,163 @@ pub fn names_a_missing_key(log: &str) -> bool {
     ]
     .iter()
     .any(|words| log.contains(words))
+}
+
+/// The settings of the parts that are to be encrypted; nothing where none is.
+pub(super) fn settings(variant: &MySqlVariant, at_rest: &AtRest) -> Vec<(&'static str, String)> {
+    let on = |name: &'static str| (name, "ON".to_owned());
+    let parts = at_rest.parts();
+    let mut settings: Vec<_> = parts.flat_map(|part| variables(variant, part)).map(on).collect();
+    if let (AtRestControl::FileKeyManagement { .. }, false) = (variant.at_rest, settings.is_empty()) {
+        let algorithm = match at_rest.algorithm.unwrap_or(AtRestAlgorithm::AesCbc) {
+            AtRestAlgorithm::AesCbc => "AES_CBC",
+            AtRestAlgorithm::AesCtr => "AES_CTR",
+        };
+        settings.push(("file_key_management_encryption_algorithm", algorithm.into()));
+    }
+    settings
+}
+
+/// The switches of a part: all are on where it is encrypted, and none where it is not.
+fn variables(variant: &MySqlVariant, part: AtRestPart) -> Vec<&'static str> {
+    match (variant.at_rest, part) {
+        (AtRestControl::None, _) => Vec::new(),
+        (AtRestControl::FileKeyManagement { temporary_tablespace }, part) => match part {
+            AtRestPart::Tables => vec!["innodb_encrypt_tables"],
+            AtRestPart::RedoLog => vec!["innodb_encrypt_log"],
+            AtRestPart::BinaryLog => vec!["encrypt_binlog"],
+            AtRestPart::Temporary if temporary_tablespace => vec![
+                "encrypt_tmp_files",
+                "encrypt_tmp_disk_tables",
+                "innodb_encrypt_temporary_tables",
+            ],
+            AtRestPart::Temporary => vec!["encrypt_tmp_files", "encrypt_tmp_disk_tables"],
+            AtRestPart::Aria => vec!["aria_encrypt_tables"],
+            AtRestPart::UndoLog | AtRestPart::SystemTables => Vec::new(),
+        },
+        (AtRestControl::KeyringComponent, part) => match part {
+            AtRestPart::Tables => vec!["default_table_encryption"],
+            AtRestPart::RedoLog => vec!["innodb_redo_log_encrypt"],
+            AtRestPart::UndoLog => vec!["innodb_undo_log_encrypt"],
+            AtRestPart::BinaryLog => vec!["binlog_encryption"],
+            // By a statement, and MariaDB's.
+            AtRestPart::SystemTables | AtRestPart::Temporary | AtRestPart::Aria => Vec::new(),
+        },
+    }
+}
+
+/// How often the server is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Threads that do it.
+const THREADS: u8 = 4;
+
+/// Tablespaces that are not encrypted yet; the system tablespace is one of those that the server lists.
+const REMAINING: &str = "SELECT COUNT(*) + (SUM(NAME = 'innodb_system') = 0) \
+     - SUM(ENCRYPTION_SCHEME = 1 AND MIN_KEY_VERSION > 0 AND ROTATING_OR_FLUSHING = 0) \
+     FROM information_schema.INNODB_TABLESPACES_ENCRYPTION";
+
+/// Waits until all tablespaces are encrypted, where that is asked for, and leaves the server with as many threads as it is
+/// measured with.
+///
+/// Encrypts what a server made before anybody told it to: MariaDB's system tablespace, with the undo log in it, stays readable until a
+/// background thread of its has encrypted it, however its data folder was made.
+pub(super) fn encrypt_what_is_there(
+    variant: &MySqlVariant,
+    server: &'static str,
+    at_rest: &AtRest,
+    socket: &Path,
+    account: &Account,
+) -> Result<()> {
+    let has_threads = matches!(variant.at_rest, AtRestControl::FileKeyManagement { .. });
+    if !has_threads || !at_rest.tables {
+        return Ok(());
+    }
+    let asked = Asked {
+        server,
+        socket,
+        account,
+    };
+    asked.run(async |reactor, session| {
+        session
+            .query(&format!("SET GLOBAL innodb_encryption_threads = {THREADS}"))
+            .await?;
+        while first(&session.query(REMAINING).await?) != "0" {
+            reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+        }
+        let threads = at_rest.encryption_threads;
+        session
+            .query(&format!("SET GLOBAL innodb_encryption_threads = {threads}"))
+            .await?;
+        Ok(())
+    })
+}
+
+/// How long a task may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Who is asked, and as whom.
+///
+/// The socket is secure whatever the server wants of TCP.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(in crate::mysql) server: &'static str,
+    pub(in crate::mysql) socket: &'a Path,
+    pub(in crate::mysql) account: &'a Account,
+}
+
+impl Asked<'_> {
+    /// Runs a task on a session of its own.
+    pub(in crate::mysql) fn run<T>(
+        self,
+        task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
+    ) -> Result<T> {
+        let reactor = Reactor::new().map_err(|error| self.failed(error.to_string()))?;
+        let options = ConnectOptions {
+            socket: Some(self.socket.to_owned()),
+            ..ConnectOptions::new("localhost", 0, &self.account.user, self.account.password.clone())
+        };
+        let work = async {
+            let (mut session, _) = Session::connect(&reactor, &options).await?;
+            let outcome = task(&reactor, &mut session).await?;
+            session.close().await?;
+            Ok::<T, WireError>(outcome)
+        };
+        match reactor.run_one(work, Instant::now() + PATIENCE) {
+            Ok(Some(outcome)) => outcome.map_err(|error| self.failed(error.to_string())),
+            Ok(None) => Err(self.failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
+            Err(error) => Err(self.failed(error.to_string())),
+        }
+    }
+
+    fn failed(self, problem: String) -> Error {
+        Error::SetUp {
+            server: self.server,
+            problem,
+        }
+    }
+}
+
+/// The first column of the first row, empty if there is none.
+fn first(rows: &[TextRow]) -> String {
+    rows.first().map(|row| row.text(0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::testing::variants;
+
+    #[test]
+    fn every_part_that_a_server_says_it_encrypts_has_its_switch() {
+        for (entry, variant) in variants() {
+            for part in AtRestPart::ALL {
+                let can = entry.capabilities.at_rest.parts.contains(&part);
+                let has = !variables(&variant, part).is_empty() || part == AtRestPart::SystemTables;
+                assert!(!can || has, "{}: {part}", entry.name);
+            }
+            let nothing = settings(&variant, &AtRest::default());
+            assert!(nothing.is_empty(), "{}: {nothing:?}", entry.name);
+        }
+    }
 }

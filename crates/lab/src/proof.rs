@@ -1,7 +1,5 @@
 //! Proof that an arm is what it says, before anything is measured.
 
-pub(crate) mod helper;
-
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -368,4 +366,62 @@ pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
         claim: claim.to_owned(),
         evidence: evidence.to_owned(),
     }
+}
+
+/// How long all questions together may take.
+const HELPER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What keeps it from being proved.
+pub(crate) enum HelperObjection {
+    /// Something could not be asked.
+    Wire(WireError),
+    /// It or a relay beside it failed.
+    Lab(Error),
+    /// What was seen contradicts.
+    Disproved(String),
+}
+
+impl From<WireError> for HelperObjection {
+    fn from(error: WireError) -> Self {
+        Self::Wire(error)
+    }
+}
+
+impl From<Error> for HelperObjection {
+    fn from(error: Error) -> Self {
+        Self::Lab(error)
+    }
+}
+
+/// Has it proved on an event loop of its own. `name` is what it is called in a problem.
+///
+/// # Errors
+/// Names the arm, and what contradicts it or keeps it from being tried.
+///
+/// A helper stands between client and server: a pooler, or a relay that encrypts cells.
+pub(crate) fn prove_helper<T>(
+    arm: &str,
+    name: &str,
+    proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, HelperObjection>,
+) -> Result<T, ProofError> {
+    let no_session = |problem: String| ProofError::NoSession {
+        arm: arm.to_owned(),
+        problem: format!("{name}: {problem}"),
+    };
+    let reactor = Reactor::new().map_err(|error| no_session(error.to_string()))?;
+    let proved = reactor.run_one(proof(&reactor), Instant::now() + HELPER_PATIENCE);
+    let proved = proved
+        .map_err(|error| no_session(error.to_string()))?
+        .ok_or_else(|| no_session(format!("no answer within {} s", HELPER_PATIENCE.as_secs())))?;
+    proved.map_err(|objection| match objection {
+        HelperObjection::Wire(error) => no_session(error.to_string()),
+        HelperObjection::Lab(source) => ProofError::Relay {
+            arm: arm.to_owned(),
+            source,
+        },
+        HelperObjection::Disproved(problem) => ProofError::Disproved {
+            arm: arm.to_owned(),
+            problem,
+        },
+    })
 }

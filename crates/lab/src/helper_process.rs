@@ -34,7 +34,7 @@ pub(crate) struct Role {
 
 /// It ends, and all its files go, when this is dropped or when this process ends in whatever way.
 #[derive(Debug)]
-pub(crate) struct AskedProcess {
+pub(crate) struct HelperProcess {
     conversation: Mutex<Conversation>,
     process: Process,
     guard: Guard,
@@ -72,7 +72,7 @@ pub(crate) enum Fault {
     },
 }
 
-impl AskedProcess {
+impl HelperProcess {
     /// Starts one, in this network namespace if any. `E` is what its faults are called.
     ///
     /// # Errors

@@ -1,0 +1,436 @@
+//! Nodes that all take part in every commit: MariaDB's by Galera, MySQL's by group replication.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use ciphertax_model::Secret;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::Session;
+
+use super::at_rest::Asked;
+use crate::accounts::Account;
+use crate::catalogue::capabilities;
+use crate::certificates::CertificateFiles;
+use crate::error::{Error, Result};
+use crate::locate::cache_root;
+use crate::port;
+use crate::server::spec::Spec;
+use crate::tunnel::TunnelError;
+
+/// How often a node is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How the nodes of one server know each other.
+pub(super) enum Cluster {
+    Galera(Galera),
+    GroupReplication(GroupReplication),
+}
+
+/// Where the nodes tell each other what was written, the same for all nodes.
+struct Between {
+    at: IpAddr,
+    ports: Vec<u16>,
+    /// What they show each other; `None` for nodes that talk in plaintext.
+    tls: Option<CertificateFiles>,
+}
+
+impl Cluster {
+    /// That of a server that is to be one; `None` for a single server.
+    pub(super) fn of(spec: &Spec, tls: Option<&CertificateFiles>) -> Result<Option<Self>> {
+        let kind = spec.entry.capabilities.cluster.filter(|_| spec.nodes > 1);
+        let Some(kind) = kind else {
+            return Ok(None);
+        };
+        let between = Between {
+            at: spec.nodes_at(),
+            ports: free_ports(spec.nodes)?,
+            tls: tls.filter(|_| spec.cluster_tls).cloned(),
+        };
+        Ok(Some(match kind {
+            capabilities::Cluster::Galera => Self::Galera(Galera::new(between)?),
+            capabilities::Cluster::GroupReplication => {
+                Self::GroupReplication(GroupReplication::new(between)?)
+            }
+        }))
+    }
+
+    fn between(&self) -> &Between {
+        match self {
+            Self::Galera(galera) => galera.between(),
+            Self::GroupReplication(group) => group.between(),
+        }
+    }
+
+    /// Where the nodes tell each other what was written.
+    pub(super) fn ports(&self) -> &[u16] {
+        &self.between().ports
+    }
+
+    /// The statement after which nothing that a node is told on its own way to life reaches the others.
+    pub(super) fn for_this_node_alone(&self) -> &'static str {
+        match self {
+            Self::Galera(_) => "SET SESSION wsrep_on = OFF;",
+            Self::GroupReplication(_) => "SET SESSION sql_log_bin = OFF;",
+        }
+    }
+
+    /// Makes a copy of the first node's data folder that of a node.
+    pub(super) fn distinguish(&self, node: usize, data: &Path) -> Result<()> {
+        match self {
+            Self::Galera(galera) => galera.distinguish(node, data),
+            Self::GroupReplication(group) => group.distinguish(data),
+        }
+    }
+
+    /// What a node is started with that its clients find at `port`.
+    pub(super) fn options(&self, node: usize, port: u16) -> Vec<OsString> {
+        match self {
+            Self::Galera(galera) => galera.options(node),
+            Self::GroupReplication(group) => group.options(node, port),
+        }
+    }
+
+    /// Waits until all nodes, each asked as its own, are one.
+    pub(super) fn join(&self, nodes: &[Asked<'_>], account: &Account) -> Result<()> {
+        match self {
+            Self::Galera(galera) => galera.wait(nodes),
+            Self::GroupReplication(group) => group.join(nodes, account),
+        }
+    }
+}
+
+/// What matters of it for a measurement, by the servers' own names.
+pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+    match spec.entry.capabilities.cluster.filter(|_| spec.nodes > 1) {
+        None => Vec::new(),
+        Some(capabilities::Cluster::Galera) => galera_settings(spec.nodes, spec.cluster_tls),
+        Some(capabilities::Cluster::GroupReplication) => {
+            group_replication_settings(spec.nodes, spec.cluster_tls)
+        }
+    }
+}
+
+/// True if its nodes tell each other by their binary logs what was written.
+pub(super) fn needs_binary_log(spec: &Spec) -> bool {
+    spec.nodes > 1 && spec.entry.capabilities.cluster == Some(capabilities::Cluster::GroupReplication)
+}
+
+/// A port for each node, all of them different.
+fn free_ports(nodes: u8) -> Result<Vec<u16>> {
+    let mut ports = Vec::new();
+    while ports.len() < usize::from(nodes) {
+        let port = port::free()?;
+        if !ports.contains(&port) {
+            ports.push(port);
+        }
+    }
+    Ok(ports)
+}
+
+/// Until a node is asked again.
+async fn pause(reactor: &Reactor) {
+    reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+}
+
+impl Between {
+    /// `127.0.0.1:20001`
+    fn address(&self, node: usize) -> SocketAddr {
+        (self.at, self.ports[node]).into()
+    }
+
+    /// `127.0.0.1:20001,127.0.0.1:20002`
+    fn addresses(&self) -> String {
+        let addresses = (0..self.ports.len()).map(|node| self.address(node).to_string());
+        addresses.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// The file of the library, and Debian's package of it.
+const LIBRARY: &str = "libgalera_smm.so";
+const PACKAGE: &str = "galera-4";
+
+/// Where packages put it.
+const FOLDERS: [&str; 4] = [
+    "/usr/lib/galera",
+    "/usr/lib64/galera-4",
+    "/usr/lib/galera-4",
+    "/usr/lib",
+];
+
+/// The state that all nodes begin with.
+const STATE: &str = "c1940e70-0000-11f0-8000-000000000000";
+
+/// The node with this number, by an identifier of the version that Galera's own have.
+fn identity(node: usize) -> String {
+    format!("c1940e70-{:04x}-11f0-8000-000000000000", node + 1)
+}
+
+/// What a node keeps of what it told the others, for those that were away: the least that any is likely to need here. The default
+/// is 128 MB, each a file of that size.
+const CACHE: &str = "32M";
+
+/// Its nodes begin with the same data and the saved state of a cluster that ended in order, each as one of its members: they find each
+/// other as after a power failure, and nobody has to copy anything, for which Galera has scripts that refuse root.
+struct Galera {
+    library: PathBuf,
+    between: Between,
+}
+
+impl Galera {
+    fn new(between: Between) -> Result<Self> {
+        Ok(Self {
+            library: library()?,
+            between,
+        })
+    }
+
+    fn between(&self) -> &Between {
+        &self.between
+    }
+
+    fn distinguish(&self, node: usize, data: &Path) -> Result<()> {
+        let write = |name: &str, text: String| {
+            let path = data.join(name);
+            fs::write(&path, text).map_err(Error::write(&path))
+        };
+        write(
+            "grastate.dat",
+            format!("# GALERA saved state\nversion: 2.1\nuuid: {STATE}\nseqno: 0\nsafe_to_bootstrap: 0\n"),
+        )?;
+        let nodes = 0..self.between.ports.len();
+        let members: String = nodes
+            .map(|node| format!("member: {} 0\n", identity(node)))
+            .collect();
+        write(
+            "gvwstate.dat",
+            format!(
+                "my_uuid: {}\n#vwbeg\nview_id: 3 {} 1\nbootstrap: 0\n{members}#vwend\n",
+                identity(node),
+                identity(0)
+            ),
+        )
+    }
+
+    fn options(&self, node: usize) -> Vec<OsString> {
+        let mut library = OsString::from("--wsrep-provider=");
+        library.push(&self.library);
+        let address = self.between.address(node);
+        let mut provider = OsString::from(format!(
+            "--wsrep-provider-options=base_host={};base_port={};gmcast.listen_addr=tcp://{address};gcache.size={CACHE}",
+            address.ip(),
+            address.port()
+        ));
+        if let Some(tls) = &self.between.tls {
+            provider.push(";socket.ssl=YES");
+            for (name, file) in [
+                ("socket.ssl_key", &tls.key),
+                ("socket.ssl_cert", &tls.certificate),
+                ("socket.ssl_ca", &tls.ca),
+            ] {
+                provider.push(format!(";{name}="));
+                provider.push(file);
+            }
+        }
+        vec![
+            "--wsrep-on=ON".into(),
+            library,
+            format!("--wsrep-cluster-address=gcomm://{}", self.between.addresses()).into(),
+            "--wsrep-cluster-name=ciphertax".into(),
+            format!("--wsrep-node-name=node-{node}").into(),
+            format!("--wsrep-node-address={address}").into(),
+            "--wsrep-sst-method=skip".into(),
+            "--binlog-format=ROW".into(),
+            "--innodb-autoinc-lock-mode=2".into(),
+            provider,
+        ]
+    }
+
+    /// Waits until every node says that it is one of all, and has what they have.
+    fn wait(&self, nodes: &[Asked<'_>]) -> Result<()> {
+        let all = self.between.ports.len().to_string();
+        for node in nodes {
+            node.run(async |reactor, session| {
+                while !is_one_of(session, &all).await? {
+                    pause(reactor).await;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool, WireError> {
+    let rows = session
+        .query("SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_local_state_comment')")
+        .await?;
+    let has = |name: &str, value: &str| {
+        let mut rows = rows.iter();
+        rows.any(|row| row.text(0).eq_ignore_ascii_case(name) && row.text(1) == value)
+    };
+    Ok(has("wsrep_cluster_size", all) && has("wsrep_local_state_comment", "Synced"))
+}
+
+fn galera_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
+    vec![
+        ("wsrep_on", "ON".into()),
+        ("wsrep_cluster_size", nodes.to_string()),
+        ("wsrep_slave_threads", "1".into()),
+        ("gcache.size", CACHE.into()),
+        ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
+    ]
+}
+
+/// Makes sure that there is a library to load.
+///
+/// # Errors
+/// Says where it was looked for, and the remedy.
+pub(super) fn is_installed() -> Result<()> {
+    library().map(drop)
+}
+
+fn library() -> Result<PathBuf> {
+    let in_cache = cache_root().map(|root| root.join("tunnels"));
+    let in_cache = in_cache
+        .iter()
+        .flat_map(|root| ["usr/lib/galera", "usr/lib"].map(|folder| root.join(folder)));
+    let folders: Vec<PathBuf> = FOLDERS.map(PathBuf::from).into_iter().chain(in_cache).collect();
+    let mut files = folders.iter().map(|folder| folder.join(LIBRARY));
+    files.find(|file| file.is_file()).ok_or_else(|| {
+        let searched = folders.iter().map(|folder| folder.display().to_string());
+        TunnelError::NotInstalled {
+            program: format!("Galera ({LIBRARY})"),
+            package: PACKAGE.into(),
+            searched: searched.collect::<Vec<_>>().join(", "),
+        }
+        .into()
+    })
+}
+
+/// The group; nobody else's node can reach this one.
+const GROUP: &str = "c1940e70-0000-4000-8000-000000000000";
+
+/// Where a node keeps its identity, which it makes anew if it has none.
+const IDENTITY: &str = "auto.cnf";
+
+/// It has a single primary: the first node.
+struct GroupReplication {
+    between: Between,
+}
+
+impl GroupReplication {
+    fn new(between: Between) -> Result<Self> {
+        Ok(Self { between })
+    }
+
+    fn between(&self) -> &Between {
+        &self.between
+    }
+
+    fn distinguish(&self, data: &Path) -> Result<()> {
+        let path = data.join(IDENTITY);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self, node: usize, port: u16) -> Vec<OsString> {
+        let option = |(name, value): (&str, String)| OsString::from(format!("--{name}={value}"));
+        [
+            ("server-id", (node + 1).to_string()),
+            ("gtid-mode", "ON".into()),
+            ("enforce-gtid-consistency", "ON".into()),
+            // A group refuses rows of tables that have none, as histories do.
+            ("sql-generate-invisible-primary-key", "ON".into()),
+            ("plugin-load-add", "group_replication.so".into()),
+            ("report-host", self.between.at.to_string()),
+            ("report-port", port.to_string()),
+            ("loose-group-replication-group-name", GROUP.into()),
+            (
+                "loose-group-replication-local-address",
+                self.between.address(node).to_string(),
+            ),
+            // Left alone it lets in private networks, of which a link's addresses are none.
+            (
+                "loose-group-replication-ip-allowlist",
+                self.between.at.to_string(),
+            ),
+            ("loose-group-replication-group-seeds", self.between.addresses()),
+            ("loose-group-replication-start-on-boot", "OFF".into()),
+            (
+                "loose-group-replication-ssl-mode",
+                ssl_mode(self.between.tls.is_some()).into(),
+            ),
+            (
+                "loose-group-replication-recovery-use-ssl",
+                if self.between.tls.is_some() { "ON" } else { "OFF" }.into(),
+            ),
+            // A node that joins logs in to another, once.
+            ("loose-group-replication-recovery-get-public-key", "ON".into()),
+        ]
+        .map(option)
+        .to_vec()
+    }
+
+    /// The first node is the group; the others join it one after the other.
+    fn join(&self, nodes: &[Asked<'_>], account: &Account) -> Result<()> {
+        for (number, node) in nodes.iter().enumerate() {
+            node.run(async |_, session| {
+                let is_first = number == 0;
+                if is_first {
+                    session
+                        .query("SET GLOBAL group_replication_bootstrap_group = ON")
+                        .await?;
+                }
+                session.query(&start(&account.user, &account.password)).await?;
+                if is_first {
+                    session
+                        .query("SET GLOBAL group_replication_bootstrap_group = OFF")
+                        .await?;
+                }
+                Ok(())
+            })?;
+        }
+        let all = self.between.ports.len().to_string();
+        let online =
+            "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'";
+        for node in nodes {
+            node.run(async |reactor, session| {
+                loop {
+                    let rows = session.query(online).await?;
+                    if rows.first().is_some_and(|row| row.text(0) == all) {
+                        return Ok(());
+                    }
+                    pause(reactor).await;
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Passwords here are letters and digits alone.
+fn start(user: &str, password: &Secret) -> String {
+    format!(
+        "START GROUP_REPLICATION USER = '{user}', PASSWORD = '{}'",
+        password.expose()
+    )
+}
+
+fn ssl_mode(tls: bool) -> &'static str {
+    if tls { "REQUIRED" } else { "DISABLED" }
+}
+
+fn group_replication_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
+    vec![
+        ("group_replication_members", nodes.to_string()),
+        ("group_replication_single_primary_mode", "ON".into()),
+        ("group_replication_ssl_mode", ssl_mode(tls).into()),
+        ("gtid_mode", "ON".into()),
+    ]
+}

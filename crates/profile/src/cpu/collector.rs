@@ -10,8 +10,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::events::RECORD_BYTES;
-use super::record::{Record, parse};
+use super::event::{RECORD_BYTES, Record, parse};
 use super::ring::Ring;
 use super::samples::Samples;
 use super::watch::Watch;

@@ -1,9 +1,9 @@
 //! Which code uses CPU time.
 
 mod collector;
+mod event;
 mod events;
 mod permission;
-mod record;
 mod ring;
 mod samples;
 #[cfg(test)]

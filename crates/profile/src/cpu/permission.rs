@@ -8,7 +8,7 @@ use ciphertax_observe::perf_event::{Event, Whom};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::events::cpu_clock;
+use super::event::cpu_clock;
 use crate::ProfileError;
 
 const SAMPLING: &str = "sampling of CPU time";

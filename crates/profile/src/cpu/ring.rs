@@ -1,17 +1,16 @@
 //! The memory into which the kernel writes the records of one CPU.
 
-use std::io;
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, ptr};
 
 use ciphertax_observe::perf_event::Event;
 use ciphertax_observe::perf_event::bindings::perf_event_mmap_page;
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::record::{self, HEADER_BYTES};
+use super::event::{self, HEADER_BYTES};
 
 /// A page with the kernel's position and ours, and after it the records, around and around.
 #[derive(Debug)]
@@ -142,7 +141,7 @@ impl Ring {
         }
         let mut header = [0; HEADER_BYTES];
         self.copy(at, &mut header);
-        let length = record::length(header);
+        let length = event::length(header);
         (HEADER_BYTES..=rest).contains(&length).then_some(length)
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use ciphertax_records::why::{Complete, ProfiledSide, SideProfile, SymbolId, SymbolTable};
 
 use super::collector::Collected;
-use super::record::Sample;
+use super::event::Sample;
 use super::watch::Watch;
 use crate::stacks::{Registers, Stacks};
 
@@ -225,8 +225,8 @@ impl Naming<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::record::tests::{RecordedSample, sample_record};
-    use crate::cpu::record::{Record, parse};
+    use crate::cpu::event::tests::{RecordedSample, sample_record};
+    use crate::cpu::event::{Record, parse};
 
     #[test]
     fn what_would_be_too_much_is_thinned_evenly() {

@@ -5,8 +5,7 @@ use std::fs;
 
 use ciphertax_records::why::ProfiledSide;
 
-use super::events;
-use super::record::Record;
+use super::event::{self, Record};
 use crate::Watched;
 
 /// The processes and threads of a slice, among them those that begin while it runs.
@@ -116,7 +115,7 @@ impl Watch {
         let mut all = BTreeSet::new();
         for tid in self.server().flat_map(threads).chain(self.client()) {
             // A thread that has ended needs none.
-            all.extend(events::cpus_of_thread(tid).unwrap_or_default());
+            all.extend(event::cpus_of_thread(tid).unwrap_or_default());
         }
         // Whoever may run where it likes may be moved to a CPU that is switched on meanwhile: such are not sampled.
         (!all.is_empty()).then_some(all)

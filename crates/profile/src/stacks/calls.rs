@@ -1,16 +1,11 @@
-//! Calls and jumps as they stand in code, those of a file into others, and values that compilers describe by small programs.
+//! Calls and jumps as they stand in code, and those of a file into others.
 
 use std::ops::Range;
 
-use gimli::{
-    EhFrame, Encoding, EndianSlice, EvaluationResult, Format, LittleEndian, Location, UnwindExpression, Value,
-};
 use object::elf;
 
-use super::elf_file::{Layout, Section};
+use super::layout::{Layout, Section, Source, u32_at, u64_at};
 use super::names::Symbols;
-use super::space::{Source, u32_at, u64_at};
-use super::walk::{Frame, StackCopy};
 
 /// So many bytes before a return address tell whether a call is there.
 pub(super) const LONGEST_CALL: usize = 7;
@@ -66,50 +61,6 @@ pub(super) fn jumps_into(code: &[u8], address: u64, targets: &Range<u64>) -> boo
         let behind = address.wrapping_add((at + length + 4) as u64);
         targets.contains(&behind.wrapping_add_signed((offset as i32).into()))
     })
-}
-
-/// No honest expression takes as many steps.
-const MAXIMUM_STEPS: u32 = 500;
-
-const ENCODING: Encoding = Encoding {
-    format: Format::Dwarf32,
-    version: 4,
-    address_size: 8,
-};
-
-/// What an expression of the section yields for a frame: an address, or the value itself. `initial` is put on its stack first.
-pub(super) fn value_of_expression(
-    expression: &UnwindExpression<usize>,
-    section: &EhFrame<EndianSlice<'_, LittleEndian>>,
-    initial: Option<u64>,
-    frame: &Frame,
-    stack: &StackCopy<'_>,
-) -> Option<u64> {
-    let mut evaluation = expression.get(section).ok()?.evaluation(ENCODING);
-    evaluation.set_max_iterations(MAXIMUM_STEPS);
-    if let Some(initial) = initial {
-        evaluation.set_initial_value(initial);
-    }
-    let mut result = evaluation.evaluate().ok()?;
-    loop {
-        let next = match result {
-            EvaluationResult::Complete => break,
-            EvaluationResult::RequiresRegister { register, .. } => {
-                let value = frame.get(register.0.into())?;
-                evaluation.resume_with_register(Value::Generic(value))
-            }
-            EvaluationResult::RequiresMemory { address, size, .. } => {
-                let value = stack.number(address, size)?;
-                evaluation.resume_with_memory(Value::Generic(value))
-            }
-            _ => return None,
-        };
-        result = next.ok()?;
-    }
-    match evaluation.result().first()?.location {
-        Location::Address { address } => Some(address),
-        _ => None,
-    }
 }
 
 const ENTRY: u64 = 24;

@@ -9,8 +9,7 @@ use gimli::{
 };
 use object::elf;
 
-use super::elf_file::Layout;
-use super::space::Source;
+use super::layout::{Layout, Source};
 
 /// The number of the instruction pointer.
 pub(super) const IP: usize = 16;

@@ -3,6 +3,7 @@
 mod calls;
 mod elf_file;
 mod frames;
+mod layout;
 mod names;
 mod space;
 mod walk;
@@ -74,7 +75,7 @@ impl Stacks {
                 remedy: "it is made for x86-64 alone",
             });
         }
-        let lines = match space::code_of(pid) {
+        let lines = match layout::code_of(pid) {
             Ok(lines) if !lines.is_empty() => lines,
             // Of a process that has ended, and of no other, the list is empty.
             other if self.processes.contains_key(&pid) => return other.map(drop).or(Ok(())),
@@ -97,7 +98,7 @@ impl Stacks {
                 has_names: process.has_names,
             },
             None => {
-                let mappings = space::parse(&lines);
+                let mappings = layout::parse(&lines);
                 let before = self.processes.get(&pid).map(|process| &process.space);
                 let space = Space::new(pid, &mappings, before, &mut self.files);
                 space.name_targets(pid, &mut self.files);

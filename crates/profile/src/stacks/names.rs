@@ -5,8 +5,7 @@ use std::{fmt, fs};
 use cpp_demangle::{DemangleOptions, ParseOptions};
 use object::elf;
 
-use super::elf_file::{Layout, Section};
-use super::space::{Source, u16_at, u32_at, u64_at};
+use super::layout::{Layout, Section, Source, u16_at, u32_at, u64_at};
 
 const ENTRY: usize = 24;
 /// Entries that are read at once.

@@ -29,7 +29,7 @@ pub(in crate::cpu) fn sample_record(sample: &RecordedSample) -> Vec<u8> {
     words.extend(&sample.kernel);
     words.push(sample.abi);
     if sample.abi != 0 {
-        words.extend(100..100 + event::REGISTERS as u64);
+        words.extend(100..100 + REGISTERS as u64);
     }
     // The room for a stack may be larger than the stack.
     words.push(if sample.abi == 0 {
@@ -43,7 +43,7 @@ pub(in crate::cpu) fn sample_record(sample: &RecordedSample) -> Vec<u8> {
         body.extend([0xaa; 8]);
         body.extend((sample.stack.len() as u64).to_ne_bytes());
     }
-    record(sys::PERF_RECORD_SAMPLE, 0, &body)
+    record(bindings::PERF_RECORD_SAMPLE, 0, &body)
 }
 
 fn record(kind: u32, flags: u16, body: &[u8]) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn numbers(numbers: &[u32]) -> Vec<u8> {
 fn a_sample_has_the_kernels_functions_the_registers_and_no_more_than_the_stack() {
     let record = sample_record(&RecordedSample {
         kernel: vec![
-            sys::PERF_CONTEXT_KERNEL,
+            bindings::PERF_CONTEXT_KERNEL,
             0xffff_ffff_8100_0010,
             0xffff_ffff_8100_0020,
         ],
@@ -102,7 +102,7 @@ fn what_has_no_part_in_user_mode_is_told_from_what_cannot_be_read() {
 
 #[test]
 fn processes_that_begin_and_end_are_told_from_threads() {
-    let fork = record(sys::PERF_RECORD_FORK, 0, &numbers(&[20, 10, 20, 11, 0, 0]));
+    let fork = record(bindings::PERF_RECORD_FORK, 0, &numbers(&[20, 10, 20, 11, 0, 0]));
     assert_eq!(
         parse(&fork),
         Some(Record::Began {
@@ -110,13 +110,13 @@ fn processes_that_begin_and_end_are_told_from_threads() {
             child: 20
         })
     );
-    let exit = |tid| record(sys::PERF_RECORD_EXIT, 0, &numbers(&[20, 10, tid, 11, 0, 0]));
+    let exit = |tid| record(bindings::PERF_RECORD_EXIT, 0, &numbers(&[20, 10, tid, 11, 0, 0]));
     assert_eq!(parse(&exit(20)), Some(Record::Ended(20)));
     assert_eq!(parse(&exit(21)), Some(Record::Other));
-    let name = |flags| record(sys::PERF_RECORD_COMM, flags, &numbers(&[20, 20, 0, 0]));
+    let name = |flags| record(bindings::PERF_RECORD_COMM, flags, &numbers(&[20, 20, 0, 0]));
     assert_eq!(parse(&name(1 << 13)), Some(Record::BecameProgram(20)));
     assert_eq!(parse(&name(0)), Some(Record::Other));
-    let lost = record(sys::PERF_RECORD_LOST, 0, &numbers(&[1, 0, 5, 0]));
+    let lost = record(bindings::PERF_RECORD_LOST, 0, &numbers(&[1, 0, 5, 0]));
     assert_eq!(parse(&lost), Some(Record::Lost(5)));
 }
 
@@ -138,4 +138,48 @@ fn no_record_that_was_cut_off_or_changed_is_a_panic() {
             }
         }
     }
+}
+
+#[test]
+fn lists_of_cpus_are_read_as_the_kernel_writes_them() {
+    assert_eq!(cpu_list("0-3,8,10-11"), [0, 1, 2, 3, 8, 10, 11]);
+    assert_eq!(cpu_list("0"), [0]);
+    assert_eq!(cpu_list(""), Vec::<u32>::new());
+    assert_eq!(cpu_list("3-1,x,2-"), Vec::<u32>::new());
+    assert_eq!(cpu_list("0-4294967295").len(), 1 << 16);
+    assert!(!online_cpus().is_empty());
+}
+
+#[test]
+fn this_thread_may_run_on_a_cpu_that_is_switched_on_and_one_that_never_was_nowhere() {
+    let own = rustix::thread::gettid().as_raw_pid().cast_unsigned();
+    let (allowed, online) = (cpus_of_thread(own).unwrap(), online_cpus());
+    assert!(allowed.iter().any(|cpu| online.contains(cpu)), "{allowed:?}");
+    assert_eq!(cpus_of_thread(i32::MAX as u32), None);
+}
+
+#[test]
+fn each_register_has_the_place_that_dwarf_gives_it() {
+    // By the kernel's order: ax bx cx dx si di bp sp ip r8 … r15.
+    let registers = registers_of_sample(std::array::from_fn(|index| index as u64));
+    assert_eq!(
+        registers.values,
+        [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 8]
+    );
+    assert!(registers.are_complete);
+}
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn a_ring_holds_a_slice_as_long_as_all_of_them_are_bounded() {
+    let half = Duration::from_millis(500);
+    assert_eq!(bytes_of_ring(2, 997, half), 32 * MIB);
+    assert_eq!(bytes_of_ring(2, 997, Duration::from_millis(100)), 8 * MIB);
+    assert_eq!(bytes_of_ring(2, 997, Duration::from_secs(10)), 32 * MIB);
+    assert_eq!(bytes_of_ring(64, 997, half), 2 * MIB);
+    assert_eq!(bytes_of_ring(48, 997, half), 2 * MIB);
+    assert_eq!(bytes_of_ring(10_000, 997, half), SMALLEST_RING);
+    assert_eq!(bytes_of_ring(1, u32::MAX, Duration::MAX), 32 * MIB);
+    assert_eq!(bytes_of_ring(1, 1, Duration::ZERO), SMALLEST_RING);
 }

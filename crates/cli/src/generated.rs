@@ -14,7 +14,7 @@ use clap_mangen::Man;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, shown};
 use crate::exit::Exit;
-use crate::{built_in, show};
+use crate::{show, studies};
 
 /// `ciphertax completions`.
 pub(crate) fn print_completions(arguments: &CompletionsArguments) -> Result<Exit, String> {
@@ -47,7 +47,7 @@ fn with_names(command: &Command, shell: Shell) -> Command {
         }),
         (_, Shell::Zsh) => command,
         ("run", _) => command.mut_arg("study", |study| {
-            study.value_parser(PossibleValuesParser::new(built_in::names()))
+            study.value_parser(PossibleValuesParser::new(studies::names()))
         }),
         _ => command,
     }

@@ -4,7 +4,6 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod arguments;
-mod built_in;
 mod clean;
 mod compare;
 mod connect;
@@ -19,7 +18,6 @@ mod progress;
 mod report;
 mod run;
 mod selection;
-mod server_cpu;
 mod servers;
 mod show;
 mod studies;

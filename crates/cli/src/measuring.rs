@@ -1,7 +1,6 @@
 //! What all commands share that measure a study: the target, the run folder, playing, the report and the exit code.
 
 use std::env;
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use ciphertax_model::{AgentAddress, Profiling, Secret, Study};
@@ -10,12 +9,12 @@ use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunErro
 use ciphertax_supervise::say;
 use ciphertax_wire::{Protocol, Target};
 
-use crate::arguments::{MeasuringArguments, OutputArguments};
+use super::arguments::{option, quoted};
+use crate::arguments::{MeasuringArguments, OutputArguments, refuse_private};
 use crate::dry_run::dry_run;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Reporter, Verbosity};
 use crate::selection::selected;
-use crate::server_cpu::refuse_private;
 use crate::{export, run, show};
 
 /// Holds the password of a target whose URL has none.
@@ -270,27 +269,6 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         )
         .chain(option("--seed", Some(seed)));
     words.map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// The words of an option; none if it has no value.
-pub(crate) fn option(name: &str, value: Option<impl Display>) -> impl Iterator<Item = String> {
-    value
-        .into_iter()
-        .flat_map(move |value| [name.to_owned(), value.to_string()])
-}
-
-/// A word as a shell takes it. `=` and `,` need no quotes where no shell can read them as anything else, and settings are
-/// easier to read without.
-pub(crate) fn quoted(word: String) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=.,/:@+".contains(char);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word;
-    }
-    match shlex::try_quote(&word) {
-        Ok(quoted) => quoted.into_owned(),
-        // A zero byte, which no argument can hold.
-        Err(_) => word,
-    }
 }
 
 /// A study may be named as its author likes; a folder of that name must be easy to type.

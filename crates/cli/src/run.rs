@@ -11,13 +11,12 @@ use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, confirming};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
-use crate::arguments::{QuickArguments, RunArguments};
-use crate::built_in::{self, QUICK_NAME, find};
+use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option, quoted};
 use crate::exit::{Exit, Stop};
-use crate::measuring::{self, Words, measure, option, parse_target, play_with, quoted, target};
+use crate::measuring::{self, Words, measure, parse_target, play_with, target};
 use crate::progress::Verbosity;
 use crate::run;
-use crate::server_cpu::ServerCpuArguments;
+use crate::studies::{self, QUICK_NAME, find};
 
 /// `ciphertax run`.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
@@ -95,7 +94,7 @@ const FOR_MONGODB: &str = "mongodb-tls-connection";
 
 /// `ciphertax quick`.
 pub(crate) fn quick(arguments: &QuickArguments) -> Result<Exit, String> {
-    let mut study = Study::from_toml(built_in::QUICK).map_err(|error| error.to_string())?;
+    let mut study = Study::from_toml(studies::QUICK).map_err(|error| error.to_string())?;
     if let Some(target) = target(&arguments.measuring)? {
         study = of_its_kind(study, &target)?;
     }

@@ -1,21 +1,180 @@
-//! `ciphertax studies`.
+//! `ciphertax studies`, and the studies that are built in and those of files.
+
+use std::fs;
+use std::path::Path;
 
 use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
 use crate::exit::Exit;
-use crate::{built_in, show};
+use crate::show;
+
+/// The study that `ciphertax quick` plays.
+pub(crate) const QUICK_NAME: &str = "quick";
+
+/// What does TLS cost, in two minutes?
+pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
+
+/// By name, in the order they are listed.
+const STUDIES: [(&str, &str); 36] = [
+    (QUICK_NAME, QUICK),
+    (
+        "mysql-tls-library",
+        include_str!("../studies/mysql-tls-library.toml"),
+    ),
+    (
+        "mysql-tls-tunnel-wan",
+        include_str!("../studies/mysql-tls-tunnel-wan.toml"),
+    ),
+    (
+        "mysql-connect-rate",
+        include_str!("../studies/mysql-connect-rate.toml"),
+    ),
+    (
+        "mysql-connect-distance",
+        include_str!("../studies/mysql-connect-distance.toml"),
+    ),
+    (
+        "mysql-tls-scenarios",
+        include_str!("../studies/mysql-tls-scenarios.toml"),
+    ),
+    (
+        "mysql-tls-versions",
+        include_str!("../studies/mysql-tls-versions.toml"),
+    ),
+    (
+        "mysql-tls-client-library",
+        include_str!("../studies/mysql-tls-client-library.toml"),
+    ),
+    (
+        "mysql-tls-resumption",
+        include_str!("../studies/mysql-tls-resumption.toml"),
+    ),
+    (
+        "mysql-post-quantum",
+        include_str!("../studies/mysql-post-quantum.toml"),
+    ),
+    ("mysql-login", include_str!("../studies/mysql-login.toml")),
+    (
+        "mysql-tls-tde-library",
+        include_str!("../studies/mysql-tls-tde-library.toml"),
+    ),
+    ("mysql-why", include_str!("../studies/mysql-why.toml")),
+    (
+        "mysql-at-rest-settings",
+        include_str!("../studies/mysql-at-rest-settings.toml"),
+    ),
+    (
+        "mysql-transit-and-rest",
+        include_str!("../studies/mysql-transit-and-rest.toml"),
+    ),
+    (
+        "at-rest-everywhere",
+        include_str!("../studies/at-rest-everywhere.toml"),
+    ),
+    ("tpcc", include_str!("../studies/tpcc.toml")),
+    (
+        "always-encrypted-tpcc",
+        include_str!("../studies/always-encrypted-tpcc.toml"),
+    ),
+    (
+        "stored-columns-tpcc",
+        include_str!("../studies/stored-columns-tpcc.toml"),
+    ),
+    (
+        "columns-server-side",
+        include_str!("../studies/columns-server-side.toml"),
+    ),
+    (
+        "mongodb-tls-connection",
+        include_str!("../studies/mongodb-tls-connection.toml"),
+    ),
+    (
+        "mongodb-tls-versions",
+        include_str!("../studies/mongodb-tls-versions.toml"),
+    ),
+    ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
+    ("mongodb-login", include_str!("../studies/mongodb-login.toml")),
+    ("csfle-ycsb", include_str!("../studies/csfle-ycsb.toml")),
+    ("postgres-tls", include_str!("../studies/postgres-tls.toml")),
+    (
+        "postgres-tls-versions",
+        include_str!("../studies/postgres-tls-versions.toml"),
+    ),
+    ("postgres-login", include_str!("../studies/postgres-login.toml")),
+    (
+        "postgres-connect-distance",
+        include_str!("../studies/postgres-connect-distance.toml"),
+    ),
+    (
+        "postgres-post-quantum",
+        include_str!("../studies/postgres-post-quantum.toml"),
+    ),
+    ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
+    (
+        "cluster-encryption",
+        include_str!("../studies/cluster-encryption.toml"),
+    ),
+    (
+        "mysql-tls-galera",
+        include_str!("../studies/mysql-tls-galera.toml"),
+    ),
+    (
+        "mongodb-tls-cluster",
+        include_str!("../studies/mongodb-tls-cluster.toml"),
+    ),
+    ("sqlcipher", include_str!("../studies/sqlcipher.toml")),
+    ("databases-tls", include_str!("../studies/databases-tls.toml")),
+];
+
+/// The names of the studies that are built in.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    STUDIES.iter().map(|(name, _)| *name)
+}
+
+/// The TOML of a study.
+pub(crate) fn text(name: &str) -> Option<&'static str> {
+    let study = STUDIES.iter().find(|(known, _)| *known == name);
+    study.map(|(_, text)| *text)
+}
+
+/// The name and the text of a study. A file is named as the user has named it.
+pub(crate) fn find(study: &str) -> Result<(String, String), String> {
+    if let Some(text) = text(study) {
+        return Ok((format!("{study}.toml"), text.to_owned()));
+    }
+    if study.contains("://") {
+        return Err(
+            "a target is given without a study; say ciphertax run STUDY TARGET, where ciphertax studies lists the studies"
+                .into(),
+        );
+    }
+    let path = Path::new(study);
+    if !path.exists() && !study.contains('/') && !study.ends_with(".toml") {
+        return Err(unknown(study));
+    }
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim_start().starts_with('{') => Err(format!(
+            "{study} is JSON, and a study is TOML, as ciphertax studies quick shows; to see a run again, say ciphertax report"
+        )),
+        Ok(text) => Ok((study.to_owned(), text)),
+        Err(error) => Err(format!("the study file {study} cannot be read: {error}")),
+    }
+}
+
+/// What to say of a name that neither a study nor a file has.
+pub(crate) fn unknown(study: &str) -> String {
+    let known: Vec<&str> = names().collect();
+    let unknown = ciphertax_model::unknown("study", study, &known);
+    format!("{unknown}; for a file of your own give its path")
+}
 
 pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
-        Some(name) => built_in::text(name)
-            .ok_or_else(|| built_in::unknown(name))?
-            .to_owned(),
+        Some(name) => text(name).ok_or_else(|| unknown(name))?.to_owned(),
         None => {
-            let studies = built_in::names()
-                .map(Listed::new)
-                .collect::<Result<Vec<_>, _>>()?;
+            let studies = names().map(Listed::new).collect::<Result<Vec<_>, _>>()?;
             if arguments.json {
                 json(&studies)?
             } else {
@@ -35,7 +194,7 @@ struct Listed {
 
 impl Listed {
     fn new(name: &str) -> Result<Self, String> {
-        let text = StudyText::new(name, built_in::text(name).unwrap_or_default());
+        let text = StudyText::new(name, text(name).unwrap_or_default());
         let read = || Ok((text.study()?, text.scales()?));
         read()
             .map(|(study, scales)| Self { study, scales })
@@ -151,4 +310,105 @@ fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ciphertax_model::StudyText;
+
+    #[test]
+    fn every_study_is_good_at_every_scale_and_knows_its_name() {
+        for (name, toml) in STUDIES {
+            let text = StudyText::new(name, toml);
+            let scales = text.scales().unwrap();
+            for scale in [None]
+                .into_iter()
+                .chain(scales.iter().map(|scale| Some(scale.as_str())))
+            {
+                let study = text.clone().scale(scale).study();
+                let study = study.unwrap_or_else(|error| panic!("{scale:?}: {error}"));
+                assert_eq!(study.name, name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_study_asks_of_its_servers_what_they_can_do() {
+        for (name, toml) in STUDIES {
+            let text = StudyText::new(name, toml);
+            for scale in [None]
+                .into_iter()
+                .chain(text.scales().unwrap().iter().map(|scale| Some(scale.as_str())))
+            {
+                let study = text.clone().scale(scale).study().unwrap();
+                for cell in &study.cells {
+                    let spec = study.server_spec(cell);
+                    let known = ciphertax_lab::catalogue::find(&spec.server).unwrap().capabilities;
+                    let mut refusals = known.refuse_storage(&spec.storage);
+                    let refuse = |arm| known.refuse(arm, &study.certificate_of(arm, &spec));
+                    refusals.extend(study.arms_of(cell).flat_map(refuse));
+                    let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                    assert!(refusals.is_empty(), "{name}, {}: {refusals:?}", cell.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_tde_study_has_scenarios_at_both_sizes_of_the_working_set_and_as_they_were_published() {
+        let text = StudyText::new("tde", text("mysql-tls-tde-library").unwrap());
+        let at = |scale| text.clone().scale(Some(scale)).study().unwrap();
+        for (scale, scenarios) in [("laptop", 2), ("scenarios", 11)] {
+            let study = at(scale);
+            // Some 250 bytes a row with its index, which is what `storage` in a record says of it.
+            let data_mb = study.dataset.rows() as f64 * 250.0 / 1e6;
+            let ratios = study.cells.iter().map(|cell| {
+                let memory_mb = study.storage(cell).memory_mb.unwrap();
+                data_mb / f64::from(memory_mb)
+            });
+            let (large, small): (Vec<f64>, Vec<f64>) = ratios.partition(|ratio| *ratio > 1.0);
+            assert_eq!(
+                (large.len(), small.len()),
+                (3 * scenarios, 3 * scenarios),
+                "{scale}"
+            );
+            assert!(large.iter().all(|ratio| (3.5..4.5).contains(ratio)), "{large:?}");
+            assert!(small.iter().all(|ratio| (0.4..0.6).contains(ratio)), "{small:?}");
+        }
+        assert!(at("laptop").time_s <= 12.0 * 60.0);
+        let published = at("published");
+        assert_eq!(
+            (published.dataset.tables, published.dataset.table_size),
+            (100, 4_000_000)
+        );
+        let of_scenarios = published.cells.iter().filter(|cell| cell.load.connections == 50);
+        assert_eq!(of_scenarios.count(), 33);
+    }
+
+    #[test]
+    fn every_study_is_named_in_the_reference() {
+        let reference = include_str!("../../../docs/studies.md");
+        let commands = reference
+            .lines()
+            .filter_map(|line| line.strip_prefix("$ ciphertax run "));
+        let named: Vec<&str> = commands.filter_map(|line| line.split(' ').next()).collect();
+        for (name, _) in STUDIES {
+            assert!(named.contains(&name), "docs/studies.md does not name {name}");
+        }
+    }
+
+    #[test]
+    fn a_study_takes_ten_minutes_and_shows_all_that_was_published_at_the_published_scale() {
+        for (name, toml) in STUDIES {
+            let text = StudyText::new(name, toml);
+            let study = text.study().unwrap();
+            assert!(study.time_s <= 540.0, "{name} takes {} s", study.time_s);
+            if !study.published.is_empty() {
+                let published = text.scale(Some("published")).study().unwrap();
+                let rows = toml.matches("[[published]]").count();
+                assert_eq!(published.published.len(), rows, "{name}");
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 
-use crate::address::Protocol;
+use crate::Protocol;
 use crate::error::WireError;
 use crate::expectation::{Expectation, Negotiated};
 use crate::trace::Traffic;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::address::Protocol;
+use crate::Protocol;
 
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]

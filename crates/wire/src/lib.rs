@@ -21,12 +21,35 @@ mod trace;
 mod url;
 mod value;
 
+use std::fmt;
+
 pub use crate::url::{
     MongoDbTarget, MySqlTarget, PostgreSqlTarget, PublicKey, Target, TargetError, is_this_machine,
 };
-pub use address::{Address, Protocol};
+pub use address::Address;
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use trace::{Traffic, is_silent_once_reached, note_thread_cpu};
 pub use value::Value;
+
+/// What the clients of a server speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// That of MySQL and MariaDB.
+    MySql,
+    /// That of MongoDB.
+    MongoDb,
+    /// That of PostgreSQL.
+    PostgreSql,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
+        })
+    }
+}

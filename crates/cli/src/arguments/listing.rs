@@ -1,11 +1,15 @@
-//! What commands take that list or print: servers, studies, completions, manual pages, schemas.
+//! What commands take that take something apart, list or print: connect, doctor, servers, studies, completions, manual pages, schemas.
 
 use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
+use ciphertax_model::{TlsLibrary, Transport};
+use ciphertax_report::json;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use clap_complete::Shell;
+
+use crate::arguments::file_ending_in;
 
 const CLEAN_HELP: &str = "\
 Removes the schema (on MongoDB the database) ciphertax, if it is marked as ciphertax's own, and nothing else. A schema of that \
@@ -131,4 +135,100 @@ Examples:
 pub(crate) struct SchemaArguments {
     /// Print the schema of this name; without it, the names
     pub(crate) name: Option<String>,
+}
+
+const CONNECT_HELP: &str = "\
+What curl -w and httpstat are for web servers. A connection is opened as a driver opens it, one question is asked (SELECT 1, or \
+ping), and goodbye is said; nothing is written, and the account needs no right but to log in. Over TLS one more connection for each, \
+before or after it by chance, tries a resumed TLS session, and one makes it ready. With --count one before all others is not counted.
+
+Shown: wall time, the client's CPU time and the cryptography in it, bytes and round trips of every phase; the CPU of both sides, the \
+server's if it runs on this machine, may be looked at and has no other work; what was negotiated; the certificates and how long they \
+hold; who computes what; what would be cheaper.
+
+Examples:
+  CIPHERTAX_PASSWORD=… ciphertax connect mysql://app@db.example/
+  ciphertax connect 'postgres://app@db.example/shop?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem' --count 20
+  ciphertax connect mongodb://db.example:27017/ --transport plain
+  ciphertax connect mysql://app@db.example/ --transport tls1.2 --library rustls
+  ciphertax connect mysql://app@db.example/ --json | jq '.chain[0].days_left'
+
+Exit status: 0 connected; 2 not connected, or wrong use, the message says why; 130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = CONNECT_HELP)]
+pub(crate) struct ConnectArguments {
+    /// Your own server, as for `quick` and `run`: mysql://, postgres:// or mongodb://; of several hosts the first, and on MySQL
+    /// with or without a schema, which is then logged in to
+    ///
+    /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
+    /// CIPHERTAX_PASSWORD.
+    pub(crate) target: String,
+    /// How many connections, one after the other; of several, after one that is not counted, medians and quartiles are shown
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) count: u32,
+    /// How bytes travel [default: tls, of the best version that both sides have; plain over a Unix socket of PostgreSQL, which has
+    /// no TLS]
+    #[arg(long, value_name = "KIND", value_parser = transport())]
+    pub(crate) transport: Option<Transport>,
+    /// The client's TLS library
+    #[arg(long, value_name = "NAME", default_value = "openssl", value_parser = library())]
+    pub(crate) library: TlsLibrary,
+    /// Print one JSON document to standard output, and nothing else there; ciphertax schema connection describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the document into this file too; may be given again
+    #[arg(long, value_name = "FILE.json", value_parser = file_ending_in(&["json"]))]
+    pub(crate) export: Vec<PathBuf>,
+}
+
+const TRANSPORTS: [(&str, Transport); 6] = [
+    ("tls", Transport::Tls),
+    ("tls1.3", Transport::Tls13),
+    ("tls1.2", Transport::Tls12),
+    ("tls1.1", Transport::Tls11),
+    ("tls1.0", Transport::Tls10),
+    ("plain", Transport::Plain),
+];
+
+fn transport() -> impl TypedValueParser<Value = Transport> {
+    PossibleValuesParser::new(TRANSPORTS.map(|(name, _)| name)).try_map(|name| {
+        let found = TRANSPORTS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, transport)| *transport).ok_or("unknown transport")
+    })
+}
+
+fn library() -> impl TypedValueParser<Value = TlsLibrary> {
+    let all = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
+    PossibleValuesParser::new(all.map(TlsLibrary::name)).try_map(move |name| {
+        let found = all.into_iter().find(|library| library.name() == name);
+        found.ok_or("unknown library")
+    })
+}
+
+const DOCTOR_HELP: &str = "\
+Looks at the machine for some fifteen seconds, and changes nothing: what other programs and other virtual machines take, how evenly \
+the CPUs work, how late timers and wake-ups are, the clocks, limits, the control group, the CPU's instructions for cryptography, how \
+many handshakes and megabytes a second each TLS library does on one CPU, the profiler and links and whether this user may use them, \
+and the noise of a target that does nothing, measured against itself (A/A).
+
+✓ is as it should be, ! limits what can be measured or how precisely, ✗ makes measuring senseless; each with what it means and, after \
+an arrow, what to do. Run it as the user, in the container and at the time that you will measure as, in and at.
+
+Examples:
+  ciphertax doctor
+  ciphertax doctor --json | jq -r '.checks[] | select(.status != \"good\") | .name + \": \" + .remedy'
+  ciphertax doctor && ciphertax quick
+
+Exit status: 0 this machine can measure; 2 wrong use; 3 measuring here makes no sense, the message says why; 130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = DOCTOR_HELP)]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON document to standard output, and nothing else there; ciphertax schema doctor describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the document into this file too; may be given again
+    #[arg(long, value_name = "FILE.json", value_parser = file_ending_in(&["json"]))]
+    pub(crate) export: Vec<PathBuf>,
 }

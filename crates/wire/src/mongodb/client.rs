@@ -12,7 +12,7 @@ use super::counters::authenticated_users;
 use super::login::Account;
 use super::session::Session;
 use super::unreadable;
-use crate::address::Protocol;
+use crate::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;

@@ -10,7 +10,7 @@ use openssl::rand::rand_bytes;
 use super::handshake::{ConnectOptions, connect};
 use super::public_key::TrustedKeys;
 use super::session::Session;
-use crate::address::Protocol;
+use crate::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;

@@ -10,7 +10,7 @@ use super::authentication;
 use super::connect::connect;
 use super::options::{ConnectOptions, Method};
 use super::session::Session;
-use crate::address::Protocol;
+use crate::Protocol;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;

@@ -11,7 +11,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use ciphertax_model::{Secret, nearest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::address::{Address, Protocol};
+use crate::Protocol;
+use crate::address::Address;
 use crate::tls::Verification;
 
 pub use mongodb::MongoDbTarget;

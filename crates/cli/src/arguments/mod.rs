@@ -3,19 +3,23 @@
 mod listing;
 mod measuring;
 pub(crate) mod reading;
+#[cfg(test)]
+mod tests;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::connect::ConnectArguments;
-use crate::doctor::DoctorArguments;
-pub(crate) use listing::{
-    CleanArguments, CompletionsArguments, ManArguments, SchemaArguments, ServersArguments, ServersCommand,
-    StudiesArguments,
-};
-pub(crate) use measuring::{MeasuringArguments, OutputArguments, QuickArguments, file_ending_in};
 use measuring::{exit_status, fraction};
+
+pub(crate) use listing::{
+    CleanArguments, CompletionsArguments, ConnectArguments, DoctorArguments, ManArguments, SchemaArguments,
+    ServersArguments, ServersCommand, StudiesArguments,
+};
+pub(crate) use measuring::{
+    MeasuringArguments, OutputArguments, QuickArguments, ServerCpuArguments, file_ending_in, refuse_private,
+};
 pub(crate) use reading::{ReportArguments, WhyArguments, WhyFormat};
 
 const HELP: &str = "\
@@ -180,5 +184,23 @@ pub(crate) struct RunArguments {
     pub(crate) set: Vec<String>,
 }
 
-#[cfg(test)]
-mod tests;
+/// The words of an option; none if it has no value.
+pub(crate) fn option(name: &str, value: Option<impl Display>) -> impl Iterator<Item = String> {
+    value
+        .into_iter()
+        .flat_map(move |value| [name.to_owned(), value.to_string()])
+}
+
+/// A word as a shell takes it. `=` and `,` need no quotes where no shell can read them as anything else, and settings are
+/// easier to read without.
+pub(crate) fn quoted(word: String) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=.,/:@+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word;
+    }
+    match shlex::try_quote(&word) {
+        Ok(quoted) => quoted.into_owned(),
+        // A zero byte, which no argument can hold.
+        Err(_) => word,
+    }
+}

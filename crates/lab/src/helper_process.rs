@@ -12,9 +12,10 @@ use ciphertax_supervise::{Conversation, PrivateFolder, Process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::error::path::Fault;
 use crate::error::{Error, Result};
-use crate::files::sweep_stale;
 use crate::log;
+use crate::server::family::sweep_stale;
 
 /// Space that it needs: a socket and a log.
 const NEEDED_MB: u64 = 1;
@@ -45,31 +46,6 @@ pub(crate) struct HelperProcess {
 pub(crate) trait Answer: DeserializeOwned + fmt::Debug {
     /// Its own words, if it could not do what it was asked for; else the answer.
     fn refusal(self) -> std::result::Result<Self, String>;
-}
-
-/// Why it did not do what it was asked for.
-pub(crate) enum Fault {
-    /// It could not.
-    Refused {
-        /// Its own words.
-        problem: String,
-    },
-    /// It has ended or does not answer.
-    Gone {
-        /// Its number.
-        pid: u32,
-        /// How that showed.
-        problem: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// It does not listen.
-    Unreachable {
-        /// Where it should.
-        socket: PathBuf,
-        /// The system's word.
-        cause: io::Error,
-    },
 }
 
 impl HelperProcess {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use ciphertax_lab::disk_proof::search;
+use ciphertax_lab::disk_search::search;
 use ciphertax_lab::file_system::{self, MountedFileSystem};
 use ciphertax_lab::page_cache::cached;
 use ciphertax_model::FileSystem;

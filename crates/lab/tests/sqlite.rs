@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_lab::catalogue::SQLITE;
-use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
-use ciphertax_lab::{PrivateServer, disk_proof};
+use ciphertax_lab::sqlite::options;
+use ciphertax_lab::sqlite::{ProvedFile, data_size, prove};
+use ciphertax_lab::{PrivateServer, disk_search};
 use ciphertax_model::{AtRest, AtRestPart, SqlCipher, Storage};
 use ciphertax_records::{Readability, Witness};
 use ciphertax_testkit::{contains, files_with};
@@ -315,7 +316,7 @@ fn a_full_disk_is_told_from_other_errors() {
 fn the_folder_goes_with_the_database() {
     let server = made(Some(SETTINGS[1]));
     let folder = server.folder().to_owned();
-    assert!(disk_proof::search(&folder, b"SQLite format 3").unwrap().files > 0);
+    assert!(disk_search::search(&folder, b"SQLite format 3").unwrap().files > 0);
     server.stop().unwrap();
     assert!(!folder.exists());
 }

@@ -3,7 +3,7 @@
 use std::env::{self, VarError};
 
 use ciphertax_columns::{KeyError, MasterKey};
-use ciphertax_lab::disk_proof::{Searched, search};
+use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
@@ -230,7 +230,7 @@ pub(crate) fn refuse_fields(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ciphertax_lab::disk_proof::{Place, Sighting};
+    use ciphertax_lab::disk_search::{Place, Sighting};
     use std::path::PathBuf;
 
     fn searched(found: bool) -> Searched {

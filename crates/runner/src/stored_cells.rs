@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::disk_proof::{Searched, search};
+use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};

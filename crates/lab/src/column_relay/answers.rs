@@ -5,8 +5,7 @@
 
 use std::rc::Rc;
 
-use super::connection::{Client, Question, Trouble, Turn};
-use super::packet::{self, HEADER, Header, LONGEST};
+use super::packet::{self, Client, HEADER, Header, LONGEST, Question, Trouble, Turn};
 use super::rows::{Cells, Column, Encryptor, Policy};
 
 /// Longest packet that is no row, in bytes.

@@ -37,7 +37,8 @@ use crate::link::{FarSide, RunningLink};
 use crate::server::PrivateServer;
 use process::{Answer, Counts, EncryptedCells, Request, SOCKET, Start};
 
-pub use process::{ColumnRelayError, Counts as ColumnRelayCounts, main};
+pub use crate::error::path::ColumnRelayError;
+use process::{Counts as ColumnRelayCounts, main};
 
 /// What a relay does.
 #[derive(Debug, Clone, Copy)]

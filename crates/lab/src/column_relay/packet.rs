@@ -1,6 +1,8 @@
 //! Packets of MySQL's protocol: a length of three bytes, a sequence number, a payload.
 
-use super::connection::{Client, Question, Trouble, Turn};
+use std::collections::VecDeque;
+
+use ciphertax_columns::CellError;
 
 /// Bytes before a payload.
 pub(super) const HEADER: usize = 4;
@@ -256,6 +258,80 @@ fn command(header: Header, begin: &[u8], turn: &mut Turn) -> Result<bool, Troubl
     };
     turn.ask(question)?;
     Ok(true)
+}
+
+/// Questions that a client may have asked without waiting for an answer.
+const MOST_QUESTIONS: usize = 256;
+
+/// What a client's packets say about the server's.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// `None` until the client has answered the greeting.
+    pub(super) client: Option<Client>,
+    /// True once the server has let the client in.
+    pub(super) is_logged_in: bool,
+    /// True while the client sends a file that the server asked for.
+    pub(super) sends_file: bool,
+    questions: VecDeque<Question>,
+}
+
+/// What a client says of itself when it logs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Client {
+    /// Definitions and rows end without a packet of their own.
+    pub(super) is_without_eof: bool,
+    /// Definitions say more about types (MariaDB).
+    pub(super) is_extended: bool,
+}
+
+/// What an answer looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// One packet, whatever is in it.
+    One,
+    /// What preparing a statement gives.
+    Prepare,
+    /// Results whose rows are text.
+    Text,
+    /// Results whose rows are binary.
+    Binary,
+}
+
+impl Turn {
+    pub(super) fn ask(&mut self, question: Question) -> Result<(), Trouble> {
+        if self.questions.len() == MOST_QUESTIONS {
+            return Err(Trouble::Client("commands without waiting for their answers"));
+        }
+        self.questions.push_back(question);
+        Ok(())
+    }
+
+    /// The question that is answered now.
+    pub(super) fn answered(&mut self) -> Option<Question> {
+        self.questions.pop_front()
+    }
+}
+
+/// Something that a connection cannot go on after.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum Trouble {
+    /// A client asked for a part of the protocol that hides from the relay which cells travel, or that it does not follow.
+    #[error("it does not follow {0}; leave that out")]
+    Unsupported(&'static str),
+    /// What a client sent is not MySQL's protocol.
+    #[error("the client sent {0}")]
+    Client(&'static str),
+    /// What a server sent is not MySQL's protocol.
+    #[error("the server sent {0}")]
+    Server(&'static str),
+    /// A cell could not be made.
+    #[error("the cell in column {column} of a row {error}")]
+    Cell {
+        /// Which column of the result, counted from 1.
+        column: usize,
+        /// Why not.
+        error: CellError,
+    },
 }
 
 #[cfg(test)]

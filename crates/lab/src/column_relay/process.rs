@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::{fmt, io};
@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event_loop::{Encryption, EventLoop};
 use super::rows::Policy;
-use crate::helper_process::{self, Fault};
-use crate::port;
+use crate::{helper_process, port};
 
 /// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
@@ -171,45 +170,6 @@ pub struct Counts {
     pub connections: u64,
     /// Connections that it ended because of what a client or the server sent, or could not begin.
     pub broken: u64,
-}
-
-/// Why a relay that encrypts cells cannot be started or asked.
-#[derive(Debug, thiserror::Error)]
-pub enum ColumnRelayError {
-    /// It could not do what it was asked for.
-    #[error("the relay that encrypts columns cannot be started: {problem}")]
-    Refused {
-        /// Its own words.
-        problem: String,
-    },
-    /// Its process has ended or does not answer.
-    #[error("the process {pid} of the relay that encrypts columns is gone ({problem}); it says: {log}")]
-    Gone {
-        /// Its number.
-        pid: u32,
-        /// How that showed.
-        problem: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// The guard's folder is not where the process listens.
-    #[error("cannot speak with the relay that encrypts columns at {socket}: {cause}")]
-    Unreachable {
-        /// Where it should listen.
-        socket: PathBuf,
-        /// The system's word.
-        cause: std::io::Error,
-    },
-}
-
-impl From<Fault> for ColumnRelayError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Refused { problem } => Self::Refused { problem },
-            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
-            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ use std::collections::HashMap;
 
 use ciphertax_columns::{CellCipher, CellError, CellKind};
 
-use super::connection::Trouble;
-use super::packet::{counted, push_counted};
+use super::packet::{Trouble, counted, push_counted};
 
 /// What makes cells.
 pub(super) trait Cells {

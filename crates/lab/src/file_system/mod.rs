@@ -34,7 +34,7 @@ use rustix::fs::syncfs;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 
-use crate::disk_proof::{Searched, search};
+use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
 use crate::files::remove;
 use crate::page_cache::{Dropped, drop_cached, flush};

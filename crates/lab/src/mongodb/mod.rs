@@ -20,11 +20,9 @@ use crate::catalogue::Refusal;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::files::hexadecimal;
-use crate::install::InstallStep;
-use crate::locate::Installation;
+use crate::locate::{InstallStep, Installation};
 use crate::server::family::{Family, Members, Plan, Running};
-use crate::server::file_system::disk_of;
-use crate::server::spec::Spec;
+use crate::server::spec::{Spec, disk_of};
 use set_up;
 use settings::{DATA_OPTION, Settings};
 

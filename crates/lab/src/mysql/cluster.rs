@@ -15,11 +15,11 @@ use super::at_rest::Asked;
 use crate::accounts::Account;
 use crate::catalogue::capabilities;
 use crate::certificates::CertificateFiles;
+use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::locate::cache_root;
 use crate::port;
 use crate::server::spec::Spec;
-use crate::tunnel::TunnelError;
 
 /// How often a node is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);

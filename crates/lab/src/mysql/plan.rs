@@ -14,8 +14,7 @@ use crate::error::{Error, Result};
 use crate::locate::Installation;
 use crate::log::{LOG, log_of, read_from, tail_of};
 use crate::server::family::{Members, Plan};
-use crate::server::file_system::disk_of;
-use crate::server::spec::Spec;
+use crate::server::spec::{Spec, disk_of};
 use crate::template::DATA;
 
 use super::accounts::{self, account_for};

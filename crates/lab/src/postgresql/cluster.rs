@@ -14,7 +14,7 @@ use super::Tenant;
 use super::accounts::DATABASE;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::server::file_system::disk_of;
+use crate::server::spec::disk_of;
 use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
 /// The program that makes it.

@@ -12,17 +12,17 @@ use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::file_system;
-use crate::files::sweep_stale;
 use crate::link::RunningLink;
 use crate::log::names_a_full_disk;
+use crate::server::family::sweep_stale;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
 use super::family::{Members, Plan, family};
-use super::file_system::{disk_of, filled, is_full};
+use super::file_system::{filled, is_full};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
-use super::spec::{CONNECTIONS, Inside, Spec, Tls, Trust};
+use super::spec::{CONNECTIONS, Inside, Spec, Tls, Trust, disk_of};
 
 /// How long a member may take to end after its last session broke.
 const ABORT: Duration = Duration::from_millis(500);

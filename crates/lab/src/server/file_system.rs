@@ -9,8 +9,9 @@ use rustix::fs::statvfs;
 
 use super::family::family;
 use super::private_server::PrivateServer;
+use super::spec::disk_of;
 use crate::catalogue::Entry;
-use crate::disk_proof::{Searched, search};
+use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use crate::file_system::error::FileSystemError;
@@ -208,15 +209,6 @@ fn contradiction(kind: Option<FileSystem>, server_encrypts: bool, found: &Found)
     };
     let kind = kind.map_or("the disk's own file system", FileSystem::name);
     Some(format!("{what} {can} be read beneath {kind}, which {should}"))
-}
-
-/// The folder of them in a private folder: all that a server writes rows to, and nothing else. It lies on the file system
-/// that was asked for.
-const DISK: &str = "disk";
-
-/// Where the servers in a private folder keep what they write.
-pub(crate) fn disk_of(folder: &Path) -> PathBuf {
-    folder.join(DISK)
 }
 
 /// True if nothing more can be written in a private folder, or where its servers keep what they write.

@@ -219,6 +219,15 @@ impl fmt::Debug for Trust {
     }
 }
 
+/// The folder of them in a private folder: all that a server writes rows to, and nothing else. It lies on the file system
+/// that was asked for.
+const DISK: &str = "disk";
+
+/// Where the servers in a private folder keep what they write.
+pub(crate) fn disk_of(folder: &Path) -> PathBuf {
+    folder.join(DISK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! SQLite: a file in a private folder, which its clients open themselves.
 
+mod open;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -7,23 +8,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ciphertax_model::{AuthenticationMethod, Secret, Storage};
-use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, is_disk_full};
+use ciphertax_model::AuthenticationMethod;
+use ciphertax_wire::sqlite::{Session, is_disk_full};
 
 use crate::accounts::Account;
 use crate::catalogue::Refusal;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
-use crate::install::InstallStep;
-use crate::locate::Installation;
-use crate::server::PrivateServer;
+use crate::locate::{InstallStep, Installation};
 use crate::server::family::{Family, Plan};
 use crate::server::spec::Spec;
+use open::{cipher_of, file_in, options_in};
 
+pub use open::{MEMORY_MB, options};
 pub use proof::{ProvedFile, prove};
-
-/// Memory for pages of each session where nothing is asked for, in megabytes.
-pub const MEMORY_MB: u32 = 256;
 
 /// SQLite's files.
 #[derive(Debug, Clone, Copy)]
@@ -74,37 +72,8 @@ impl Family for Sqlite {
     }
 }
 
-/// How the file of a private database is opened.
-pub fn options(server: &PrivateServer, storage: &Storage) -> ConnectOptions {
-    let cipher = server.at_rest().sqlcipher.map(|settings| Cipher {
-        passphrase: server.password().clone(),
-        settings,
-    });
-    options_in(server.folder(), cipher, storage.memory_mb)
-}
-
-fn options_in(folder: &Path, cipher: Option<Cipher>, memory_mb: Option<u32>) -> ConnectOptions {
-    const KIB: u32 = 1024;
-    let cache_kib = memory_mb.unwrap_or(MEMORY_MB).saturating_mul(KIB);
-    ConnectOptions::new(&file_in(folder), cipher, cache_kib)
-}
-
-/// How a spec's file is encrypted by this passphrase.
-fn cipher_of(spec: &Spec, passphrase: &Secret) -> Option<Cipher> {
-    let settings = spec.at_rest.sqlcipher?;
-    Some(Cipher {
-        passphrase: passphrase.clone(),
-        settings,
-    })
-}
-
 /// Space that a small data set needs, in megabytes.
 const NEEDED_MB: u64 = 100;
-
-/// The file in a private folder.
-fn file_in(folder: &Path) -> PathBuf {
-    folder.join("data").join("ciphertax.db")
-}
 
 /// A file that is to be made.
 struct SqlitePlan<'a> {

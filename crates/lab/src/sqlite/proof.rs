@@ -10,7 +10,7 @@ use ciphertax_wire::sqlite::{ConnectOptions, Session, Status, is_wrong_key};
 use ciphertax_wire::{Expectation, WireError};
 
 use super::{journal_of, length, log_of};
-use crate::disk_proof::search;
+use crate::disk_search::search;
 use crate::error::Error;
 use crate::proof::{ProofError, Proved, proof, random_text};
 

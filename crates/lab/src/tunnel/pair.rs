@@ -15,8 +15,9 @@ use ciphertax_supervise::guard::{Guard, Helper};
 use procfs::net::TcpState;
 use procfs::process;
 
-use super::{Evidence, Exchange, TunnelError, disproved, send_through};
+use super::{Evidence, Exchange, disproved, send_through};
 use crate::certificates::{Authority, CertificateFiles};
+use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::link::FarSide;
 use crate::log::{self, Readiness};

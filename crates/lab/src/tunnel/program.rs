@@ -14,7 +14,7 @@ use ciphertax_supervise::{child, create_private_file};
 use crate::error::{Error, Result};
 use crate::locate::{cache_root, command_line, library_folders, program_in, system_folders};
 
-use super::TunnelError;
+use crate::error::path::TunnelError;
 
 /// How long a command that prepares something may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 use std::{env, io};
 
-use ciphertax_lab::link::{LinkError, WITHOUT_ROOT, check_rights};
+use ciphertax_lab::link::WITHOUT_ROOT;
+use ciphertax_lab::link::{LinkError, check_rights};
 use ciphertax_observe::has_hardware_counters;
 use ciphertax_profile::{CpuProfiler, ProfileError};
 use ciphertax_records::why::Complete;

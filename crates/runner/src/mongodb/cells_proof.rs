@@ -1,7 +1,7 @@
 //! Fields that the client encrypts before MongoDB stores them: the proof that the server sees none.
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_lab::disk_proof::search;
+use ciphertax_lab::disk_search::search;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};

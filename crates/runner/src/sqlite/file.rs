@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::{ProvedFile, options, prove};
+use ciphertax_lab::sqlite::options;
+use ciphertax_lab::sqlite::{ProvedFile, prove};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use super::super::answers::Answers;
-use super::super::connection::{Trouble, Turn};
-use super::super::packet::{Commands, LONGEST, push_counted};
+use super::super::packet::{Commands, LONGEST, Trouble, Turn, push_counted};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
 use super::{GREETING, OK, Packets, Stub, login, text_row};

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use rand::{RngExt, SeedableRng};
 
 use super::super::answers::Answers;
-use super::super::connection::{Question, Trouble, Turn};
-use super::super::packet::{Commands, LONGEST};
+use super::super::packet::{Commands, LONGEST, Question, Trouble, Turn};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
 use super::{OK, Packets, Stub, login, text_row};

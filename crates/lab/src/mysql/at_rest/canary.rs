@@ -17,7 +17,7 @@ use ciphertax_wire::mysql::Session;
 use super::Asked;
 use super::file_kind::FileKind;
 use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
-use crate::disk_proof::search;
+use crate::disk_search::search;
 use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use crate::files::unless_gone;

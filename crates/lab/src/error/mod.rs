@@ -1,5 +1,7 @@
 //! What can go wrong, each with its remedy.
 
+pub(crate) mod path;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +10,8 @@ use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
 use crate::catalogue::entry::Product;
-use crate::column_relay::process::ColumnRelayError;
+use crate::error::path::{ColumnRelayError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
-use crate::link::settings::LinkError;
-use crate::tunnel::TunnelError;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;

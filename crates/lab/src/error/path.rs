@@ -1,0 +1,197 @@
+//! What can go wrong on the way between client and server, and with the processes that stand there, each with its remedy.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why it did not do what it was asked for.
+pub(crate) enum Fault {
+    /// It could not.
+    Refused {
+        /// Its own words.
+        problem: String,
+    },
+    /// It has ended or does not answer.
+    Gone {
+        /// Its number.
+        pid: u32,
+        /// How that showed.
+        problem: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// It does not listen.
+    Unreachable {
+        /// Where it should.
+        socket: PathBuf,
+        /// The system's word.
+        cause: io::Error,
+    },
+}
+
+/// Why a link cannot be made or has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// A link as it is asked for cannot be.
+    #[error("there is no such link: {problem}")]
+    Settings {
+        /// The setting and what it may be.
+        problem: String,
+    },
+    /// Not enough rights for network devices.
+    #[error(
+        "a link needs CAP_NET_ADMIN and CAP_SYS_ADMIN, for TUN devices and a network namespace; run ciphertax with sudo, or \
+         without root in namespaces of your own: {WITHOUT_ROOT} (there is no other network in them, so install servers before; \
+         Ubuntu permits them after `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, Docker with `--security-opt \
+         seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined --device /dev/net/tun`)"
+    )]
+    NotPermitted,
+    /// The TUN devices of the kernel cannot be used.
+    #[error(
+        "a link needs /dev/net/tun ({cause}); load the kernel's module with `modprobe tun`, let the container use it \
+         (`--device /dev/net/tun`), and let this user open it (`chmod 666 /dev/net/tun`, as it is on most systems)"
+    )]
+    NoTun {
+        /// The system's word.
+        cause: std::io::Error,
+    },
+    /// A program is missing.
+    #[error(
+        "the program {program} is missing; install the package {package}, or run `scripts/setup.sh demo`"
+    )]
+    NoTool {
+        /// The program.
+        program: &'static str,
+        /// The Debian package it is in.
+        package: &'static str,
+    },
+    /// The link process could not do what it was asked for.
+    #[error("the link between client and server {problem}")]
+    Refused {
+        /// Its own words.
+        problem: String,
+    },
+    /// The link process has ended or does not answer.
+    #[error("the process {pid} of the link between client and server is gone ({problem}); it says: {log}")]
+    Gone {
+        /// Its number.
+        pid: u32,
+        /// How that showed.
+        problem: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// The guard's folder is not where the link process listens.
+    #[error("cannot speak with the link process at {socket}: {cause}")]
+    Unreachable {
+        /// Where it should listen.
+        socket: PathBuf,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused { problem } => Self::Refused { problem },
+            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
+            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
+        }
+    }
+}
+
+/// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// A program of a tunnel or a pooler is not on this machine.
+    #[error(
+        "{program} is not installed: it is neither in PATH nor in {searched}; run `scripts/setup.sh tunnels`, or install \
+         the package {package}"
+    )]
+    NotInstalled {
+        /// The program.
+        program: String,
+        /// Debian's package of it.
+        package: String,
+        /// Where it was looked for besides `PATH`.
+        searched: String,
+    },
+    /// A program of a tunnel or a pooler ended while it started.
+    #[error("{program} ended while it started; it says: {log}")]
+    Ended {
+        /// The program.
+        program: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// A program of a tunnel or a pooler did not become ready.
+    #[error("{program} was not ready after {seconds} s; it says: {log}")]
+    NotReady {
+        /// The program.
+        program: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// A command that prepares something failed.
+    #[error("`{command}` failed; it says: {problem}")]
+    Command {
+        /// The program and its first arguments, without secrets.
+        command: String,
+        /// What it wrote.
+        problem: String,
+    },
+    /// A tunnel that is not what it was asked to be.
+    #[error("the tunnel {tunnel} is not what it says: {problem}; nothing was measured through it")]
+    Disproved {
+        /// The tunnel.
+        tunnel: String,
+        /// What was expected and what was found.
+        problem: String,
+    },
+}
+
+/// Why a relay that encrypts cells cannot be started or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ColumnRelayError {
+    /// It could not do what it was asked for.
+    #[error("the relay that encrypts columns cannot be started: {problem}")]
+    Refused {
+        /// Its own words.
+        problem: String,
+    },
+    /// Its process has ended or does not answer.
+    #[error("the process {pid} of the relay that encrypts columns is gone ({problem}); it says: {log}")]
+    Gone {
+        /// Its number.
+        pid: u32,
+        /// How that showed.
+        problem: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// The guard's folder is not where the process listens.
+    #[error("cannot speak with the relay that encrypts columns at {socket}: {cause}")]
+    Unreachable {
+        /// Where it should listen.
+        socket: PathBuf,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+}
+
+impl From<Fault> for ColumnRelayError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused { problem } => Self::Refused { problem },
+            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
+            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
+        }
+    }
+}
+
+/// How an ordinary user gets the rights that a link needs. The namespaces have a network of their own, which leads nowhere, so
+/// what is to be downloaded must be there before.
+pub const WITHOUT_ROOT: &str =
+    "unshare --user --map-current-user --keep-caps --net sh -c 'ip link set lo up && ciphertax run …'";

@@ -8,9 +8,10 @@ use ciphertax_engine::Part;
 use ciphertax_reactor::{Reactor, stop};
 
 use super::config::{self, Config};
-use super::population::{Population, TpccContents};
+use super::contents::{TpccContents, analyze, create, create_index, drop_table};
+use super::population::Population;
 use super::state::{self, GROWN, Marks, growth, relations};
-use super::table::{Chunk, Table, analyze, create, create_index, drop_table};
+use super::table::{Chunk, Table};
 use super::writer::{Cells, Form, Writer};
 use crate::dataset::mark::{is_right, run};
 use crate::dataset::{DatasetError, parallel};

@@ -2,6 +2,7 @@
 
 mod check;
 mod config;
+mod contents;
 pub(super) mod load;
 mod nurand;
 mod population;
@@ -19,8 +20,8 @@ use crate::sql::DataSession;
 
 use check;
 pub use check::{ConditionResult, Counted, Outcome, When, check};
+pub use contents::{TpccContents, TpccSet};
 pub use nurand::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
-pub use population::{TpccContents, TpccSet};
 pub use state::{GROWN, growth};
 pub use table::TableNames;
 

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 use ciphertax_model::Tpcc;
 
-use super::population::{TpccContents, TpccSet, rows_of};
-use super::table::{Chunk, Table, TableNames, number};
+use super::contents::{TpccContents, TpccSet, number};
+use super::population::rows_of;
+use super::table::{Chunk, Table, TableNames};
 use crate::dataset::DatasetError;
 use crate::dataset::mark::{SCHEMA, run};
 use crate::sql::{SqlSession, TextRow};

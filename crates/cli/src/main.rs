@@ -13,7 +13,6 @@ mod exit;
 mod export;
 mod generated;
 mod measuring;
-mod passwords;
 mod progress;
 mod report;
 mod run;
@@ -25,13 +24,13 @@ mod studies;
 use std::env;
 use std::process::ExitCode;
 
-use arguments::{Arguments, Command};
 use ciphertax_model::removed;
 use ciphertax_supervise::say;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+
+use arguments::{Arguments, Command};
 use exit::Exit;
-use passwords::without_passwords;
 
 fn main() -> ExitCode {
     let said = |text: &str| {
@@ -93,4 +92,48 @@ fn removed_name(error: &clap::Error) -> Option<String> {
         ContextValue::String(name) => removed(name),
         _ => None,
     })
+}
+
+/// The text with the passwords of URLs taken out that are among the command's `arguments`.
+///
+/// No message says one: not even one about an argument that was taken for something else.
+fn without_passwords(text: &str, arguments: impl Iterator<Item = String>) -> String {
+    let mut text = text.to_owned();
+    for argument in arguments {
+        if let Some(hidden) = hidden(&argument) {
+            text = text.replace(&argument, &hidden);
+            text = text.replace(&argument.escape_debug().to_string(), &hidden);
+        }
+    }
+    text
+}
+
+/// A URL with its password left out; `None` for what has none.
+fn hidden(argument: &str) -> Option<String> {
+    let (scheme, rest) = argument.split_once("://")?;
+    let (credentials, host) = rest.rsplit_once('@')?;
+    let (user, _) = credentials.split_once(':')?;
+    Some(format!("{scheme}://{user}:…@{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_hidden_however_its_url_is_quoted() {
+        let url = "mysql://app:tr0ub\\4\"dor@x/y@h/?a=b";
+        let arguments = || ["run", url, "mysql://h:3306/"].map(str::to_owned).into_iter();
+        for text in [format!("no {url}"), format!("no {url:?}"), url.to_owned()] {
+            let said = without_passwords(&text, arguments());
+            assert!(
+                said.contains("mysql://app:…@h/?a=b") && !said.contains("tr0ub"),
+                "{said}"
+            );
+        }
+        assert_eq!(
+            without_passwords("mysql://h:3306/ x", arguments()),
+            "mysql://h:3306/ x"
+        );
+    }
 }

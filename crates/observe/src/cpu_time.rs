@@ -3,14 +3,15 @@
 use std::fs::{self, File};
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ciphertax_records::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 
 use crate::thread_status::ThreadStatus;
-use crate::{Error, Result, clock, tick_ns};
+use crate::{Error, Result, tick_ns};
 
 /// What the calling thread has used since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +27,7 @@ pub struct ThreadUsage {
 impl ThreadUsage {
     /// Reads the calling thread's usage: two system calls, less than a microsecond.
     pub fn now() -> Self {
-        let total_ns = clock::own(libc::CLOCK_THREAD_CPUTIME_ID);
+        let total_ns = own_clock(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
         let usage = unsafe {
@@ -36,7 +37,7 @@ impl ThreadUsage {
         Self {
             cpu: CpuTime {
                 total_ns,
-                system_ns: clock::microseconds(usage.ru_stime) * 1_000,
+                system_ns: microseconds(usage.ru_stime) * 1_000,
             },
             context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
             faults: faults_in_usage(&usage),
@@ -85,7 +86,7 @@ impl ProcessCpu {
     pub fn open(pid: u32) -> Result<Self> {
         let ended = || Error::ProcessEnded { pid };
         let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
-        let clock = clock::of_process(pid).ok_or_else(ended)?;
+        let clock = clock_of_process(pid).ok_or_else(ended)?;
         Ok(Self { pid, clock, stat })
     }
 
@@ -143,12 +144,12 @@ impl ProcessCpu {
     /// # Errors
     /// If the process has ended.
     pub fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
-        clock::settle(quiet_for, at_most, || self.total_ns())
+        settle(quiet_for, at_most, || self.total_ns())
     }
 
     /// CPU time since the process began, and nothing else.
     fn total_ns(&self) -> Result<u64> {
-        clock::read(self.clock).ok_or_else(|| self.ended())
+        read_clock(self.clock).ok_or_else(|| self.ended())
     }
 
     fn ended(&self) -> Error {
@@ -215,6 +216,58 @@ impl SystemCpu {
             steal_ns: ns_of(STEAL),
             idle_ns: ns_of(IDLE) + ns_of(IO_WAIT),
         }
+    }
+}
+
+/// What a CPU clock of the calling thread or process shows, in nanoseconds.
+pub(crate) fn own_clock(clock: libc::clockid_t) -> u64 {
+    // These clocks exist in every Linux.
+    read_clock(clock).unwrap_or(0)
+}
+
+/// What a CPU clock shows, in nanoseconds; `None` once its process is gone.
+pub(crate) fn read_clock(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to `time`, which outlives the call.
+    let outcome = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    // CPU clocks are never negative.
+    (outcome == 0).then(|| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+}
+
+/// The CPU clock of a process, which may belong to any user; `None` if there is no such process.
+pub(crate) fn clock_of_process(pid: u32) -> Option<libc::clockid_t> {
+    let number = libc::pid_t::try_from(pid).ok()?;
+    let mut clock = 0;
+    // SAFETY: writes one clock number to `clock`, which outlives the call.
+    (unsafe { libc::clock_getcpuclockid(number, &raw mut clock) } == 0).then_some(clock)
+}
+
+/// A time of the kernel's in microseconds; CPU times are never negative.
+pub(crate) fn microseconds(time: libc::timeval) -> u64 {
+    time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs()
+}
+
+/// Waits until `clock` has given the same twice, `quiet_for` apart, but no longer than `at_most`.
+pub(crate) fn settle<T: PartialEq>(
+    quiet_for: Duration,
+    at_most: Duration,
+    mut clock: impl FnMut() -> Result<T>,
+) -> Result<bool> {
+    let deadline = Instant::now() + at_most;
+    let mut before = clock()?;
+    loop {
+        thread::sleep(quiet_for);
+        let now = clock()?;
+        if now == before {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        before = now;
     }
 }
 

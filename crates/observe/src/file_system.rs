@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ciphertax_records::CpuTime;
 
-use crate::cpu_time::ProcessCpu;
-use crate::{Result, clock};
+use crate::Result;
+use crate::cpu_time::{self, ProcessCpu};
 
 /// The parent of all threads of the kernel, by its number and its name.
 const KTHREADD: (&str, &str) = ("2", "kthreadd");
@@ -151,7 +151,10 @@ fn worker(pid: u32) -> Option<((u32, u64), u64)> {
         .ok()?
         .stat()
         .ok()?;
-    Some(((pid, stat.starttime), clock::read(clock::of_process(pid)?)?))
+    Some((
+        (pid, stat.starttime),
+        cpu_time::read_clock(cpu_time::clock_of_process(pid)?)?,
+    ))
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 //! so that watching a process costs it nothing, but for the CPU's own counters, which it has to save whenever it
 //! switches from a thread that is counted.
 
-mod clock;
 mod cpu_time;
 mod device;
 mod file_system;
-mod hardware;
 mod host;
 mod listener;
 mod meter;
@@ -21,10 +19,10 @@ use std::io;
 pub use cpu_time::{ProcessCpu, SystemCpu, ThreadUsage};
 pub use device::{Device, DeviceUsage, Storage};
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
-pub use hardware::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use host::{host, kernel_cipher, pressure};
 pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket_listener};
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
+pub use perf_event::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use placement::FewerCpus;
 pub use thread_status::{RunQueueWaits, own_peak_memory_bytes, thread_run_queue_wait_ns};
 

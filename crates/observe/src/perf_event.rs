@@ -1,16 +1,20 @@
-//! Events of the kernel's performance counters, `perf_event_open(2)`, as far as they are needed here.
+//! Events of the kernel's performance counters, `perf_event_open(2)`, as far as they are needed here; instructions and cycles, as the
+//! CPU itself counts them.
 
-use std::io;
-use std::mem;
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::{fs, io, mem};
 
+use ciphertax_records::HardwareCounts;
 use perf_event_open_sys as sys;
 use rustix::io::{Errno, read};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
-pub use sys::bindings;
+
 use sys::bindings::perf_event_attr;
+
+pub use sys::bindings;
 
 /// Whom an event counts, on one CPU unless it is said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,9 +169,163 @@ pub fn counting(mut attributes: perf_event_attr) -> perf_event_attr {
     attributes
 }
 
+/// A server that has more threads at the beginning is not counted.
+const MOST_THREADS: usize = 128;
+/// How often it is tried to count all threads of a process that begins others meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// Counts the instructions and cycles of threads, in programs and in the kernel.
+///
+/// The kernel takes longer to switch from such a thread to one that is not counted, and to begin and end one.
+#[derive(Debug)]
+pub struct HardwareCounters(Vec<[Event; 2]>);
+
+/// What has been counted so far. Only the [difference](HardwareReading::since) of two readings means something.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct HardwareReading([Count; 2]);
+
+impl HardwareCounters {
+    /// Open files that those of a server take at most: two for each thread that it has at the beginning.
+    pub const MOST_FILES: u64 = 2 * MOST_THREADS as u64;
+
+    /// Those of processes with all their threads, and of the threads and processes that these begin from now on, those that have
+    /// ended too. `None` where the CPU shows no counters, this user may not have them, there are too many threads, or those that are
+    /// already there cannot be told from those that they begin. `pids` lists the processes anew whenever it is asked.
+    pub fn of_processes(pids: impl Fn() -> Vec<u32>) -> Option<Self> {
+        of_processes(pids, instructions_and_cycles())
+    }
+
+    /// Those of the calling thread alone; `None` as for processes.
+    pub fn of_this_thread() -> Option<Self> {
+        let events = events_of(Whom::this_thread(), instructions_and_cycles());
+        Some(Self(vec![events.ok()?]))
+    }
+
+    /// What has been counted so far; `None` if the kernel does not say.
+    pub fn read(&self) -> Option<HardwareReading> {
+        let mut sums = [Count::default(); 2];
+        for events in &self.0 {
+            for (sum, event) in sums.iter_mut().zip(events) {
+                *sum += event.count().ok()?;
+            }
+        }
+        Some(HardwareReading(sums))
+    }
+}
+
+impl HardwareReading {
+    /// What was counted since an earlier reading of the same counters; `None` if the CPU was busy with counters of others for more
+    /// than half of the time.
+    pub fn since(&self, earlier: &Self) -> Option<HardwareCounts> {
+        let [instructions, cycles] = [0, 1].map(|which| self.0[which].since(&earlier.0[which]));
+        Some(HardwareCounts {
+            instructions: instructions?,
+            cycles: cycles?,
+        })
+    }
+}
+
+/// Whether programs can have this CPU count their instructions and cycles. Virtual machines often hide the counters.
+///
+/// # Errors
+/// If this user may not know.
+pub fn has_hardware_counters() -> io::Result<bool> {
+    match events_of(Whom::this_thread(), instructions_and_cycles()) {
+        Ok(_) => Ok(true),
+        // Who may not count in the kernel is told so before it is known whether there is anything to count.
+        Err(refused) if Errno::from_io_error(&refused) == Some(Errno::ACCESS) => {
+            match events_of(Whom::this_thread(), instructions_and_cycles().map(of_programs)) {
+                Err(error) if is_without(&error) => Ok(false),
+                _ => Err(refused),
+            }
+        }
+        Err(error) if is_without(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// As `perf_event_open(2)` says it of a counter that is not there.
+fn is_without(error: &io::Error) -> bool {
+    let without = [
+        Errno::NOENT,
+        Errno::OPNOTSUPP,
+        Errno::NODEV,
+        Errno::NXIO,
+        Errno::NOSYS,
+    ];
+    Errno::from_io_error(error).is_some_and(|error| without.contains(&error))
+}
+
+fn instructions_and_cycles() -> [perf_event_attr; 2] {
+    [
+        bindings::PERF_COUNT_HW_INSTRUCTIONS,
+        bindings::PERF_COUNT_HW_CPU_CYCLES,
+    ]
+    .map(|counter| counting(attributes(bindings::PERF_TYPE_HARDWARE, counter)))
+}
+
+fn of_programs(mut attributes: perf_event_attr) -> perf_event_attr {
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    attributes
+}
+
+fn of_processes(pids: impl Fn() -> Vec<u32>, asked: [perf_event_attr; 2]) -> Option<HardwareCounters> {
+    let inherited = asked.map(|mut attributes| {
+        attributes.set_inherit(1);
+        attributes
+    });
+    let open = |threads: &BTreeSet<u32>| -> io::Result<_> {
+        threads
+            .iter()
+            .map(|thread| events_of(Whom::Thread(*thread), inherited))
+            .collect()
+    };
+    for _ in 0..ATTEMPTS {
+        let threads = threads_of(&pids());
+        if threads.is_empty() || threads.len() > MOST_THREADS {
+            return None;
+        }
+        let events = match open(&threads) {
+            Ok(events) => events,
+            // It has ended meanwhile.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => continue,
+            Err(_) => return None,
+        };
+        // One that began meanwhile may be counted with who began it, or by nobody.
+        if threads_of(&pids()) == threads {
+            return Some(HardwareCounters(events));
+        }
+    }
+    None
+}
+
+fn events_of(whom: Whom, asked: [perf_event_attr; 2]) -> io::Result<[Event; 2]> {
+    let [one, other] = asked.map(|attributes| Event::open(attributes, whom, Event::ANY_CPU));
+    Ok([one?, other?])
+}
+
+fn threads_of(pids: &[u32]) -> BTreeSet<u32> {
+    let listed = pids.iter().map(|pid| fs::read_dir(format!("/proc/{pid}/task")));
+    let threads = listed.flatten().flatten().flatten();
+    threads
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{self, Child, Command, Stdio};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+    use std::{hint, thread};
+
+    use ciphertax_testkit::stolen_ns;
+
     use super::*;
+    use crate::{Meter, ProcessMeter, ProcessTree, ThreadUsage};
 
     #[test]
     fn counters_that_take_turns_are_extrapolated() {
@@ -185,5 +343,188 @@ mod tests {
         // Nobody ran.
         assert_eq!(earlier.since(&earlier), Some(0));
         assert_eq!(count(999, 900, 900).since(&earlier), None);
+    }
+
+    /// What the kernel counts as it counts instructions and cycles, and what it keeps in an account of its own besides: CPU
+    /// time in nanoseconds, and page faults.
+    fn cpu_time_and_faults() -> [perf_event_attr; 2] {
+        [
+            bindings::PERF_COUNT_SW_TASK_CLOCK,
+            bindings::PERF_COUNT_SW_PAGE_FAULTS,
+        ]
+        .map(|counter| counting(attributes(bindings::PERF_TYPE_SOFTWARE, counter)))
+    }
+
+    fn spin_ms(ms: u64) {
+        let began = ThreadUsage::now();
+        while ThreadUsage::now().since(&began).cpu.total_ns < ms * 1_000_000 {
+            hint::spin_loop();
+        }
+    }
+
+    /// What a hypervisor may have let others run since: the kernel's counter of CPU time goes on, its account of a thread does not.
+    fn stolen_since(before: u64) -> f64 {
+        const TICK: f64 = 1e7;
+        (stolen_ns(None) - before) as f64 + TICK
+    }
+
+    #[test]
+    fn threads_of_a_process_are_counted_those_that_begin_and_end_too() {
+        // Other tests of this process may work between two readings, but not for ever.
+        let alike = (0..30).any(|_| {
+            let stolen = stolen_ns(None);
+            let (counted, used) = counted_and_used();
+            assert!(used > 1.1e8, "{used} ns");
+            let room = 0.02 * used + 2e6;
+            (used - room..used + room + stolen_since(stolen)).contains(&counted)
+        });
+        assert!(alike);
+    }
+
+    /// Nanoseconds that threads of this process work, by counters and by the kernel's account.
+    fn counted_and_used() -> (f64, f64) {
+        let waits = |spins: u64| {
+            let (tell, told) = std::sync::mpsc::channel::<()>();
+            let thread = thread::spawn(move || {
+                told.recv().unwrap();
+                spin_ms(spins);
+                // Whom it begins is counted as well.
+                thread::spawn(move || spin_ms(spins)).join().unwrap();
+            });
+            (tell, thread)
+        };
+        let first = waits(40);
+        // Other tests of this process begin threads too.
+        let opened = || of_processes(|| vec![process::id()], cpu_time_and_faults());
+        let patiently = (0..500).find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            opened()
+        });
+        let counters = patiently.unwrap();
+        let meter = ProcessMeter::open(process::id()).unwrap();
+        let second = waits(20);
+        let before = (counters.read().unwrap(), meter.read().unwrap());
+        for (tell, thread) in [first, second] {
+            tell.send(()).unwrap();
+            thread.join().unwrap();
+        }
+        let (counted, used) = (counters.read().unwrap(), meter.read().unwrap());
+        let counted = counted.since(&before.0).unwrap().instructions;
+        let used = used.since(&before.1).cpu.unwrap().total_ns;
+        (counted as f64, used as f64)
+    }
+
+    #[test]
+    fn processes_that_a_server_begins_are_counted_and_what_is_no_ones_is_not() {
+        let serve =
+            "while read line; do (i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo served; done";
+        let mut server = Command::new("sh")
+            .args(["-c", serve])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let tree = ProcessTree::open(&[server.id()]).unwrap();
+        let counters = of_processes(|| tree.members().unwrap(), cpu_time_and_faults()).unwrap();
+        let stolen = stolen_ns(None);
+        let before = (counters.read().unwrap(), tree.read().unwrap());
+        spin_ms(100);
+        let idle = counters.read().unwrap().since(&before.0).unwrap();
+        // Nanoseconds, of which this thread has used more.
+        assert!(idle.instructions < 100_000_000, "{idle:?}");
+        let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
+        for _ in 0..3 {
+            server.stdin.as_mut().unwrap().write_all(b"one\n").unwrap();
+            assert_eq!(answers.next().unwrap().unwrap(), "served");
+        }
+        let (counted, used) = (counters.read().unwrap(), tree.read().unwrap());
+        let (counted, used) = (counted.since(&before.0).unwrap(), used.since(&before.1));
+        drop(server.stdin.take());
+        server.wait().unwrap();
+        let (ns, cpu) = (counted.instructions as f64, used.cpu.unwrap().total_ns as f64);
+        let most = 1.05 * cpu + 2e7 + stolen_since(stolen);
+        // Those that have ended are in the process's account by ticks.
+        assert!(
+            cpu > 5e7 && ns > 0.95 * cpu - 2e7 && ns < most,
+            "{ns} and {cpu} ns, at most {most}"
+        );
+        let faults = used.faults.unwrap().minor as f64;
+        assert!(
+            faults > 100.0 && (counted.cycles as f64 - faults).abs() <= 0.02 * faults + 5.0,
+            "{counted:?}, {faults}"
+        );
+    }
+
+    #[test]
+    fn own_counters_are_of_the_calling_thread() {
+        let counters = HardwareCounters(vec![
+            events_of(Whom::this_thread(), cpu_time_and_faults()).unwrap(),
+        ]);
+        let stolen = stolen_ns(None);
+        let before = (counters.read().unwrap(), ThreadUsage::now());
+        thread::spawn(|| spin_ms(300)).join().unwrap();
+        spin_ms(30);
+        let (counted, used) = (counters.read().unwrap(), ThreadUsage::now());
+        let counted = counted.since(&before.0).unwrap().instructions as f64;
+        let used = used.since(&before.1).cpu.total_ns as f64;
+        let most = 1.02 * used + 1e6 + stolen_since(stolen);
+        assert!(
+            counted > 0.98 * used - 1e6 && counted < most,
+            "{counted} and {used} ns, at most {most}"
+        );
+    }
+
+    #[test]
+    fn who_begins_while_others_are_looked_for_is_counted_once() {
+        let sleeps = || Command::new("sleep").arg("60").spawn().unwrap();
+        let mut processes = [sleeps(), sleeps()];
+        let pids = processes.each_ref().map(Child::id);
+        let asked = Cell::new(0);
+        let listed = |is_second_there: fn(u32) -> bool| {
+            asked.set(0);
+            let (asked, pids) = (&asked, &pids);
+            move || {
+                asked.set(asked.get() + 1);
+                pids[..1 + usize::from(is_second_there(asked.get()))].to_vec()
+            }
+        };
+        let late = of_processes(listed(|asked| asked > 1), cpu_time_and_faults());
+        assert_eq!((late.unwrap().0.len(), asked.get()), (2, 4));
+        let restless = of_processes(listed(|asked| asked % 2 == 0), cpu_time_and_faults());
+        assert!(restless.is_none());
+        for process in &mut processes {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        assert!(of_processes(|| pids.to_vec(), cpu_time_and_faults()).is_none());
+    }
+
+    #[test]
+    fn who_has_too_many_threads_is_not_counted() {
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let told = Arc::new(Mutex::new(told));
+        let threads: Vec<_> = (0..MOST_THREADS)
+            .map(|_| {
+                let told = Arc::clone(&told);
+                thread::spawn(move || told.lock().unwrap().recv())
+            })
+            .collect();
+        assert!(of_processes(|| vec![process::id()], cpu_time_and_faults()).is_none());
+        drop(tell);
+        for thread in threads {
+            assert!(thread.join().unwrap().is_err());
+        }
+    }
+
+    #[test]
+    fn the_machine_says_the_same_to_everybody() {
+        let has = has_hardware_counters().unwrap_or(false);
+        assert_eq!(HardwareCounters::of_this_thread().is_some(), has);
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_told_apart() {
+        assert!(is_without(&Errno::NOENT.into()));
+        assert!(!is_without(&Errno::ACCESS.into()));
     }
 }

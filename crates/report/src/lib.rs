@@ -8,7 +8,6 @@ pub mod csv;
 pub mod gate;
 pub mod html;
 pub mod json;
-mod junit;
 pub mod markdown;
 pub mod openmetrics;
 pub mod terminal;

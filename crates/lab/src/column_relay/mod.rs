@@ -13,7 +13,6 @@
 
 mod answers;
 mod connection;
-mod event_loop;
 mod packet;
 pub(crate) mod process;
 mod proof;

@@ -2,21 +2,27 @@
 //! socket in the private folder (see [`ciphertax_supervise::Conversation`]), so the key is in no file, no argument
 //! and no environment.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::{fmt, io};
+use std::time::Duration;
+use std::{fmt, io, thread};
 
-use ciphertax_columns::{CellCipher, MasterKey};
+use ciphertax_columns::{CellCipher, KeyError, MasterKey};
 use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::child::raise_limit_of_files;
 use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
 
-use super::event_loop::{Encryption, EventLoop};
-use super::rows::Policy;
+use super::answers::Answers;
+use super::connection::{Broken, Connection, End, Scratch};
+use super::rows::{Cells, Policy};
 use crate::{helper_process, port};
 
 /// How often a port is chosen anew after somebody else took it.
@@ -170,6 +176,242 @@ pub struct Counts {
     pub connections: u64,
     /// Connections that it ended because of what a client or the server sent, or could not begin.
     pub broken: u64,
+}
+
+const OWNER: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 1;
+
+const EVENTS_PER_WAIT: usize = 128;
+
+/// How long is waited before the next connection is accepted where there are no descriptors left.
+const BREATH: Duration = Duration::from_millis(1);
+
+/// Connections that broke, of which the log tells.
+const MOST_TOLD: u64 = 100;
+
+/// What is encrypted, and by what in each connection.
+pub(super) struct Encryption<M> {
+    pub(super) policy: Rc<Policy>,
+    /// Makes what encrypts the cells of one connection.
+    pub(super) cells: M,
+}
+
+/// The relay, as its thread has it.
+///
+/// One thread serves all connections by one epoll instance. What a row costs is then its bytes twice through the kernel and, where
+/// there are cells, their encryption: a thread for each direction of each connection would add a change of context to every packet
+/// either way, and with many connections busy one wake-up serves several of them. Sockets are asked level by level, each once for an
+/// event, so nobody with much to say keeps the others waiting, and nothing has to be read in vain.
+pub(super) struct EventLoop<C, M> {
+    epoll: OwnedFd,
+    listener: TcpListener,
+    owner: Conversation,
+    server: SocketAddr,
+    /// `None` to pass everything on.
+    encryption: Option<Encryption<M>>,
+    connections: Vec<Option<Connection<C>>>,
+    free: Vec<usize>,
+    scratch: Scratch,
+    counts: Counts,
+}
+
+impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
+    pub(super) fn new(
+        listener: TcpListener,
+        owner: Conversation,
+        server: SocketAddr,
+        encryption: Option<Encryption<M>>,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        listener.set_nonblocking(true)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &owner, EventData::new_u64(OWNER), EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            owner,
+            server,
+            encryption,
+            connections: Vec::new(),
+            free: Vec::new(),
+            scratch: Scratch::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// Serves connections until the owner is gone.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_PER_WAIT);
+        let mut ended = Vec::new();
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    OWNER => match self.answer()? {
+                        true => {}
+                        false => return Ok(()),
+                    },
+                    LISTENER => self.accept(),
+                    token => {
+                        let slot = (token / 2) as usize;
+                        if !self.serve(slot, end_of(token), event.flags) {
+                            self.connections[slot] = None;
+                            ended.push(slot);
+                        }
+                    }
+                }
+            }
+            // Not before: further events may be of those that have ended.
+            self.free.append(&mut ended);
+        }
+    }
+
+    /// Answers the owner; false if it is gone.
+    fn answer(&mut self) -> io::Result<bool> {
+        let answer = match self.owner.receive()? {
+            None => return Ok(false),
+            Some(Request::Count) => Answer::Counted(self.counts),
+            Some(Request::Start(_)) => Answer::Refused("runs already".into()),
+        };
+        self.owner.send(&answer)?;
+        Ok(true)
+    }
+
+    fn accept(&mut self) {
+        match self.listener.accept() {
+            Ok((client, _)) => {
+                // A client that cannot be served finds its connection closed, as one that the server refuses.
+                if let Err(error) = self.connect(client) {
+                    self.tell(&error.to_string());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => thread::sleep(BREATH),
+        }
+    }
+
+    fn connect(&mut self, client: TcpStream) -> io::Result<()> {
+        let answers = match &self.encryption {
+            None => None,
+            Some(encryption) => {
+                let cells = (encryption.cells)().map_err(io::Error::other)?;
+                Some(Answers::new(Rc::clone(&encryption.policy), cells))
+            }
+        };
+        client.set_nonblocking(true)?;
+        client.set_nodelay(true)?;
+        let server = connect_to(self.server)?;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let connection = Connection::new(client, server, answers);
+        let added = [End::Client, End::Server].into_iter().try_for_each(|end| {
+            let data = EventData::new_u64(token_of(slot, end));
+            epoll::add(&self.epoll, socket(&connection, end), data, EventFlags::IN)
+        });
+        if let Err(error) = added {
+            self.free.push(slot);
+            return Err(error.into());
+        }
+        self.connections[slot] = Some(connection);
+        self.counts.connections += 1;
+        Ok(())
+    }
+
+    /// Serves a connection; false when it has ended.
+    fn serve(&mut self, slot: usize, end: End, ready: EventFlags) -> bool {
+        let Some(connection) = &mut self.connections[slot] else {
+            return true;
+        };
+        let served = connection.serve(end, ready, &mut self.scratch);
+        self.counts.cells_encrypted += connection.take_count();
+        let told = match served {
+            Ok(false) => return false,
+            Ok(true) => tell_what_is_wanted(&self.epoll, slot, connection),
+            Err(Broken::Trouble(trouble)) => {
+                connection.say(&trouble);
+                self.tell(&trouble.to_string());
+                return false;
+            }
+            // As one of the ends broke it, the other finds it broken.
+            Err(Broken::Socket(_)) => return false,
+        };
+        told.is_ok()
+    }
+
+    fn tell(&mut self, problem: &str) {
+        self.counts.broken += 1;
+        if self.counts.broken <= MOST_TOLD {
+            say(format_args!("a connection ends: {problem}"));
+        }
+    }
+}
+
+/// Asks both ends for what is wanted of them, where that has changed. An end of which nothing is wanted is not asked at all: that it has
+/// closed its connection would be told again and again, before what it sent last has found room at the other end.
+fn tell_what_is_wanted<C: Cells>(
+    epoll: &OwnedFd,
+    slot: usize,
+    connection: &mut Connection<C>,
+) -> io::Result<()> {
+    for end in [End::Client, End::Server] {
+        let (told, wanted) = (connection.told[end as usize], connection.wanted(end));
+        if told == wanted {
+            continue;
+        }
+        let data = EventData::new_u64(token_of(slot, end));
+        let socket = socket(connection, end);
+        if wanted.is_empty() {
+            epoll::delete(epoll, socket)?;
+        } else if told.is_empty() {
+            epoll::add(epoll, socket, data, wanted)?;
+        } else {
+            epoll::modify(epoll, socket, data, wanted)?;
+        }
+        connection.told[end as usize] = wanted;
+    }
+    Ok(())
+}
+
+/// Begins to connect to the server. Whether it can be reached is seen when something is to be received or sent.
+fn connect_to(server: SocketAddr) -> io::Result<TcpStream> {
+    let family = match server {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &server) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn socket<C>(connection: &Connection<C>, end: End) -> impl AsFd {
+    match end {
+        End::Client => connection.client.as_fd(),
+        End::Server => connection.server.as_fd(),
+    }
+}
+
+fn token_of(slot: usize, end: End) -> u64 {
+    slot as u64 * 2 + end as u64
+}
+
+fn end_of(token: u64) -> End {
+    match token % 2 {
+        0 => End::Client,
+        _ => End::Server,
+    }
 }
 
 #[cfg(test)]

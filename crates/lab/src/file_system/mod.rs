@@ -16,7 +16,6 @@
 //! kernel's memory alone, gocryptfs's password in a file for its owner alone until it is mounted.
 
 pub(crate) mod error;
-mod fscrypt;
 mod gocryptfs;
 mod image;
 
@@ -215,7 +214,7 @@ impl MountedFileSystem {
     /// # Errors
     /// If that is not what was to be mounted, or it does not say.
     pub fn witness(&self) -> Result<String> {
-        let policy = fscrypt::policy_of(&self.folder)?;
+        let policy = image::policy_of(&self.folder)?;
         let mounts = mounts_below(&self.folder).map_err(Error::read(&self.folder))?;
         let mount = mounts.iter().rfind(|mount| mount.at == self.folder);
         let kind = mount.map_or("not mounted", |mount| mount.kind.as_str());

@@ -14,7 +14,7 @@ use ciphertax_model as model;
 use rand::RngExt;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use super::settings::{ip, ip_batch};
+use super::{ip, ip_batch};
 
 /// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";
@@ -384,7 +384,7 @@ fn prefixes_in(routes: &str) -> Vec<Prefix> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::settings::find_ip;
+    use crate::link::find_ip;
 
     fn range(text: &str) -> Prefix {
         Prefix::parse(text).unwrap()

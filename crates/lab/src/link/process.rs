@@ -15,10 +15,9 @@ use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::delay_line::{run_first, sleep_precisely};
+use super::WaySettings;
 use super::devices::Devices;
-use super::forward::forward;
-use super::settings::WaySettings;
+use super::forward::{forward, run_first, sleep_precisely};
 use crate::helper_process;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.

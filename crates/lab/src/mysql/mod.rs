@@ -1,6 +1,5 @@
 //! MySQL and its descendants.
 
-mod accounts;
 pub mod at_rest;
 mod cluster;
 mod plan;

@@ -17,13 +17,14 @@ use crate::server::family::{Members, Plan};
 use crate::server::spec::{Spec, disk_of};
 use crate::template::DATA;
 
-use super::accounts::{self, account_for};
 use super::at_rest::{
     Asked, Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key,
     plugin,
 };
 use super::cluster::{self, Cluster};
-use super::statements::{MyCnf, NEEDED_MB, SOCKET, Statements, defaults_file_option, recipe};
+use super::statements::{
+    self, MyCnf, NEEDED_MB, SOCKET, Statements, account_for, defaults_file_option, recipe,
+};
 use super::{MySqlInstallation, at_rest as settings_at_rest};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
@@ -154,7 +155,7 @@ impl Plan for MySqlPlan<'_> {
                 .as_ref()
                 .map(|cluster| cluster.for_this_node_alone().to_owned());
             let accounts = self.accounts.iter();
-            let first = accounts.flat_map(|account| accounts::statements(account, dialect));
+            let first = accounts.flat_map(|account| statements::account_statements(account, dialect));
             let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
             let first = alone.into_iter().chain(first).collect();
             statements.push(Statements::pipe_in(&place_of_node(folder, node), first)?);

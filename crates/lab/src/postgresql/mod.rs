@@ -5,7 +5,6 @@
 
 pub(crate) mod accounts;
 mod cluster;
-mod configuration;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -31,8 +30,7 @@ use crate::log;
 use crate::server::family::{Family, Members, Plan, Running};
 use crate::server::spec::{Spec, disk_of};
 use accounts::CERTIFICATE_USER;
-use cluster::{INITDB, NEEDED_MB, data_of, recipe, works_in};
-use configuration::Configuration;
+use cluster::{Configuration, INITDB, NEEDED_MB, data_of, recipe, works_in};
 use {accounts, cluster};
 
 pub use accounts::DATABASE;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use ciphertax_testkit::{PATIENCE, not_tested, within};
 
-use super::beneath::Look;
-use super::*;
+use super::{Look, *};
 
 /// A folder on a device, whose use may be anybody's.
 fn device_here() -> Option<(tempfile::TempDir, Device)> {

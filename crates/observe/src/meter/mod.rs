@@ -19,10 +19,10 @@ use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 use procfs::{FromRead, process};
 use serde::{Deserialize, Serialize};
 
-use crate::cpu_time::{ProcessCpu, faults_in_usage};
-use crate::hardware::HardwareReading;
+use crate::cpu_time::{self, ProcessCpu, faults_in_usage};
+use crate::perf_event::HardwareReading;
 use crate::thread_status::{Memory, RunQueueWaits, own_peak_memory_bytes};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 pub use tree::ProcessTree;
 
@@ -318,8 +318,8 @@ impl Meter for OwnThreads {
         };
         Ok(Usage::of(Part {
             cpu: CpuTime {
-                total_ns: clock::own(libc::CLOCK_PROCESS_CPUTIME_ID),
-                system_ns: clock::microseconds(usage.ru_stime) * 1_000,
+                total_ns: cpu_time::own_clock(libc::CLOCK_PROCESS_CPUTIME_ID),
+                system_ns: cpu_time::microseconds(usage.ru_stime) * 1_000,
             },
             context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
             faults: Some(faults_in_usage(&usage)),
@@ -336,10 +336,10 @@ impl Meter for OwnThreads {
         // The clocks cannot be read at one instant, so a microsecond or ten is no work.
         const READING_NS: u64 = 20_000;
         let others = || {
-            let thread = clock::own(libc::CLOCK_THREAD_CPUTIME_ID);
-            clock::own(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(thread) / READING_NS
+            let thread = cpu_time::own_clock(libc::CLOCK_THREAD_CPUTIME_ID);
+            cpu_time::own_clock(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(thread) / READING_NS
         };
-        clock::settle(quiet_for, at_most, || Ok(others()))
+        cpu_time::settle(quiet_for, at_most, || Ok(others()))
     }
 }
 

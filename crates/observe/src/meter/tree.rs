@@ -11,9 +11,9 @@ use procfs::FromRead;
 use procfs::process::Stat;
 
 use super::{Io, Meter, Part, Usage};
-use crate::cpu_time::faults_in_stat;
+use crate::cpu_time::{self, faults_in_stat};
 use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus};
-use crate::{Error, Result, clock, tick_ns};
+use crate::{Error, Result, tick_ns};
 
 /// A process with all that it starts, and what those start: a server that forks for every connection, a tunnel with its
 /// sessions. Members come and go; those that ended between two readings are counted, those that came and went too.
@@ -137,7 +137,7 @@ impl ProcessTree {
         let seen = self.seen.borrow();
         seen.members
             .values()
-            .filter_map(|account| clock::read(account.clock))
+            .filter_map(|account| cpu_time::read_clock(account.clock))
             .sum()
     }
 }
@@ -165,7 +165,7 @@ impl Meter for ProcessTree {
     fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
         self.look()?;
         let mut before = self.total_ns();
-        clock::settle(quiet_for, at_most, || {
+        cpu_time::settle(quiet_for, at_most, || {
             let now = self.total_ns();
             // A new member does not begin without a move of its parent's clock.
             if now != before {
@@ -217,7 +217,7 @@ impl Account {
             .read_to_end(&mut text)
             .ok()?;
         let stat = Stat::from_read(&text[..]).ok()?;
-        let clock = clock::of_process(pid)?;
+        let clock = cpu_time::clock_of_process(pid)?;
         let tick_ns = tick_ns();
         let ticks = |ticks: i64| ticks.unsigned_abs() * tick_ns;
         let account = Self {
@@ -226,7 +226,7 @@ impl Account {
             threads: stat.num_threads,
             clock,
             own: CpuTime {
-                total_ns: clock::read(clock)?,
+                total_ns: cpu_time::read_clock(clock)?,
                 system_ns: stat.stime * tick_ns,
             },
             waited_for: CpuTime {

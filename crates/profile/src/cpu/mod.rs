@@ -1,6 +1,5 @@
 //! Which code uses CPU time.
 
-mod collector;
 mod event;
 mod events;
 mod permission;
@@ -19,9 +18,9 @@ use std::time::Duration;
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{Complete, Profile, SymbolTable};
 
-use self::collector::{Collector, Draining, lock};
 use self::events::Events;
 pub use self::permission::affordable_hz;
+use self::samples::{Collector, Draining, lock};
 use self::watch::Watch;
 use crate::stacks::Stacks;
 use crate::{ProfileError, Watched};

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use ciphertax_records::why::ProfiledSide;
 use ciphertax_testkit::{PATIENCE, not_tested, stolen_ns};
 
-use super::collector::{Collected, Collector, Draining, lock};
 use super::events::Events;
-use super::samples::User;
+use super::samples::{Collected, Collector, Draining, User, lock};
 use super::watch::Watch;
 use crate::Watched;
 

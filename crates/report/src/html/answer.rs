@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::figure::{ArmName, Figure, Range, VerdictView};
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
 use crate::groups::{Group, grouped};
-use crate::why::words::bound_word;
+use crate::why::bound_word;
 use crate::{describe, lookup, words};
 
 /// The table of the answer.

@@ -1,6 +1,5 @@
 //! The run as text for a terminal: the verdict first, then what it rests on.
 
-mod answer;
 mod cells;
 mod compare;
 mod connection;
@@ -17,8 +16,7 @@ use ciphertax_stats::format;
 use crate::answer::{answers, estimates};
 use crate::groups::{Group, grouped};
 use crate::{describe, lookup};
-use answer::{answer, consequences, readable};
-use cells::{costs, noise};
+use cells::{answer, consequences, costs, noise, readable};
 use connects::connect_phases;
 use page::{Page, Tone};
 

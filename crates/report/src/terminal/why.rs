@@ -5,10 +5,9 @@ use ciphertax_records::why::{CategoryRow, ProfiledSide, StateRow};
 use ciphertax_stats::format::{self, ABSENT};
 
 use super::page::{Page, Style, Tone, left, right};
-use crate::why::Chosen;
-use crate::why::words::{
-    account_in_words, basis_in_words, bound_in_words, confirmation_word, costs_in_words, difference_in_words,
-    difference_of, is_again, largest, microseconds_more, side_word, state_in_words,
+use crate::why::{
+    Chosen, account_in_words, basis_in_words, bound_in_words, confirmation_word, costs_in_words,
+    difference_in_words, difference_of, is_again, largest, microseconds_more, side_word, state_in_words,
 };
 
 /// What the tables of states say.

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use ciphertax_supervise::Conversation;
 
-use super::super::event_loop::{Encryption, EventLoop};
-use super::super::process::{Answer, Counts, Request};
+use super::super::process::{Answer, Counts, Encryption, EventLoop, Request};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
 use super::{GREETING, OK, Packets, Stub, login, text_row};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::super::figure::{ArmName, Figure, Range};
 use super::super::forest::{Tick, percent};
-use crate::why::words::{
+use crate::why::{
     account_in_words, basis_in_words, difference_in_words, difference_of, is_again, side_word, state_in_words,
 };
 
@@ -106,7 +106,7 @@ fn difference_bar(row: &CategoryRow, axis: &Axis) -> DifferenceBar {
         Some(difference) => difference_in_words(difference),
         None => format!(
             "{}, too few blocks for an interval",
-            crate::why::words::microseconds_more(value)
+            crate::why::microseconds_more(value)
         ),
     };
     let class = match row.is_significant {
@@ -129,7 +129,7 @@ fn difference_bar(row: &CategoryRow, axis: &Axis) -> DifferenceBar {
             [percent(from), percent(to - from)]
         }),
         class,
-        difference: Figure::new(value, crate::why::words::microseconds_more(value)),
+        difference: Figure::new(value, crate::why::microseconds_more(value)),
         range: row.difference.map(Range::microseconds),
     }
 }

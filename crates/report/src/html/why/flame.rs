@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::figure::{ArmName, Figure, Range};
 use crate::lookup;
-use crate::why::words::{difference_in_words, microseconds_more, side_word};
+use crate::why::{difference_in_words, microseconds_more, side_word};
 
 /// More boxes than that are too small to be seen, and too many for a page.
 const MOST_BOXES: usize = 420;

@@ -9,9 +9,7 @@ use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::ArmName;
-use crate::why::words::{
-    bound_in_words, confirmation_word, costs_in_words, course_figure, course_label, is_again,
-};
+use crate::why::{bound_in_words, confirmation_word, costs_in_words, course_figure, course_label, is_again};
 use bars::{Categories, States};
 use flame::FlameView;
 

@@ -1,14 +1,12 @@
 //! TPC-C's tables (revision 5.11, clauses 1.3 and 4.3): one set of them, or one for each arm where arms store cells of their own.
 
 mod check;
-mod config;
 mod contents;
 pub(super) mod load;
-mod nurand;
 mod population;
+mod random;
 mod state;
 mod table;
-mod text;
 mod writer;
 
 use std::rc::Rc;
@@ -21,7 +19,7 @@ use crate::sql::DataSession;
 use check;
 pub use check::{ConditionResult, Counted, Outcome, When, check};
 pub use contents::{TpccContents, TpccSet};
-pub use nurand::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
+pub use random::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
 pub use state::{GROWN, growth};
 pub use table::TableNames;
 

@@ -4,10 +4,11 @@ use ciphertax_model::Tpcc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::config::SEED;
-use super::nurand::{A_C_LAST, last_name, nurand};
+use super::random::{
+    A_C_LAST, Sample, last_name, nurand, push_data, push_digits, push_letters, push_state, push_zip,
+};
+use super::state::SEED;
 use super::table::{Chunk, Table};
-use super::text::{Sample, push_data, push_digits, push_letters, push_state, push_zip};
 use super::writer::Writer;
 
 /// The number in seeds of what two tables have to agree on; above those of tables.

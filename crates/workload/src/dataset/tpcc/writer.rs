@@ -4,8 +4,8 @@ use ciphertax_columns::{CellCipher, CellError, CellKind, KeyError, MasterKey};
 use ciphertax_model::tpcc::TpccColumn;
 use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption};
 
+use super::random::{push_decimal, push_number};
 use super::table::Table;
-use super::text::{push_decimal, push_number};
 use crate::sql::BytesInLines;
 
 /// How rows are written.

@@ -11,8 +11,9 @@ use ciphertax_explain::explain_folder;
 use ciphertax_explain::gate::gate;
 use ciphertax_model::Budget;
 use ciphertax_records::{Comparison, Run};
+use ciphertax_report::compare::markdown;
 use ciphertax_report::gate::junit;
-use ciphertax_report::{compare, html, json, terminal};
+use ciphertax_report::{html, json, terminal};
 use ciphertax_stats::BoundVerdict;
 use ciphertax_supervise::say;
 

@@ -41,7 +41,7 @@ pub mod tunnel;
 pub use accounts::Account;
 pub use cluster_proof::check_capture;
 pub use error::{Error, Result};
-use install::install;
+pub use install::install;
 pub use link::{LinkReport, RunningLink};
 pub use locate::{InstallStep, Installation};
 pub use mysql::check_cluster;

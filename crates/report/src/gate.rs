@@ -423,7 +423,7 @@ mod tests {
             case("c", Outcome::Undecided("cannot tell".into())),
             case("d", Outcome::Skipped("left out".into())),
         ];
-        insta::assert_snapshot!(render("gate", &suite(cases)).unwrap());
+        insta::assert_snapshot!(render_junit("gate", &suite(cases)).unwrap());
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
         let hostile = "</testcase><x a=\"'&]]>\u{1b}[31m\u{0}\u{fffe}";
         let mut hostile_case = case(hostile, Outcome::Failed(hostile.into()));
         hostile_case.output = hostile.into();
-        let text = render(hostile, &suite(vec![hostile_case])).unwrap();
+        let text = render_junit(hostile, &suite(vec![hostile_case])).unwrap();
         let mut reader = quick_xml::Reader::from_str(&text);
         let mut elements = Vec::new();
         loop {

@@ -37,7 +37,7 @@ use crate::server::PrivateServer;
 use process::{Answer, Counts, EncryptedCells, Request, SOCKET, Start};
 
 pub use crate::error::path::ColumnRelayError;
-use process::{Counts as ColumnRelayCounts, main};
+pub use process::{Counts as ColumnRelayCounts, main};
 
 /// What a relay does.
 #[derive(Debug, Clone, Copy)]

@@ -25,7 +25,6 @@ use crate::locate::{InstallStep, Installation};
 use crate::log::read_from;
 use crate::server::family::{Family, Members, Plan, Running};
 use crate::server::spec::{Spec, disk_of};
-use set_up;
 use settings::{DATA_OPTION, Settings};
 
 pub use proof::{Conditions, find_canary, prove};

@@ -388,7 +388,7 @@ mod tests {
                     32
                 };
                 assert!(account.user.len() <= longest, "{}", account.user);
-                for statement in statements(&account, variant.dialect) {
+                for statement in account_statements(&account, variant.dialect) {
                     assert!(
                         statement.ends_with(';') && !statement.contains('\n'),
                         "{statement}"

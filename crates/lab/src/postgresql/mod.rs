@@ -31,7 +31,6 @@ use crate::server::family::{Family, Members, Plan, Running};
 use crate::server::spec::{Spec, disk_of};
 use accounts::CERTIFICATE_USER;
 use cluster::{Configuration, INITDB, NEEDED_MB, data_of, recipe, works_in};
-use {accounts, cluster};
 
 pub use accounts::DATABASE;
 pub use proof::{Conditions, prove, select_canary};

@@ -8,7 +8,7 @@ use ciphertax_records::why::ModuleRecord;
 
 use super::calls::{self, Call, Imports, is_stubs};
 use super::frames::Frames;
-use super::layout::{Layout, Source, build_id, name, segments};
+use super::layout::{Layout, Source};
 use super::names::{Symbol, Symbols, readable};
 
 /// So many answers of a kind are kept.

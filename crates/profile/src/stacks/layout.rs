@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use object::elf;

@@ -167,8 +167,7 @@ impl Walk<'_> {
 
     fn caller_by_row(&self, frame: &Frame, row: &Row, image: &Image) -> Option<Frame> {
         let section = self.files.get(image.file).frames.section();
-        let evaluate =
-            |value, initial| calls::value_of_expression(value, &section, initial, frame, &self.stack);
+        let evaluate = |value, initial| value_of_expression(value, &section, initial, frame, &self.stack);
         let cfa = match &row.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.get(register.0.into())?.wrapping_add_signed(*offset)

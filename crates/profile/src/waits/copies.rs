@@ -250,11 +250,17 @@ mod tests {
         let own = std::process::id();
         let words = [1_u8, 2, 3, 4];
         let mut copy = [0; 4];
-        assert_eq!(read(own, words.as_ptr().addr() as u64, &mut copy).unwrap(), 4);
+        assert_eq!(
+            read_memory(own, words.as_ptr().addr() as u64, &mut copy).unwrap(),
+            4
+        );
         assert_eq!(copy, words);
-        assert!(read(own, 8, &mut copy).is_err(), "nobody has the first page");
-        assert!(read(own, u64::MAX - 1, &mut copy).is_err());
-        assert!(read(u32::MAX, 8, &mut copy).is_err());
+        assert!(
+            read_memory(own, 8, &mut copy).is_err(),
+            "nobody has the first page"
+        );
+        assert!(read_memory(own, u64::MAX - 1, &mut copy).is_err());
+        assert!(read_memory(u32::MAX, 8, &mut copy).is_err());
     }
 
     #[test]
@@ -270,6 +276,9 @@ mod tests {
         };
         let mut copy = vec![0; 32768];
         let from = base.addr() as u64 + 100;
-        assert_eq!(read(std::process::id(), from, &mut copy).unwrap(), 8192 - 100);
+        assert_eq!(
+            read_memory(std::process::id(), from, &mut copy).unwrap(),
+            8192 - 100
+        );
     }
 }

@@ -38,7 +38,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ciphertax_records::SliceId;
@@ -245,7 +245,7 @@ impl Sampler {
             if left.is_zero() {
                 return true;
             }
-            thread::park_timeout(left);
+            std::thread::park_timeout(left);
         }
     }
 }

@@ -31,7 +31,6 @@ use answer::{AnswerView, FindingGroup, findings};
 use capacity::{Capacity, ChurnChart, ChurnView, budgets};
 use connects::ConnectView;
 use costs::CellView;
-use figure;
 use figure::Item;
 use forest::Forest;
 use method::{PublishedView, VoidView, in_three_sentences, method};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ciphertax_workload::dataset;
-use ciphertax_workload::dataset::tpcc::{Outcome, TableNames, When, check, last_name, state};
+use ciphertax_workload::dataset::tpcc::{Outcome, TableNames, When, check, growth, last_name};
 use ciphertax_workload::sql::{DataSession, SqlSession};
 
 use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};

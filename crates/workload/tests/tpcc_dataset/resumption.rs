@@ -5,7 +5,7 @@ use std::thread;
 use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql;
 use ciphertax_workload::dataset;
-use ciphertax_workload::dataset::tpcc::{TableNames, state};
+use ciphertax_workload::dataset::tpcc::{TableNames, growth};
 use ciphertax_workload::sql::{DataSession, Statements};
 
 use super::ground::{Ground, mariadb, one_warehouse, postgresql};

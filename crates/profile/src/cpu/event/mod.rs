@@ -7,8 +7,8 @@ pub(super) mod tests;
 use std::fs;
 use std::time::Duration;
 
-use ciphertax_observe::perf_event::bindings::{self, perf_event_attr};
 use ciphertax_observe::perf_event::attributes;
+use ciphertax_observe::perf_event::bindings::{self, perf_event_attr};
 use rustix::process::Pid;
 
 use crate::stacks::Registers;

@@ -18,7 +18,6 @@ use super::store::{SessionStore, Stock};
 use super::{FLIGHT, OUTGOING, Offer, Progress, TlsSession, TlsSummary, certificate, group_called};
 use crate::buffer::ReadBuffer;
 use crate::error::{Distrust, WireError};
-use bindings;
 
 /// Name and version of the library, for reports.
 pub fn library_version() -> String {

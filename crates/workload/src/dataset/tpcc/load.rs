@@ -7,9 +7,10 @@ use std::rc::Rc;
 use ciphertax_engine::Part;
 use ciphertax_reactor::{Reactor, stop};
 
+use super::config::{self, Config};
 use super::contents::{TpccContents, analyze, create, create_index, drop_table};
 use super::population::Population;
-use super::state::{self, Config, GROWN, Marks, growth, relations};
+use super::state::{self, GROWN, Marks, growth, relations};
 use super::table::{Chunk, Table};
 use super::writer::{Cells, Form, Writer};
 use crate::dataset::mark::{is_right, run};
@@ -47,7 +48,7 @@ pub(in crate::dataset) async fn load<S: DataSession>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
-    let config = state::ensure_config(&mut loaders[0].session).await?;
+    let config = config::ensure_config(&mut loaders[0].session).await?;
     let marks = state::marks(&mut loaders[0].session).await?;
     if marks.is_empty() {
         make_anew(&mut loaders, contents, &config, progress).await?;
@@ -74,7 +75,7 @@ pub(in crate::dataset) async fn begin<S: DataSession>(
     contents: &TpccContents,
 ) -> Result<bool, DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
-    state::ensure_config(&mut loaders[0].session).await?;
+    config::ensure_config(&mut loaders[0].session).await?;
     let is_new = state::marks(&mut loaders[0].session).await?.is_empty();
     if is_new {
         start_anew(&mut loaders, contents).await?;
@@ -92,7 +93,7 @@ pub(in crate::dataset) async fn load_part<S: DataSession>(
     written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
-    let config = state::read_config(&mut loaders[0].session).await?;
+    let config = config::read_config(&mut loaders[0].session).await?;
     // Dealt out by size: the tables of every warehouse come in the same order, and one part would have all that are large.
     let mut all: Vec<Job> = jobs(contents).collect();
     all.sort_by_key(|(_, chunk)| Reverse(heard_rows(*chunk)));
@@ -116,7 +117,7 @@ pub(super) async fn restore<S: DataSession>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
-    let config = state::ensure_config(&mut loaders[0].session).await?;
+    let config = config::ensure_config(&mut loaders[0].session).await?;
     state::marks(&mut loaders[0].session).await?;
     make_anew(&mut loaders, contents, &config, progress).await?;
     close(loaders).await

@@ -1,6 +1,7 @@
 //! TPC-C's tables (revision 5.11, clauses 1.3 and 4.3): one set of them, or one for each arm where arms store cells of their own.
 
 mod check;
+mod config;
 mod contents;
 pub(super) mod load;
 mod population;
@@ -16,10 +17,10 @@ use ciphertax_reactor::Reactor;
 use super::mark::{DatasetError, SCHEMA};
 use crate::sql::DataSession;
 
-use check;
-pub use check::{ConditionResult, Counted, Outcome, When, check};
+pub use check::{ConditionResult, Counted, Outcome, When, check, same_contents};
+pub use config::Constants;
 pub use contents::{TpccContents, TpccSet};
-pub use random::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
+pub use random::{LAST_NAME_LENGTH, LastName, last_name, nurand};
 pub use state::{GROWN, growth};
 pub use table::TableNames;
 

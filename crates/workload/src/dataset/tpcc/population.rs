@@ -4,10 +4,10 @@ use ciphertax_model::Tpcc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use super::config::SEED;
 use super::random::{
     A_C_LAST, Sample, last_name, nurand, push_data, push_digits, push_letters, push_state, push_zip,
 };
-use super::state::SEED;
 use super::table::{Chunk, Table};
 use super::writer::Writer;
 

@@ -6,21 +6,12 @@ use std::ops::RangeInclusive;
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64Mcg;
 
-use super::state;
-use crate::dataset::DatasetError;
-use crate::sql::SqlSession;
-
 /// The `A` of customers' last names.
 pub(super) const A_C_LAST: u32 = 255;
 /// The `A` of customers' numbers.
 pub(super) const A_C_ID: u32 = 1023;
 /// The `A` of the items that are ordered.
 pub(super) const A_OL_I_ID: u32 = 8191;
-
-/// How far the constant of last names in a run lies from that of the load (clause 2.1.6.1).
-const C_LAST_DELTAS: RangeInclusive<u32> = 65..=119;
-/// But not as far as this.
-const NO_C_LAST_DELTAS: [u32; 2] = [96, 112];
 
 /// The longest last name: three times five letters.
 pub const LAST_NAME_LENGTH: usize = 15;
@@ -61,59 +52,6 @@ pub fn last_name(number: u32) -> LastName {
     LastName {
         text,
         length: length as u8,
-    }
-}
-
-/// The constants `C` of a run's non-uniform numbers. All terminals of a run have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Constants {
-    /// That of customers' last names, `C-Run`.
-    pub c_last: u32,
-    /// That of customers' numbers.
-    pub c_id: u32,
-    /// That of the items that are ordered.
-    pub ol_i_id: u32,
-}
-
-impl Constants {
-    /// Draws those of a run over tables whose last names were drawn with `c_load`.
-    pub fn of_run(c_load: u32, random: &mut Pcg64Mcg) -> Self {
-        let c_last = loop {
-            let c_run = random.random_range(0..=A_C_LAST);
-            let delta = c_run.abs_diff(c_load);
-            if C_LAST_DELTAS.contains(&delta) && !NO_C_LAST_DELTAS.contains(&delta) {
-                break c_run;
-            }
-        };
-        Self {
-            c_last,
-            c_id: random.random_range(0..=A_C_ID),
-            ol_i_id: random.random_range(0..=A_OL_I_ID),
-        }
-    }
-
-    /// Draws those of a run over the tables that are there.
-    ///
-    /// # Errors
-    /// When there are none, or the server refuses.
-    pub async fn read(session: &mut impl SqlSession, random: &mut Pcg64Mcg) -> Result<Self, DatasetError> {
-        let config = state::read_config(session).await?;
-        Ok(Self::of_run(config.c_load, random))
-    }
-
-    /// A customer's last name, as transactions ask for it.
-    pub fn last_name(&self, random: &mut Pcg64Mcg) -> LastName {
-        last_name(nurand(random, A_C_LAST, 0..=999, self.c_last))
-    }
-
-    /// A customer's number in a district.
-    pub fn customer(&self, random: &mut Pcg64Mcg) -> u32 {
-        nurand(random, A_C_ID, 1..=3000, self.c_id)
-    }
-
-    /// The number of an item that is ordered.
-    pub fn item(&self, random: &mut Pcg64Mcg) -> u32 {
-        nurand(random, A_OL_I_ID, 1..=100_000, self.ol_i_id)
     }
 }
 
@@ -245,17 +183,6 @@ mod tests {
         assert_eq!(last_name(777).as_bytes().len(), LAST_NAME_LENGTH);
     }
 
-    #[test]
-    fn constants_of_a_run_keep_their_distance_from_that_of_the_load() {
-        let mut random = Pcg64Mcg::seed_from_u64(1);
-        for c_load in 0..=A_C_LAST {
-            for _ in 0..200 {
-                let delta = Constants::of_run(c_load, &mut random).c_last.abs_diff(c_load);
-                assert!(matches!(delta, 65..=95 | 97..=111 | 113..=119), "{delta}");
-            }
-        }
-    }
-
     /// The share of each number is known from counting all pairs that the definition draws from.
     #[test]
     fn numbers_are_as_often_as_the_definition_makes_them() {
@@ -283,20 +210,6 @@ mod tests {
         assert!(chi_square < 1223.0, "{chi_square}");
         for (number, expected) in expected.iter().enumerate() {
             assert!(*expected > 0.0 || counts[number] == 0.0, "{number}");
-        }
-    }
-
-    #[test]
-    fn numbers_stay_in_their_range() {
-        let mut random = Pcg64Mcg::seed_from_u64(3);
-        let constants = Constants {
-            c_last: 255,
-            c_id: 1023,
-            ol_i_id: 8191,
-        };
-        for _ in 0..100_000 {
-            assert!((1..=3000).contains(&constants.customer(&mut random)));
-            assert!((1..=100_000).contains(&constants.item(&mut random)));
         }
     }
 

@@ -26,7 +26,6 @@ use crate::dataset::mark::{DatasetError, SCHEMA};
 use crate::sql::session::{SqlSession, TextRow};
 use condition::{Condition, Measure, Query, Subject};
 use subjects::SUBJECTS;
-use totals;
 use totals::Measured;
 
 pub use condition::{ConditionResult, Counted, Outcome, When};

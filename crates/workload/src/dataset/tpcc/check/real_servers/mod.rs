@@ -10,7 +10,7 @@ use ciphertax_wire::{mysql, postgresql};
 
 use self::breaks::BREAKS;
 use self::tiny::{POPULATION, TRANSACTIONS, command};
-use super::{ConditionResult, Counted, Examination, Outcome, When, verdict};
+use super::{ConditionResult, Counted, Examination, Outcome, When, same_contents, verdict};
 use crate::dataset::mark::DatasetError;
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::SqlSession;

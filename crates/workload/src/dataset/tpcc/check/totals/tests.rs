@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::dataset::tpcc::random;
+use crate::dataset::tpcc::nurand;
 
 const POPULATION: Population = Population {
     warehouses: 2,

@@ -1,4 +1,4 @@
-//! How the process ends, also by a signal.
+//! The end of the process, also by a signal.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is made from the commands themselves: completions, manual pages, schemas.
+//! Texts that are made from the commands themselves: completions, manual pages, schemas.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What all commands share that measure a study: the target, the run folder, playing, the report and the exit code.
+//! The steps that all commands share that measure a study: the target, the run folder, playing, the report and the exit code.
 
 use std::env;
 use std::path::PathBuf;

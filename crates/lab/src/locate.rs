@@ -1,4 +1,4 @@
-//! Where programs are: in the system, or unpacked with the libraries they need.
+//! Places of programs: in the system, or unpacked with the libraries they need.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! The log of a server.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

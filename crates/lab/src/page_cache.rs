@@ -1,4 +1,4 @@
-//! What the kernel keeps of files in memory, and having it forget them.
+//! The page cache, files that the kernel keeps in memory, and having it forget them.
 //!
 //! Data sets larger than a server's own memory are read through the page cache, unless the server goes past it
 //! (`O_DIRECT`) and its file system lets it: fscrypt and gocryptfs do not. So that every arm begins from the same state,

@@ -1,4 +1,4 @@
-//! Who pays for a file system besides those who use its files.
+//! The CPU time of those who work for a file system besides those who use its files.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Which process listens on an address of this machine.
+//! Processes that listen on an address of this machine.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

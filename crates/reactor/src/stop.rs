@@ -1,4 +1,4 @@
-//! What a thread waits for ends when somebody wants to stop.
+//! Waits of a thread, which end when somebody wants to stop.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a run was, in words that the outputs share: servers, loads, verdicts, and what is missing.
+//! Descriptions of a run, in words that the outputs share: servers, loads, verdicts, and what is missing.
 
 use ciphertax_model::{Command, Counts, Link, Pace, Placement, Workload};
 use ciphertax_records::{

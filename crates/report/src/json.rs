@@ -4,7 +4,7 @@ use ciphertax_records::{Comparison, ConnectionRecord, DoctorRecord, DryRun, Gate
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 
-/// A record as indented JSON, ending with a newline; [`SCHEMAS`](crate::schema::SCHEMAS) describe them.
+/// A record as indented JSON, ending with a newline; [`SCHEMAS`] describe them.
 ///
 /// # Panics
 /// If it holds a map whose keys are no texts, which no record does.

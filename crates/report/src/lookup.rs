@@ -1,4 +1,4 @@
-//! What the outputs look up in a run.
+//! Queries of the outputs to a run.
 
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{ArmRecord, ArmRole, EstimateRow, KindRow, MeasuredCell, PhaseRow, Run};

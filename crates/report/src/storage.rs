@@ -1,4 +1,5 @@
-//! What a server had in memory, what it read and wrote of the rest, and what of it stays readable on the disk, as the outputs print it.
+//! Storage of a server as the outputs print it: what it had in memory, what it read and wrote of the rest, and which kinds of files stay
+//! readable on the disk, kinds down and arms across.
 
 use ciphertax_model::AtRest;
 use ciphertax_records::{

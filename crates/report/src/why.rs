@@ -1,4 +1,5 @@
-//! What says why, by itself: as JSON, as rows, and as stacks for other programs. As text it is in [`terminal`](crate::terminal).
+//! The why of a run by itself: as JSON, as rows, as stacks for other programs, and its words. As text it is in
+//! [`terminal`](crate::terminal).
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What follows from figures, in sentences that all outputs share. What is not decided says so.
+//! Sentences that all outputs share, of what follows from figures. What is not decided says so.
 
 use ciphertax_model::{Direction, Metric};
 use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};

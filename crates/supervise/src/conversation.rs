@@ -1,4 +1,4 @@
-//! How ciphertax and the processes that it starts talk to each other: one line of JSON a message, over a Unix socket;
+//! Conversations of ciphertax with the processes that it starts: one line of JSON a message, over a Unix socket;
 //! and words for the user.
 //!
 //! Neither side can make the other wait or remember without end: a message has a greatest length, and once begun it

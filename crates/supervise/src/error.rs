@@ -1,4 +1,4 @@
-//! What can go wrong, each with its remedy.
+//! Errors, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};

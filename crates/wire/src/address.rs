@@ -1,4 +1,4 @@
-//! Where servers are, and how a connection to one is made.
+//! Addresses of servers, and connections to them.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and a server, and what the user can do about it.
+//! Errors between a client and a server, and what the user can do about them.
 
 use std::{fmt, io};
 

@@ -1,4 +1,4 @@
-//! What every session of an arm must be.
+//! The expectation that every session of an arm must meet.
 
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
 use ciphertax_records::{AuthenticationFacts, ChainCertificate, LoginPath, SessionFacts};

@@ -1,4 +1,4 @@
-//! What commands take that take something apart, list or print: connect, doctor, servers, studies, completions, manual pages, schemas.
+//! Arguments of commands that look, list or print: connect, doctor, servers, studies, completions, manual pages, schemas.
 
 use std::path::PathBuf;
 

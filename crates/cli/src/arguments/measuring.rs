@@ -1,4 +1,4 @@
-//! What commands take that measure, also to know the CPU time of a server on another machine, and what their values may be.
+//! Arguments of commands that measure, also those for the CPU time of a server on another machine, and what their values may be.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What commands take that read runs: report, why, compare, gate.
+//! Arguments of commands that read runs: report, why, compare, gate.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a server sends: passed on, with cells in place of the values of columns that are encrypted.
+//! Answers of a server, passed on with cells in place of the values of columns that are encrypted.
 //!
 //! Only what has to be whole is kept until it is: definitions, and rows with cells. Everything else is passed on as it comes,
 //! byte for byte; a packet's number changes only behind a row that takes more packets than it took before.

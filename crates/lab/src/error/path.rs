@@ -1,4 +1,4 @@
-//! What can go wrong on the way between client and server, and with the processes that stand there, each with its remedy.
+//! Errors on the way between client and server, and of the processes that stand there, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;

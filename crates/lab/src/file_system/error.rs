@@ -1,4 +1,4 @@
-//! What can go wrong with a file system, each with its remedy.
+//! Errors of file systems, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What servers are made once they run: a replica set, with accounts.
+//! Setting up servers that run: a replica set, with accounts.
 //!
 //! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made
 //! from its own machine. So no password is ever in an argument list or a file.

@@ -1,4 +1,4 @@
-//! How a private server of this family is prepared.
+//! Preparing a private server of this family.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

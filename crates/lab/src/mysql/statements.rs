@@ -1,4 +1,4 @@
-//! What a server of this family is given before it lets anybody in: settings, system tables, statements.
+//! Settings, system tables and statements that a server of this family is given before it lets anybody in, and its accounts.
 //!
 //! Statements go through a pipe: they are never in a file. System tables are made without any account: nobody can log
 //! in before an instance makes its own.

@@ -1,4 +1,4 @@
-//! What tests of this family share.
+//! Helpers that tests of this family share.
 
 use crate::catalogue::{CATALOGUE, Entry, MySqlVariant, ServerFamily};
 

@@ -25,7 +25,7 @@ use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 /// The program that makes it.
 pub(super) const INITDB: &str = "initdb";
 
-/// The user that may do everything, and has no password: see [`super::pg_hba`].
+/// The user that may do everything, and has no password: see [`super::accounts`].
 pub(super) const SUPERUSER: &str = "postgres";
 
 /// Space that a server and a data set in memory need, in megabytes: its data folder 40 MB, and WAL.

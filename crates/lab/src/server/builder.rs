@@ -1,4 +1,4 @@
-//! How a private server is to be made.
+//! The making of private servers.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

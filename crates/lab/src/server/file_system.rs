@@ -1,4 +1,4 @@
-//! Where a private server's data lie, and the proof of what their file system hides.
+//! The file system of a private server's data, and the proof of what it hides.
 
 use std::fs;
 use std::path::{Path, PathBuf};

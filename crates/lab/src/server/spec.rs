@@ -1,4 +1,4 @@
-//! What a private server is to be, and whom it trusts.
+//! The specification of a private server, and whom it trusts.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};

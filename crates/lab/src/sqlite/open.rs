@@ -1,4 +1,4 @@
-//! How a private file is opened.
+//! Opening a private file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What the tests of tunnels share: a server that echoes, and halves that do not fit together.
+//! Helpers that the tests of tunnels share: a server that echoes, and halves that do not fit together.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! What the block device under a folder does, whoever asks it.
+//! The block device under a folder: what it does, whoever asks it, and the way down to it.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Which code uses CPU time.
+//! CPU profiles: the code that uses CPU time.
 
 mod event;
 mod events;

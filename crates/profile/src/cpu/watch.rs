@@ -1,4 +1,4 @@
-//! Whose samples are taken.
+//! The processes and threads whose samples are taken.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;

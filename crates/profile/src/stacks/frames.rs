@@ -1,4 +1,4 @@
-//! How to get from a function to its caller, as compilers say it in `.eh_frame`, and where functions begin and end.
+//! Frames: the way from a function to its caller, as compilers say it in `.eh_frame`, and where functions begin and end.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What lies where in an ELF file, what code a process has mapped, and how both are read.
+//! The layout of ELF files, the code that a process has mapped, and how both are read.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! What a process has loaded, and where.
+//! The address space of a process: the files that it has loaded, and where.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What threads wait for.
+//! Wait profiles: what threads wait for.
 //!
 //! A thread of this process, `waits`, looks at all threads of a server in rounds. The kernel says in `/proc/PID/task/TID/syscall`
 //! whether a thread runs (or could run), or in which system call it waits and where its stack is. The stack of one that waits is

@@ -1,4 +1,4 @@
-//! Which threads serve sessions.
+//! Roles of threads: those that serve sessions, and others.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

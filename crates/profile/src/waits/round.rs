@@ -1,4 +1,4 @@
-//! What was seen in a slice, and one round of looks after the other.
+//! Rounds of looks, one after the other, and what was seen in a slice.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a slice's looks come to, once their stacks are unwound.
+//! The summary of a slice's looks, once their stacks are unwound.
 
 use std::collections::{BTreeMap, HashMap};
 

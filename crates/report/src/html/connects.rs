@@ -1,4 +1,4 @@
-//! Where the time of a connect goes.
+//! The phases of a connect, and the time that each takes.
 
 use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
 use ciphertax_stats::format;

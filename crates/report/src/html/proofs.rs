@@ -1,4 +1,4 @@
-//! How every arm was proved: a matrix of arms and witnesses, everything they said, and what stays readable on the disk.
+//! Proofs of every arm: a matrix of arms and witnesses, everything they said, and what stays readable on the disk.
 
 use ciphertax_records::{ArmRecord, ArmRole, Proof, Readability, Run, SessionFacts, Witness};
 use ciphertax_stats::format;

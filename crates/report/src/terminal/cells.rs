@@ -1,4 +1,4 @@
-//! What each arm takes more, what follows, and what stays readable; then cell by cell what every arm costs, and the noise.
+//! The answer: what each arm takes more, what follows, and what stays readable; then cell by cell what every arm costs, and the noise.
 
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, MeasuredCell, Readability, Run};

@@ -1,4 +1,4 @@
-//! What the server says of sessions, in counters: MongoDB has no status of a single connection's TLS.
+//! Counters in which the server tells of sessions: MongoDB has no status of a single connection's TLS.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who is who among the members of a replica set, as far as a load needs it.
+//! Roles of the members of a replica set, as far as a load needs them.
 
 use std::io;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Whose RSA key may encrypt a password. Without TLS both SHA-256 logins send a password that the server does not remember
+//! RSA keys that may encrypt a password. Without TLS both SHA-256 logins send a password that the server does not remember
 //! encrypted with the server's key, so whoever chooses that key learns the password.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! What MySQL says of a session, and its own part of checking that one is as expected.
+//! The status of a session as MySQL says it, and its own part of checking that one is as expected.
 
 use std::rc::Rc;
 

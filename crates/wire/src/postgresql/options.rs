@@ -1,4 +1,4 @@
-//! What a connection needs to know.
+//! Options of a connection.
 
 use std::fmt;
 use std::path::PathBuf;

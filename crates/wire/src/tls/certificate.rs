@@ -1,4 +1,4 @@
-//! What a server's certificate says, and the others that it sent.
+//! The server's certificate, what it says, and the others that were sent, one by one.
 
 use ciphertax_records::{CertificateFacts, ChainCertificate};
 use openssl::asn1::{Asn1StringRef, Asn1Time, Asn1TimeRef};

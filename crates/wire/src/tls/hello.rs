@@ -1,4 +1,4 @@
-//! What the first messages of a handshake say unencrypted, whatever the back end.
+//! The first messages of a handshake, as far as they are unencrypted, whatever the back end.
 
 /// Notes the size of the first ClientHello and what the server answered.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What a client asks of TLS, and what no client can be asked.
+//! The policy of a client for TLS, and what no client can be asked.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a server's private key opens, and what hostile answers come to.
+//! Envelopes that a server's private key opens, and hostile answers.
 
 use openssl::md::Md;
 use openssl::nid::Nid;

@@ -1,4 +1,4 @@
-//! What is followed of the protocol, and what is passed on as it is.
+//! Messages of the protocol that are followed, and those that are passed on as they are.
 
 use std::rc::Rc;
 

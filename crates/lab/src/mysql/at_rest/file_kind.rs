@@ -1,4 +1,4 @@
-//! What kinds of files a server has, and which part of encryption at rest hides what is in each.
+//! Kinds of files of a server, and the part of encryption at rest that hides what is in each.
 
 use std::path::Path;
 

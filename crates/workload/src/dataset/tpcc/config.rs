@@ -1,4 +1,4 @@
-//! What was drawn when the tables were made, and is needed as long as they are there; the constants of a run.
+//! Numbers that were drawn when the tables were made and are needed as long as they are there, and the constants of a run.
 
 use std::ops::RangeInclusive;
 

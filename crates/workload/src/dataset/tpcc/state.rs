@@ -1,4 +1,4 @@
-//! What of the tables is there, and whether it is right.
+//! The state of the tables: what of them is there, whether it is right, and how much larger they have become.
 //!
 //! A chunk is marked in the transaction that writes it, so that a marked chunk is there as a whole and an unmarked one is not there at
 //! all, whatever its columns hold. Transactions of a run leave relations between the tables' sizes true, by which tables that were

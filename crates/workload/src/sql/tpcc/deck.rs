@@ -1,4 +1,4 @@
-//! Which transaction is next: cards of a deck, or weights (clauses 5.2.3 and 5.2.4).
+//! The choice of the next transaction: cards of a deck, or weights (clauses 5.2.3 and 5.2.4).
 
 use std::time::Duration;
 

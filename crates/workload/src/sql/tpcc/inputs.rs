@@ -1,4 +1,4 @@
-//! What the terminals are told: which transaction, and its inputs (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1 and 5.2.4).
+//! Inputs of the terminals: which transaction, and what it works on (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1 and 5.2.4).
 
 use ciphertax_model::{Tpcc, TpccWeights};
 use rand::{RngExt, SeedableRng};

@@ -24,7 +24,7 @@ use crate::proof::{ProofError, proof};
 use crate::server::PrivateServer;
 
 /// How often it is looked again where packets were missed: a machine may be busy for a moment.
-const LOOKS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 
 /// Proves that the members of a server encrypt what they tell each other, or do not, by a row that only a server puts together and
 /// that all have to be told of: whoever looks between them can read it, or cannot. It is removed again.
@@ -50,7 +50,7 @@ struct Seen {
 }
 
 fn look(server: &PrivateServer) -> Result<Seen> {
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         if let Some(seen) = look_once(server)? {
             return Ok(seen);
         }
@@ -118,13 +118,13 @@ const LONGEST: usize = (64 << 10) + 64;
 
 /// How much room the kernel has for what was not read yet, in bytes: for as much that travels over a loopback device, where all is
 /// seen twice, in twice the room that was asked for (socket(7)).
-const KEPT: usize = 16 << 20;
+const SOCKET_BUFFER: usize = 16 << 20;
 
 /// How much is kept of what travelled, in bytes.
-const LIMIT: usize = 16 << 20;
+const MOST_CAPTURED: usize = 16 << 20;
 
 /// How long a reading waits for a packet before it looks whether it is over.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Packets that are under way when a capture ends.
 const UNDER_WAY: Duration = Duration::from_millis(100);
@@ -222,8 +222,8 @@ fn open() -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         NonZero::new(every).map(Protocol::from_raw),
     )?;
-    set_socket_recv_buffer_size_force(&socket, KEPT)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK))?;
+    set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK_AGAIN))?;
     Ok(socket)
 }
 
@@ -308,7 +308,7 @@ impl Captured {
         let flow = self.flows.get(&(from, to));
         let known = flow.and_then(|pieces| pieces.get(&at)).map_or(0, Vec::len);
         let more = new.len().saturating_sub(known);
-        if self.kept + more > LIMIT {
+        if self.kept + more > MOST_CAPTURED {
             self.misses_some = true;
         } else if more > 0 {
             self.kept += more;
@@ -405,7 +405,7 @@ mod tests {
             let (mut client, mut server, port) = connection();
             // Nobody asks for what travels first, so that it is not too much to be kept.
             let (mut other, mut its_server, _) = connection();
-            pass(&mut other, &mut its_server, &vec![0; 3 * KEPT]);
+            pass(&mut other, &mut its_server, &vec![0; 3 * SOCKET_BUFFER]);
             pass(&mut client, &mut server, b"a canary");
             let captured = read(&socket, &[port], &AtomicBool::new(true)).unwrap();
             assert!(!captured.saw(b"a canary") && captured.misses_some());
@@ -428,10 +428,13 @@ mod tests {
             captured.take(&packet, packet.len(), &[1]);
             (captured.bytes(), captured.misses_some())
         };
-        let all = LIMIT / LENGTH;
-        assert_eq!((0..all).map(&mut take).last(), Some((LIMIT as u64, false)));
-        assert_eq!(take(all - 1), (LIMIT as u64, false), "it was known");
-        assert_eq!(take(all), (LIMIT as u64, true));
+        let all = MOST_CAPTURED / LENGTH;
+        assert_eq!(
+            (0..all).map(&mut take).last(),
+            Some((MOST_CAPTURED as u64, false))
+        );
+        assert_eq!(take(all - 1), (MOST_CAPTURED as u64, false), "it was known");
+        assert_eq!(take(all), (MOST_CAPTURED as u64, true));
     }
 
     #[test]

@@ -145,15 +145,15 @@ impl Drop for Devices {
 /// from elsewhere, is delivered.
 fn between_nodes(address: Ipv4Addr) -> io::Result<File> {
     const DEVICE: &str = "nodes";
-    const TABLE: u32 = 100;
+    const ROUTING_TABLE: u32 = 100;
     let tun = open_tun(DEVICE).map_err(context("cannot make a TUN device"))?;
     ip_batch(&[
         format!("address add {address}/32 dev {DEVICE}"),
         format!("link set dev {DEVICE} mtu {MTU} txqueuelen {KERNEL_QUEUE} up"),
-        format!("route add {address} dev {DEVICE} src {address} table {TABLE}"),
+        format!("route add {address} dev {DEVICE} src {address} table {ROUTING_TABLE}"),
         "rule add pref 20 lookup local".to_owned(),
         "rule del pref 0".to_owned(),
-        format!("rule add pref 10 iif lo to {address} lookup {TABLE}"),
+        format!("rule add pref 10 iif lo to {address} lookup {ROUTING_TABLE}"),
     ])
     .map_err(context("cannot lead nodes to each other"))?;
     // Packets from its own address are let in, and not asked whether the way back is the same.

@@ -232,7 +232,7 @@ fn account_for(method: AuthenticationMethod) -> Result<Account> {
 }
 
 /// The number of the message `Waiting for connections`.
-const READY: u32 = 23_016;
+const READY_MESSAGE: u32 = 23_016;
 
 /// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of
 /// each.
@@ -255,7 +255,7 @@ struct Line {
 
 /// True if there is the message by which a server says that it takes connections.
 fn says_ready(log: &str) -> bool {
-    lines(log).any(|line| line.id == READY)
+    lines(log).any(|line| line.id == READY_MESSAGE)
 }
 
 /// The last complaints, in one line; where there are none, the last messages.

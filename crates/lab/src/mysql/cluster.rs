@@ -150,11 +150,11 @@ impl Between {
 }
 
 /// The file of the library, and Debian's package of it.
-const LIBRARY: &str = "libgalera_smm.so";
-const PACKAGE: &str = "galera-4";
+const GALERA_LIBRARY: &str = "libgalera_smm.so";
+const GALERA_PACKAGE: &str = "galera-4";
 
 /// Where packages put it.
-const FOLDERS: [&str; 4] = [
+const GALERA_FOLDERS: [&str; 4] = [
     "/usr/lib/galera",
     "/usr/lib64/galera-4",
     "/usr/lib/galera-4",
@@ -162,7 +162,7 @@ const FOLDERS: [&str; 4] = [
 ];
 
 /// The state that all nodes begin with.
-const STATE: &str = "c1940e70-0000-11f0-8000-000000000000";
+const FIRST_STATE: &str = "c1940e70-0000-11f0-8000-000000000000";
 
 /// The node with this number, by an identifier of the version that Galera's own have.
 fn identity(node: usize) -> String {
@@ -171,10 +171,11 @@ fn identity(node: usize) -> String {
 
 /// What a node keeps of what it told the others, for those that were away: the least that any is likely to need here. The default
 /// is 128 MB, each a file of that size.
-const CACHE: &str = "32M";
+const GALERA_CACHE: &str = "32M";
 
-/// Its nodes begin with the same data and the saved state of a cluster that ended in order, each as one of its members: they find each
-/// other as after a power failure, and nobody has to copy anything, for which Galera has scripts that refuse root.
+/// A Galera cluster. Its nodes begin with the same data and the saved state of a cluster that ended in order, each as one of its
+/// members: they find each other as after a power failure, and nobody has to copy anything, for which Galera has scripts that
+/// refuse root.
 struct Galera {
     library: PathBuf,
     between: Between,
@@ -199,7 +200,9 @@ impl Galera {
         };
         write(
             "grastate.dat",
-            format!("# GALERA saved state\nversion: 2.1\nuuid: {STATE}\nseqno: 0\nsafe_to_bootstrap: 0\n"),
+            format!(
+                "# GALERA saved state\nversion: 2.1\nuuid: {FIRST_STATE}\nseqno: 0\nsafe_to_bootstrap: 0\n"
+            ),
         )?;
         let nodes = 0..self.between.ports.len();
         let members: String = nodes
@@ -220,7 +223,7 @@ impl Galera {
         library.push(&self.library);
         let address = self.between.address(node);
         let mut provider = OsString::from(format!(
-            "--wsrep-provider-options=base_host={};base_port={};gmcast.listen_addr=tcp://{address};gcache.size={CACHE}",
+            "--wsrep-provider-options=base_host={};base_port={};gmcast.listen_addr=tcp://{address};gcache.size={GALERA_CACHE}",
             address.ip(),
             address.port()
         ));
@@ -280,7 +283,7 @@ fn galera_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
         ("wsrep_on", "ON".into()),
         ("wsrep_cluster_size", nodes.to_string()),
         ("wsrep_slave_threads", "1".into()),
-        ("gcache.size", CACHE.into()),
+        ("gcache.size", GALERA_CACHE.into()),
         ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
     ]
 }
@@ -298,13 +301,17 @@ fn library() -> Result<PathBuf> {
     let in_cache = in_cache
         .iter()
         .flat_map(|root| ["usr/lib/galera", "usr/lib"].map(|folder| root.join(folder)));
-    let folders: Vec<PathBuf> = FOLDERS.map(PathBuf::from).into_iter().chain(in_cache).collect();
-    let mut files = folders.iter().map(|folder| folder.join(LIBRARY));
+    let folders: Vec<PathBuf> = GALERA_FOLDERS
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(in_cache)
+        .collect();
+    let mut files = folders.iter().map(|folder| folder.join(GALERA_LIBRARY));
     files.find(|file| file.is_file()).ok_or_else(|| {
         let searched = folders.iter().map(|folder| folder.display().to_string());
         TunnelError::NotInstalled {
-            program: format!("Galera ({LIBRARY})"),
-            package: PACKAGE.into(),
+            program: format!("Galera ({GALERA_LIBRARY})"),
+            package: GALERA_PACKAGE.into(),
             searched: searched.collect::<Vec<_>>().join(", "),
         }
         .into()
@@ -312,12 +319,12 @@ fn library() -> Result<PathBuf> {
 }
 
 /// The group; nobody else's node can reach this one.
-const GROUP: &str = "c1940e70-0000-4000-8000-000000000000";
+const GROUP_NAME: &str = "c1940e70-0000-4000-8000-000000000000";
 
 /// Where a node keeps its identity, which it makes anew if it has none.
-const IDENTITY: &str = "auto.cnf";
+const IDENTITY_FILE: &str = "auto.cnf";
 
-/// It has a single primary: the first node.
+/// Group replication of MySQL, with a single primary: the first node.
 struct GroupReplication {
     between: Between,
 }
@@ -332,7 +339,7 @@ impl GroupReplication {
     }
 
     fn distinguish(&self, data: &Path) -> Result<()> {
-        let path = data.join(IDENTITY);
+        let path = data.join(IDENTITY_FILE);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
             _ => Ok(()),
@@ -350,7 +357,7 @@ impl GroupReplication {
             ("plugin-load-add", "group_replication.so".into()),
             ("report-host", self.between.at.to_string()),
             ("report-port", port.to_string()),
-            ("loose-group-replication-group-name", GROUP.into()),
+            ("loose-group-replication-group-name", GROUP_NAME.into()),
             (
                 "loose-group-replication-local-address",
                 self.between.address(node).to_string(),

@@ -101,7 +101,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_MESSAGE: usize = 1 << 20;
 
 /// Protocol 3.0.
-const VERSION: u32 = 3 << 16;
+const PROTOCOL_VERSION: u32 = 3 << 16;
 
 /// Messages of the server, by their first byte.
 const AUTHENTICATION: u8 = b'R';
@@ -116,7 +116,7 @@ pub(super) fn run_statements(socket: &Path, statements: &[String]) -> io::Result
     let mut server = UnixStream::connect(socket)?;
     server.set_read_timeout(Some(PATIENCE))?;
     server.set_write_timeout(Some(PATIENCE))?;
-    let mut start = VERSION.to_be_bytes().to_vec();
+    let mut start = PROTOCOL_VERSION.to_be_bytes().to_vec();
     for word in ["user", SUPERUSER, "database", DATABASE, ""] {
         start.extend(word.as_bytes());
         start.push(0);

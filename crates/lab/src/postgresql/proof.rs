@@ -113,7 +113,7 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
 }
 
 /// Of its own, so that it is gone without a trace.
-const TABLE: &str = "ciphertax_file_system";
+const CANARY_TABLE: &str = "ciphertax_file_system";
 
 /// Writes it to a table, and all tables to the disk.
 ///
@@ -122,8 +122,8 @@ pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
     run(
         server,
         &[
-            format!("CREATE TABLE {TABLE} (v text)"),
-            format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
+            format!("CREATE TABLE {CANARY_TABLE} (v text)"),
+            format!("INSERT INTO {CANARY_TABLE} VALUES ('{canary}')"),
         ],
     )?;
     run(server, &["CHECKPOINT".into()])
@@ -131,7 +131,7 @@ pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
 
 /// Removes it, if it is there.
 pub(super) fn remove_canary(server: &Running<'_>) -> Result<()> {
-    run(server, &[format!("DROP TABLE IF EXISTS {TABLE}")])
+    run(server, &[format!("DROP TABLE IF EXISTS {CANARY_TABLE}")])
 }
 
 fn run(server: &Running<'_>, statements: &[String]) -> Result<()> {

@@ -47,7 +47,7 @@ impl<C: Sql> Workload for BulkRead<C> {
     }
 }
 
-const TABLE: &str = "connect_insert_count";
+const INSERT_TABLE: &str = "connect_insert_count";
 
 /// One row of `sbtest1`, by primary key, picked uniformly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +87,9 @@ impl<C: Sql> Task<C> for InsertAndCount {
         let dialect = C::Session::DIALECT;
         let (identity, storage, empty) = (dialect.identity, dialect.storage, dialect.empty);
         let create = format!(
-            "CREATE TABLE IF NOT EXISTS {TABLE} (id {identity} PRIMARY KEY, k INTEGER NOT NULL){storage}"
+            "CREATE TABLE IF NOT EXISTS {INSERT_TABLE} (id {identity} PRIMARY KEY, k INTEGER NOT NULL){storage}"
         );
-        for sql in [create, format!("{empty}{TABLE}")] {
+        for sql in [create, format!("{empty}{INSERT_TABLE}")] {
             session.command(&sql).await.map_err(failure)?;
         }
         Ok(())
@@ -102,9 +102,12 @@ impl<C: Sql> Task<C> for InsertAndCount {
         session: &mut C::Session,
     ) -> Result<u64, Failure> {
         let last = C::Session::DIALECT.last_identity;
-        let insert = format!("INSERT INTO {TABLE} (k) VALUES ({})", random.random::<u16>());
+        let insert = format!(
+            "INSERT INTO {INSERT_TABLE} (k) VALUES ({})",
+            random.random::<u16>()
+        );
         session.command(&insert).await.map_err(failure)?;
-        let count = format!("SELECT COUNT(*) FROM {TABLE} WHERE id = {last}");
+        let count = format!("SELECT COUNT(*) FROM {INSERT_TABLE} WHERE id = {last}");
         let rows = session.query(&count).await.map_err(failure)?;
         match rows.first().map(|row| row.text(0)).as_deref() {
             Some("1") => Ok(2),

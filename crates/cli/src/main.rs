@@ -4,14 +4,12 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod arguments;
-mod clean;
 mod compare;
-mod connect;
-mod doctor;
 mod dry_run;
 mod exit;
 mod export;
 mod generated;
+mod machines;
 mod measuring;
 mod progress;
 mod report;
@@ -67,9 +65,9 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run_compare(&arguments),
         Command::Gate(arguments) => compare::run_gate(&arguments),
         Command::Servers(arguments) => servers::run(&arguments),
-        Command::Connect(arguments) => connect::run(&arguments),
-        Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Clean(arguments) => clean::run(&arguments),
+        Command::Connect(arguments) => machines::run_connect(&arguments),
+        Command::Doctor(arguments) => machines::run_doctor(&arguments),
+        Command::Clean(arguments) => machines::run_clean(&arguments),
         Command::Completions(arguments) => generated::print_completions(&arguments),
         Command::Man(arguments) => generated::print_manual(&arguments),
         Command::Schema(arguments) => generated::print_schema(&arguments),

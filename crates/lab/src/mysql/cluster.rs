@@ -176,7 +176,7 @@ const GALERA_CACHE: &str = "32M";
 /// A Galera cluster. Its nodes begin with the same data and the saved state of a cluster that ended in order, each as one of its
 /// members: they find each other as after a power failure, and nobody has to copy anything, for which Galera has scripts that
 /// refuse root.
-struct Galera {
+pub(super) struct Galera {
     library: PathBuf,
     between: Between,
 }
@@ -325,7 +325,7 @@ const GROUP_NAME: &str = "c1940e70-0000-4000-8000-000000000000";
 const IDENTITY_FILE: &str = "auto.cnf";
 
 /// Group replication of MySQL, with a single primary: the first node.
-struct GroupReplication {
+pub(super) struct GroupReplication {
     between: Between,
 }
 

@@ -1,7 +1,6 @@
 //! SQLite: a file in a private folder, which its clients open themselves.
 
-mod open;
-mod proof;
+mod file;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,10 +17,9 @@ use crate::error::{Error, Result};
 use crate::locate::{InstallStep, Installation};
 use crate::server::family::{Family, Plan};
 use crate::server::spec::Spec;
-use open::{cipher_of, file_in, options_in};
+use file::{cipher_of, file_in, options_in};
 
-pub use open::{MEMORY_MB, options};
-pub use proof::{ProvedFile, prove};
+pub use file::{MEMORY_MB, ProvedFile, options, prove};
 
 /// SQLite's files.
 #[derive(Debug, Clone, Copy)]

@@ -42,7 +42,7 @@ pub enum ScramKeys {
 
 /// Keys that were derived, shared by all connections that log in and locked while one takes or brings some.
 #[derive(Default)]
-struct KeptKeys(Mutex<Vec<Kept>>);
+pub struct KeptKeys(Mutex<Vec<Kept>>);
 
 struct Kept {
     rules: Rules,

@@ -5,7 +5,7 @@ use ciphertax_model::StatementKind;
 use ciphertax_wire::WireError;
 
 use super::columns::{Cells, MOST_COLUMNS, Row, hexadecimal, wrong};
-use super::template::{Column, Kind, Text};
+use super::statements::{Column, Kind, Text};
 use super::values::Digits;
 use crate::driver::failure;
 use crate::sql::session::{Parameter, Query, ResultSummary, SqlSession, Statement, Trouble, Value};

@@ -5,7 +5,7 @@ use ciphertax_columns::{CellCipher, CellCounts, CellKind};
 use ciphertax_engine::Failure;
 use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
-use super::template::Column;
+use super::statements::Column;
 use super::values::parse_integer;
 use crate::driver::ArmColumns;
 use crate::sql::session::{SqlSession, Value};

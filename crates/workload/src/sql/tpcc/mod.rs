@@ -9,7 +9,6 @@ mod new_order;
 mod payment;
 mod read_only;
 mod statements;
-mod template;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -113,12 +113,12 @@ impl Engine {
             };
             first_slot += connections as u32;
             let reply = reply.clone();
-            let stop = stop::heeded();
+            let stop = stop::current_flag();
             let work = move || worker::run(share, &inbox, &reply);
             let thread = thread::Builder::new()
                 .name(format!("{THREAD_NAME}{index}"))
                 .spawn(move || match stop {
-                    Some(stop) => stop::heed(&stop, work),
+                    Some(stop) => stop::with_flag(&stop, work),
                     None => work(),
                 })?;
             workers.push(Handle {
@@ -191,7 +191,7 @@ impl Engine {
     }
 
     /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done.
-    /// Where the thread that started the engine heeds a flag, it is cut short when that is set. Where the workload deals
+    /// Where the thread that started the engine has a flag, it is cut short when that is set. Where the workload deals
     /// its operations, a batch is the same for all slices of the same `seed`.
     ///
     /// # Errors

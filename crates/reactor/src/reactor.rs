@@ -33,7 +33,7 @@ pub struct Reactor {
 /// What an event loop drives.
 pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Somebody's wish to stop, which the tasks that now run heed.
+/// Somebody's wish to stop, which ends the tasks that now run.
 #[derive(Default)]
 struct Stop {
     flag: Option<Arc<AtomicBool>>,
@@ -96,7 +96,7 @@ impl Reactor {
         .await
     }
 
-    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set
+    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag of the thread has been set
     /// for half a second. Returns the outputs in the order of the tasks; `None` for a task that had not ended and was
     /// dropped.
     ///
@@ -141,7 +141,7 @@ impl Reactor {
         self.alarms.borrow_mut().clear();
         self.deadline.set(Some(deadline));
         *self.stop.borrow_mut() = Stop {
-            flag: stop::heeded(),
+            flag: stop::current_flag(),
             deadline: None,
         };
         while live > 0 {

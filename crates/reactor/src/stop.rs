@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 pub const LOOK: Duration = Duration::from_millis(100);
 
 thread_local! {
-    static HEEDED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    static FLAG: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work`. Whatever this thread waits for within it, by a reactor or by the functions below, ends soon after
 /// `flag` becomes true, as if its time were up.
-pub fn heed<T>(flag: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    let _until_the_end = Restore(HEEDED.replace(Some(Arc::clone(flag))));
+pub fn with_flag<T>(flag: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    let _until_the_end = Restore(FLAG.replace(Some(Arc::clone(flag))));
     work()
 }
 
-/// The flag that this thread heeds now, for threads that work for it.
-pub fn heeded() -> Option<Arc<AtomicBool>> {
-    HEEDED.with_borrow(Clone::clone)
+/// The flag that this thread looks at now, for threads that work for it.
+pub fn current_flag() -> Option<Arc<AtomicBool>> {
+    FLAG.with_borrow(Clone::clone)
 }
 
 /// True if this thread is to stop.
 pub fn is_requested() -> bool {
-    HEEDED.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)))
+    FLAG.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)))
 }
 
 /// True if nothing more is to be waited for: the deadline has passed, or this thread is to stop.
@@ -43,12 +43,12 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// Puts the flag back that was heeded before.
+/// Puts the flag back that was looked at before.
 struct Restore(Option<Arc<AtomicBool>>);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        HEEDED.set(self.0.take());
+        FLAG.set(self.0.take());
     }
 }
 
@@ -57,24 +57,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_heeded_by_its_thread_within_its_work_alone() {
+    fn a_flag_is_looked_at_by_its_thread_within_its_work_alone() {
         let (flag, other) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
         let far = Instant::now() + Duration::from_secs(3600);
         assert!(!is_requested() && !is_over(far));
-        heed(&flag, || {
+        with_flag(&flag, || {
             assert!(is_requested() && is_over(far));
-            heed(&other, || assert!(!is_requested()));
+            with_flag(&other, || assert!(!is_requested()));
             assert!(is_requested());
-            assert!(thread::spawn(heeded).join().unwrap().is_none());
+            assert!(thread::spawn(current_flag).join().unwrap().is_none());
             sleep(Duration::from_secs(3600));
         });
-        assert!(!is_requested() && heeded().is_none());
+        assert!(!is_requested() && current_flag().is_none());
     }
 
     #[test]
-    fn a_panic_ends_the_heeding_too() {
+    fn a_panic_ends_it_too() {
         let flag = Arc::new(AtomicBool::new(true));
-        let panics = std::panic::AssertUnwindSafe(|| heed(&flag, || panic!("as it should")));
+        let panics = std::panic::AssertUnwindSafe(|| with_flag(&flag, || panic!("as it should")));
         assert!(std::panic::catch_unwind(panics).is_err());
         assert!(!is_requested());
     }

@@ -166,7 +166,7 @@ fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end() {
     let silent = silent.local_addr().unwrap();
     let far = Instant::now() + Duration::from_secs(3600);
     let flag = Arc::new(AtomicBool::new(false));
-    stop::heed(&flag, || {
+    stop::with_flag(&flag, || {
         let later = Arc::clone(&flag);
         let stopper = thread::spawn(move || {
             thread::sleep(Duration::from_millis(50));

@@ -15,7 +15,7 @@ use crate::error::RunError;
 /// # Errors
 /// When the server cannot be used, what is there is not marked, or a run is measuring.
 pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool, RunError> {
-    stop::heed(stop, || databases::target(target).clean())
+    stop::with_flag(stop, || databases::target(target).clean())
 }
 
 /// What ciphertax makes on such a server.

@@ -61,7 +61,7 @@ pub fn play(
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
-    let fitted = stop::heed(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let fitted = stop::with_flag(stop, || fit::to_target(plan, progress).map_err(if_stopped));
     let fitted = fitted.and_then(|fitted| refuse_beyond(&fitted.0).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
             Some(earlier) => (Some(earlier.head), earlier.log, earlier.symbols),
             None => (None, SampleLog::default(), SymbolTable::default()),
         };
-        let ready = stop::heed(stop, || {
+        let ready = stop::with_flag(stop, || {
             let key = column_key(&plan.study)?;
             open(plan, &arms, key, &mut servers, progress)?;
             let looking = Looking::open(plan.study.profile, plan.study.slice(), symbols);
@@ -163,7 +163,7 @@ impl<'a> Player<'a> {
                 is_new,
             }),
             Err(error) => {
-                let error = stop::heed(stop, || if_stopped(error));
+                let error = stop::with_flag(stop, || if_stopped(error));
                 if plan.target.is_some() && !servers.is_empty() {
                     progress.stage(&Stage::CleaningUp);
                 }
@@ -193,7 +193,7 @@ impl<'a> Player<'a> {
             earlier,
             is_new,
         } = self;
-        let (measured, checked, log, unseen) = stop::heed(stop, || {
+        let (measured, checked, log, unseen) = stop::with_flag(stop, || {
             // Ends with this, which closes the connections.
             let began = Instant::now() - time_of(&earlier);
             let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, looker, began);

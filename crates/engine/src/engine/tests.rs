@@ -349,7 +349,7 @@ fn operations_that_nobody_answers_are_not_waited_for_when_told_to_stop() {
 /// A slice during which somebody wants to stop.
 fn cut_short(sleeps: Sleeps, load: &Load, duration: Duration) -> SliceYield {
     let flag = Arc::new(AtomicBool::new(false));
-    stop::heed(&flag, || {
+    stop::with_flag(&flag, || {
         let mut engine = Engine::start(vec![sleeps], load, 1).unwrap();
         engine.prepare(0).unwrap().unwrap();
         let later = Arc::clone(&flag);
@@ -521,7 +521,7 @@ fn a_dealt_batch_gives_every_connection_of_every_arm_the_same_to_do() {
 #[test]
 fn a_dealt_batch_is_cut_short_when_told_to_stop() {
     let flag = Arc::new(AtomicBool::new(false));
-    stop::heed(&flag, || {
+    stop::with_flag(&flag, || {
         let done = Arc::default();
         let load = Load {
             batch: Some(10_000_000),

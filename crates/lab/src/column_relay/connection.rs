@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use rustix::event::epoll::EventFlags;
 
 use super::answers::Answers;
-use super::packet::{Client, Commands, HEADER, Trouble, Turn, finish};
+use super::packet::{Commands, HEADER, Trouble, Turn, finish};
 use super::rows::Cells;
 
 /// Memory that a connection keeps between two readings, in bytes.

@@ -226,7 +226,7 @@ struct WaySettings {
 impl TryFrom<&model::Distances> for WaySettings {
     type Error = LinkError;
 
-    fn try_from(distances: &model::Distances) -> Result<Self, LinkError> {
+    fn try_from(distances: &model::Distances) -> std::result::Result<Self, LinkError> {
         let of = |link: Option<model::Link>| Settings::try_from(&link.unwrap_or(model::Link::NONE));
         Ok(Self {
             to_servers: of(distances.to_servers)?,
@@ -238,7 +238,7 @@ impl TryFrom<&model::Distances> for WaySettings {
 impl TryFrom<&model::Link> for Settings {
     type Error = LinkError;
 
-    fn try_from(link: &model::Link) -> Result<Self, LinkError> {
+    fn try_from(link: &model::Link) -> std::result::Result<Self, LinkError> {
         if let Some((_, problem)) = link.problems().into_iter().next() {
             return Err(LinkError::Settings { problem });
         }
@@ -255,7 +255,7 @@ impl TryFrom<&model::Link> for Settings {
 ///
 /// # Errors
 /// Names the package it is in.
-fn find_ip() -> Result<PathBuf, LinkError> {
+fn find_ip() -> std::result::Result<PathBuf, LinkError> {
     program_in(&["ip"], &system_folders()).ok_or(LinkError::NoTool {
         program: "ip",
         package: "iproute2",

@@ -10,7 +10,6 @@ use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Server
 use ciphertax_wire::{Client, WireError};
 
 use super::set_up::{connect, find_primary, login, run};
-use crate::error::Result;
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses, proof};
 use crate::server::family::Running;
 
@@ -206,7 +205,7 @@ const CANARY_DATABASE: &str = "ciphertax_canary";
 /// Writes it to a collection, and all collections to the disk.
 ///
 /// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
+pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
     let document = rawdoc! { "v": canary };
     command(
         server,
@@ -218,7 +217,10 @@ pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
 }
 
 /// Writes it to a collection, put together by the primary from these two, and waits until all members have it.
-pub(super) fn write_replicated_canary(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<()> {
+pub(super) fn write_replicated_canary(
+    server: &Running<'_>,
+    [first, second]: [&str; 2],
+) -> crate::error::Result<()> {
     let update = rawdoc! {
         "q": { "_id": 1_i32 },
         "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
@@ -235,14 +237,14 @@ pub(super) fn write_replicated_canary(server: &Running<'_>, [first, second]: [&s
 }
 
 /// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> Result<()> {
+pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
     command(
         server,
         &[rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
     )
 }
 
-fn command(server: &Running<'_>, commands: &[RawDocumentBuf]) -> Result<()> {
+fn command(server: &Running<'_>, commands: &[RawDocumentBuf]) -> crate::error::Result<()> {
     run(server.entry, async |reactor| {
         let primary = find_primary(reactor, &server.addresses, |_| true).await?;
         let mut session: Session = connect(reactor, primary, login(server.account)?).await?;

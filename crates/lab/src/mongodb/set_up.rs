@@ -287,7 +287,7 @@ impl PrivateServer {
     /// # Errors
     /// If there is none, and none is elected in time.
     pub fn primary(&self) -> Result<SocketAddr> {
-        set_up::primary(self.entry(), &self.addresses())
+        primary(self.entry(), &self.addresses())
     }
 
     /// Makes the primary of the replica set step down, waits until there is another, and returns where that is reached.
@@ -295,6 +295,6 @@ impl PrivateServer {
     /// # Errors
     /// If there is no primary, it does not step down, or no other is elected in time.
     pub fn step_down(&self) -> Result<SocketAddr> {
-        set_up::step_down(self.entry(), &self.addresses(), self.default_account())
+        step_down(self.entry(), &self.addresses(), self.default_account())
     }
 }

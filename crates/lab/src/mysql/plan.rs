@@ -17,15 +17,15 @@ use crate::server::family::{Members, Plan};
 use crate::server::spec::{Spec, disk_of};
 use crate::template::DATA;
 
+use super::MySqlInstallation;
 use super::at_rest::{
     Asked, Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key,
-    plugin,
+    plugin, settings as settings_at_rest,
 };
 use super::cluster::{self, Cluster};
 use super::statements::{
     self, MyCnf, NEEDED_MB, SOCKET, Statements, account_for, defaults_file_option, recipe,
 };
-use super::{MySqlInstallation, at_rest as settings_at_rest};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::RunningPooler;
 use super::settings::BY_RELAY;
 use crate::accounts::Account;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::postgresql::accounts::{SCRAM_ITERATIONS, scram};
 use crate::proof::{self, Canary, HelperObjection, ProofError, proof, random_text};
 use crate::relay::Relay;
@@ -219,7 +219,7 @@ pub(super) struct Console(Account);
 
 impl Console {
     /// With a password of its own.
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new() -> crate::error::Result<Self> {
         let account = Account::with_password(CONSOLE_USER, AuthenticationMethod::ScramSha256)?;
         let verifier = scram(&account.password, SCRAM_ITERATIONS)?;
         Ok(Self(Account {

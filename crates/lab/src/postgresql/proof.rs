@@ -11,7 +11,7 @@ use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::{Client, WireError};
 
 use super::cluster;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
 use crate::server::family::Running;
 
@@ -118,7 +118,7 @@ const CANARY_TABLE: &str = "ciphertax_file_system";
 /// Writes it to a table, and all tables to the disk.
 ///
 /// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
+pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
     run(
         server,
         &[
@@ -130,11 +130,11 @@ pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<()> {
 }
 
 /// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> Result<()> {
+pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
     run(server, &[format!("DROP TABLE IF EXISTS {CANARY_TABLE}")])
 }
 
-fn run(server: &Running<'_>, statements: &[String]) -> Result<()> {
+fn run(server: &Running<'_>, statements: &[String]) -> crate::error::Result<()> {
     // Every server of this family has a socket.
     let socket = server.socket.unwrap_or("".as_ref());
     cluster::run_statements(socket, statements).map_err(|problem: io::Error| Error::SetUp {

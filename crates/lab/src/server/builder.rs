@@ -313,10 +313,10 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     let outcome = match &spec.inside {
         None => plan.set_up(&reached),
         Some(inside) => {
-            // It is a thread of its own, which heeds what this one does.
-            let stop = stop::heeded();
+            // It is a thread of its own, with the flag of this one.
+            let stop = stop::current_flag();
             let work = || match &stop {
-                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&reached))),
+                Some(stop) => stop::with_flag(stop, || Ok(plan.set_up(&reached))),
                 None => Ok(plan.set_up(&reached)),
             };
             namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {

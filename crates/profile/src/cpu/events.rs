@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_observe::perf_event::bindings::perf_event_attr;
-use ciphertax_observe::perf_event::{Event, Whom, attributes};
+use ciphertax_observe::perf_event::{Event, Whom};
 use ciphertax_records::why::Complete;
 
 use super::event::{

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::elf_file::ElfFile;
-use super::layout::{Layout, Mapping, Source, memory, source_of};
+use super::layout::{Layout, Mapping, Source, source_of};
 
 /// The number of a file among all that were read.
 pub(super) type FileId = usize;

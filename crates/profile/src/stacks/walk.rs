@@ -8,7 +8,7 @@ use gimli::{
     UnwindContext, UnwindExpression, Value,
 };
 
-use super::calls::{self, Call};
+use super::calls::Call;
 use super::frames::{IP, Row};
 use super::layout::u64_at;
 use super::space::{Files, Image, Space};

@@ -67,7 +67,7 @@ pub fn connect(
         seen,
         address,
         same_host,
-    } = stop::heed(stop, || {
+    } = stop::with_flag(stop, || {
         databases::target(&plan.target).connect(&connecting, progress)
     })?;
     let asked = Asked {

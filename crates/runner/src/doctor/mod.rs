@@ -48,7 +48,7 @@ pub fn doctor(
 ) -> Result<DoctorRecord, RunError> {
     let (began, started) = (Instant::now(), jiff::Timestamp::now().to_string());
     let before = SystemCpu::now();
-    let checks = stop::heed(stop, || {
+    let checks = stop::with_flag(stop, || {
         let mut checks = Vec::new();
         for (index, (what, look)) in LOOKS.into_iter().enumerate() {
             progress(what, index, LOOKS.len());

@@ -163,11 +163,11 @@ pub(crate) fn load_together<D: Database>(
         loading: loading.clone(),
     })?;
     let all = u64::from(ranks.count());
-    let stop = stop::heeded();
+    let stop = stop::current_flag();
     thread::scope(|scope| {
         // The others say every second that they live, which nobody may leave unheard for as long as this one works.
         let answers = scope.spawn(|| match &stop {
-            Some(stop) => stop::heed(stop, || ranks.answers_unless_stopped()),
+            Some(stop) => stop::with_flag(stop, || ranks.answers_unless_stopped()),
             None => ranks.answers_unless_stopped(),
         });
         let written = load_part::<D>(access, contents, ranks.own_part(), &mut |rows| {

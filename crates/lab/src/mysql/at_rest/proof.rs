@@ -192,7 +192,7 @@ pub(super) async fn words_of_server(
     session: &mut Session,
     variant: &MySqlVariant,
     schema: &str,
-) -> Result<Vec<String>, WireError> {
+) -> std::result::Result<Vec<String>, WireError> {
     let mut words = Vec::new();
     for name in AtRestPart::ALL
         .into_iter()

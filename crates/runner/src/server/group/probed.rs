@@ -95,7 +95,7 @@ impl<D: Database> GroupServer<D> {
             }
             Changed::Variable { name, before } => {
                 let may_be_cut_off = stop::is_requested();
-                stop::heed(&Arc::default(), || {
+                stop::with_flag(&Arc::default(), || {
                     let mut set_back = || self.database.set_variable(&mut self.control, &name, &before);
                     if !may_be_cut_off && set_back().is_ok() {
                         return Ok(());

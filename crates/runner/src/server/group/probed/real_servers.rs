@@ -145,7 +145,7 @@ fn a_server_is_as_it_was_also_for_whoever_wants_to_stop() {
     };
     server.perturb(&whole("sync_binlog", 0)).unwrap();
     let stop = Arc::new(AtomicBool::new(true));
-    stop::heed(&stop, || {
+    stop::with_flag(&stop, || {
         // This one is cut off in the middle of its answer, and the session with it.
         let asked = server
             .control

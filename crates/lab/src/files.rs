@@ -1,9 +1,10 @@
-//! Files and folders that others may use too, and which of our programs may still run in one.
+//! Files and folders that others may use too, and the logs of servers.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
@@ -35,4 +36,89 @@ pub(crate) fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
 /// Two lower-case digits a byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The server's log in the private folder; its output before it opens the log goes there too.
+pub(crate) const LOG: &str = "server.log";
+
+/// The log of a member.
+pub(crate) fn log_of(member: usize) -> String {
+    match member {
+        0 => LOG.to_owned(),
+        _ => format!("server-{member}.log"),
+    }
+}
+
+/// How long the server may take to make its system tables, and again to become ready.
+pub(crate) const STARTUP: Duration = Duration::from_secs(60);
+
+/// How much of the end of the log goes into a message, in lines and in bytes.
+const TAIL_LINES: usize = 6;
+const TAIL_BYTES: u64 = 4096;
+
+/// What came of a start.
+pub(crate) enum Readiness {
+    Ready,
+    PortTaken,
+}
+
+/// True if a log complains of a full disk.
+pub(crate) fn names_a_full_disk(log: &str) -> bool {
+    ["No space left on device", "Disk is full"]
+        .iter()
+        .any(|words| log.contains(words))
+}
+
+/// The last lines of the log of the server in `folder`, in one line.
+pub(crate) fn tail(folder: &Path) -> String {
+    tail_of(&folder.join(LOG))
+}
+
+/// The last lines of any log, in one line.
+pub(crate) fn tail_of(log: &Path) -> String {
+    let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
+    let text = read_from(log, length.saturating_sub(TAIL_BYTES));
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match lines.len() {
+        0 => "nothing".into(),
+        count => lines[count.saturating_sub(TAIL_LINES)..].join(" | "),
+    }
+}
+
+/// The text of a file from `start` on; nothing if it cannot be read.
+pub(crate) fn read_from(path: &Path, start: u64) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = File::open(path) {
+        let _ = file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| file.read_to_end(&mut bytes));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_log_is_its_last_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(tail(folder.path()), "nothing");
+        let lines: Vec<String> = (1..=1000).map(|number| format!("line {number}")).collect();
+        fs::write(folder.path().join(LOG), lines.join("\n")).unwrap();
+        assert_eq!(
+            tail(folder.path()),
+            "line 995 | line 996 | line 997 | line 998 | line 999 | line 1000"
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_known_by_its_words() {
+        assert!(!names_a_full_disk(
+            "[ERROR] InnoDB: Operating system error number 28"
+        ));
+        assert!(names_a_full_disk(
+            "Error writing file (Errcode: 28 \"No space left on device\")"
+        ));
+    }
 }

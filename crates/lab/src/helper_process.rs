@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::path::Fault;
 use crate::error::{Error, Result};
-use crate::log;
+use crate::files;
 use crate::server::family::sweep_stale;
 
 /// Space that it needs: a socket and a log.
@@ -112,7 +112,7 @@ impl HelperProcess {
 
     /// The last lines of its log.
     pub(crate) fn last_words(&self) -> String {
-        log::tail_of(&self.folder().join(self.log))
+        files::tail_of(&self.folder().join(self.log))
     }
 
     /// Ends it and removes everything it had.
@@ -152,7 +152,7 @@ fn connect(process: &Process, folder: &Path, role: &Role) -> std::result::Result
             Err(_) if process.has_ended() => {
                 return Err(gone(
                     process,
-                    log::tail_of(&folder.join(role.log)),
+                    files::tail_of(&folder.join(role.log)),
                     "it ended at once",
                 ));
             }

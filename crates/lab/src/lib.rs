@@ -24,7 +24,6 @@ mod helper_process;
 mod install;
 pub mod link;
 mod locate;
-mod log;
 pub mod mongodb;
 pub mod mysql;
 pub mod page_cache;

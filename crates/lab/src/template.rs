@@ -18,9 +18,8 @@ use rustix::io::Errno;
 
 use crate::catalogue::Entry;
 use crate::error::{Error, Result};
-use crate::files::{lock_file, remove};
+use crate::files::{self, LOG, STARTUP, lock_file, remove};
 use crate::locate::{Installation, cache_root};
-use crate::log::{self, LOG, STARTUP};
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
@@ -220,7 +219,7 @@ pub(crate) fn to_its_end(command: &mut Command, folder: &Path, input: &str) -> R
                 let _ = process.wait();
                 return Err(Error::NotReady {
                     seconds: STARTUP.as_secs(),
-                    log: log::tail(folder),
+                    log: files::tail(folder),
                 });
             }
         }
@@ -229,10 +228,10 @@ pub(crate) fn to_its_end(command: &mut Command, folder: &Path, input: &str) -> R
 
 /// Why system tables could not be made in `folder`, by its log.
 pub(crate) fn no_system_tables(entry: &Entry, folder: &Path) -> Error {
-    if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
+    if files::names_a_full_disk(&files::read_from(&folder.join(LOG), 0)) {
         return Error::disk_filled(entry.name, folder);
     }
     Error::Bootstrap {
-        log: log::tail(folder),
+        log: files::tail(folder),
     }
 }

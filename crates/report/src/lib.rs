@@ -15,7 +15,6 @@ pub mod why;
 
 mod answer;
 mod describe;
-mod groups;
 mod lookup;
 mod storage;
 mod words;

@@ -6,8 +6,8 @@ use ciphertax_stats::format::{self, ABSENT};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval};
 
 use crate::answer::{Answer, answers, between, lacks_blocks, needs_blocks, query_heading, sides};
-use crate::groups::{Group, grouped};
-use crate::{describe, lookup};
+use crate::describe;
+use crate::lookup::{self, Group, grouped};
 
 /// The text, in GitHub's flavour, ending with a newline. Names come from studies and servers, so none of them is markup.
 pub fn render(run: &Run) -> String {

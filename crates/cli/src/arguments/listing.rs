@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
 use ciphertax_model::{TlsLibrary, Transport};
-use ciphertax_report::json;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, value_parser};
 use clap_complete::Shell;

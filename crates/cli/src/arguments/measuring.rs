@@ -14,8 +14,6 @@ use crate::export::{self, Export};
 use crate::progress::Verbosity;
 use crate::selection::{Pattern, pattern};
 
-pub(super) use exit_status;
-
 /// How every command that measures ends.
 macro_rules! exit_status {
     () => {
@@ -24,6 +22,7 @@ macro_rules! exit_status {
          why."
     };
 }
+pub(super) use exit_status;
 
 const QUICK_HELP: &str = concat!(
     "\

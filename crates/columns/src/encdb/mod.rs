@@ -9,7 +9,6 @@
 //! which are there for compatibility: an unkeyed hash of the plaintext, by which it can be guessed.
 
 mod algorithm;
-mod data_key;
 pub mod exchange;
 #[cfg(test)]
 mod tests;
@@ -20,9 +19,10 @@ use openssl::error::ErrorStack;
 use crate::aes::RandomPool;
 use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
 use crate::key::MasterKey;
-use algorithm::{Algorithm, BlockCipher, HEADER, Layout, Mode, Nonce, VERSION, malformed, xor};
-pub use data_key::Derivation;
-use data_key::{Decryptors, Encryptor};
+pub use algorithm::Derivation;
+use algorithm::{
+    Algorithm, BlockCipher, Decryptors, Encryptor, HEADER, Layout, Mode, Nonce, VERSION, malformed, xor,
+};
 
 /// What errors call the format.
 const FORMAT: &str = "encdb";
@@ -126,7 +126,7 @@ impl Cells {
     fn append(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
         let start = cell.len();
         let check = xor(plaintext);
-        cell.reserve(HEADER + 28 + plaintext.len() + 1 + data_key::BLOCK);
+        cell.reserve(HEADER + 28 + plaintext.len() + 1 + algorithm::BLOCK);
         cell.extend_from_slice(&[0, VERSION, kind.0, self.algorithm.code()]);
         cell.extend_from_slice(&self.nonce);
         // Of the 16 bytes of a vector, the first are those of a shorter one.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use ciphertax_model::{CellAlgorithm, CellEncoding, CellFormat, ColumnFeature, ColumnSelection, Decrypt};
 use serde::Deserialize;
 
-use super::data_key::Decryptor;
+use super::algorithm::Decryptor;
 use super::*;
 
 /// The vectors; where they are from is in the README beside them.

@@ -14,8 +14,7 @@ use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::files::hexadecimal;
-use crate::log::read_from;
+use crate::files::{hexadecimal, read_from};
 use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
 use crate::tunnel::program::{Program, run_to_success, write_settings};

@@ -15,8 +15,8 @@ use crate::accounts::USER;
 use crate::catalogue::capabilities::Cluster;
 use crate::catalogue::{Entry, MySqlVariant, Refusal};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::locate::{InstallStep, Installation};
-use crate::log;
 use crate::server::family::{Family, Plan, Running};
 use crate::server::spec::Spec;
 use at_rest::Encryption;
@@ -93,7 +93,7 @@ impl Family for MySqlVariant {
     }
 
     fn complaints(&self, log: &Path) -> String {
-        log::tail_of(log)
+        files::tail_of(log)
     }
 }
 

@@ -22,8 +22,7 @@ use super::at_rest::Encryption;
 use crate::accounts::{Account, USER};
 use crate::catalogue::{Dialect, SystemTables};
 use crate::error::{Error, Result};
-use crate::files::hexadecimal;
-use crate::log::LOG;
+use crate::files::{LOG, hexadecimal};
 use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
 /// Longest text that a pipe takes at once whoever reads it.

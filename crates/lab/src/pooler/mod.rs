@@ -20,9 +20,9 @@ use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 use crate::accounts::Account;
 use crate::catalogue::{POSTGRESQL_18, Protocol, Refusal};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::link::RunningLink;
 use crate::locate::Installation;
-use crate::log;
 use crate::postgresql::Tenant;
 use crate::server::PrivateServer;
 use crate::server::family::sweep_stale;
@@ -206,7 +206,7 @@ impl RunningPooler {
                 "{} (process {}) ended; the last lines of its log: {}",
                 self.settings.pooler,
                 self.pid(),
-                log::tail_of(&log)
+                files::tail_of(&log)
             )
         })
     }

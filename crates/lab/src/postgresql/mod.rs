@@ -25,8 +25,8 @@ use crate::accounts::Account;
 use crate::catalogue::{PostgreSqlVariant, Product, Refusal, Source};
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::locate::{InstallStep, Installation};
-use crate::log;
 use crate::server::family::{Family, Members, Plan, Running};
 use crate::server::spec::{Spec, disk_of};
 use accounts::CERTIFICATE_USER;
@@ -123,7 +123,7 @@ impl Family for PostgreSqlVariant {
     }
 
     fn complaints(&self, log: &Path) -> String {
-        log::tail_of(log)
+        files::tail_of(log)
     }
 }
 

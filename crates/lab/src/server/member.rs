@@ -10,7 +10,7 @@ use ciphertax_supervise::Process;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
-use crate::log::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
+use crate::files::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 

@@ -19,8 +19,8 @@ use super::{Evidence, Exchange, disproved, send_through};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
+use crate::files::{self, Readiness};
 use crate::link::FarSide;
-use crate::log::{self, Readiness};
 use crate::port;
 use crate::relay::Relay;
 
@@ -87,12 +87,12 @@ impl Half {
 
     /// The end of what it has written, in one line.
     pub(crate) fn last_words(&self) -> String {
-        log::tail_of(&self.log)
+        files::tail_of(&self.log)
     }
 
     /// What it has written so far.
     pub(super) fn log(&self) -> String {
-        log::read_from(&self.log, 0)
+        files::read_from(&self.log, 0)
     }
 
     /// Its process and all that came from it.
@@ -127,7 +127,7 @@ impl Half {
         TunnelError::NotReady {
             program: self.name.into(),
             seconds: STARTUP.as_secs(),
-            log: log::tail_of(&self.log),
+            log: files::tail_of(&self.log),
         }
         .into()
     }
@@ -136,7 +136,7 @@ impl Half {
     fn ended(&self) -> Error {
         TunnelError::Ended {
             program: self.name.into(),
-            log: log::tail_of(&self.log),
+            log: files::tail_of(&self.log),
         }
         .into()
     }
@@ -146,7 +146,7 @@ impl Half {
         match error {
             Error::Tunnel(TunnelError::Ended { program, log }) => TunnelError::Ended {
                 program,
-                log: format!("{log}; {} says: {}", self.name, log::tail_of(&self.log)),
+                log: format!("{log}; {} says: {}", self.name, files::tail_of(&self.log)),
             }
             .into(),
             other => other,

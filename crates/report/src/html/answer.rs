@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range, VerdictView};
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
-use crate::groups::{Group, grouped};
+use crate::lookup::{self, Group, grouped};
 use crate::why::bound_word;
-use crate::{describe, lookup, words};
+use crate::{describe, words};
 
 /// The table of the answer.
 #[derive(Serialize)]

@@ -14,8 +14,8 @@ use ciphertax_records::{Check, CheckStatus, DoctorRecord, Run, Severity};
 use ciphertax_stats::format;
 
 use crate::answer::{answers, estimates};
-use crate::groups::{Group, grouped};
-use crate::{describe, lookup};
+use crate::describe;
+use crate::lookup::{self, Group, grouped};
 use cells::{answer, consequences, costs, noise, readable};
 use connects::connect_phases;
 use page::{Page, Tone};

@@ -13,8 +13,7 @@ use openssl::rsa::Padding;
 use zeroize::Zeroizing;
 
 use super::{ExchangeError, shown};
-use crate::encdb::algorithm::{Algorithm, BlockCipher, Mode};
-use crate::encdb::data_key::{BLOCK, Derivation, Encryptor};
+use crate::encdb::algorithm::{Algorithm, BLOCK, BlockCipher, Derivation, Encryptor, Mode};
 use crate::key::MasterKey;
 
 /// What a server opens envelopes with, and derives data keys by. What its cells are encrypted with is asked for apart from that.

@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use ciphertax_model::Tpcc;
-use rand::{RngExt, SeedableRng};
 
 use super::contents::{TpccContents, TpccSet, number};
 use super::population::rows_of;

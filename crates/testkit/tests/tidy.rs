@@ -9,7 +9,7 @@ const SRC: [(&str, usize); 20] = [
     ("cli", 3_900),
     ("columns", 2_200),
     ("engine", 1_700),
-    ("estimate", 3_350),
+    ("estimate", 3_750),
     ("explain", 9_300),
     ("lab", 19_550),
     ("model", 7_750),

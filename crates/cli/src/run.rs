@@ -7,13 +7,13 @@ use ciphertax_explain::{CONFIRMING, explain_folder};
 use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
 use ciphertax_model::{Secret, Study, StudyText};
 use ciphertax_records::{CutOff, Destination, refuse_foreign_folder, write_run};
-use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, confirming};
+use ciphertax_runner::{EncdbAccount, Plan, RunError, confirming};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
 use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option, quoted};
 use crate::exit::{Exit, Stop};
-use crate::measuring::{self, Words, measure, parse_target, play_with, target};
+use crate::measuring::{self, Played, Words, measure, parse_target, play_with, target};
 use crate::progress::Verbosity;
 use crate::run;
 use crate::studies::{self, QUICK_NAME, find};

@@ -18,8 +18,9 @@ mod why;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use ciphertax_estimate::{flame, looking};
 use ciphertax_records::why::Pictures;
-use ciphertax_records::{Agreement, Run, ServerRecord};
+use ciphertax_records::{Agreement, Recorded, Run, ServerRecord};
 use ciphertax_stats::format;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
@@ -54,6 +55,17 @@ pub fn render(run: &Run) -> Result<String, ReportError> {
 /// As [`render`].
 pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError> {
     TEMPLATE.render(Page::of(run, pictures), run)
+}
+
+/// What the page shows of a run besides the record.
+///
+/// # Errors
+/// When its samples or looks are damaged.
+pub fn pictures(recorded: &Recorded) -> Result<Pictures, ReportError> {
+    Ok(Pictures {
+        flames: flame::flames(&recorded.head, &recorded.samples, &recorded.looks()?)?,
+        courses: looking::courses(&recorded.samples)?,
+    })
 }
 
 const TEMPLATE: Template = Template {

@@ -19,11 +19,11 @@ const SRC: [(&str, usize); 20] = [
     ("reactor", 900),
     ("records", 5_250),
     ("report", 8_750),
-    ("report-check", 50),
+    ("report-check", 950),
     ("runner", 21_050),
     ("stats", 2_500),
     ("supervise", 2_100),
-    ("testkit", 50),
+    ("testkit", 1_050),
     ("wire", 12_800),
     ("workload", 13_750),
 ];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ciphertax_testkit::{PATIENCE, not_tested, within};
 
-use super::{Look, *};
+use super::*;
 
 /// A folder on a device, whose use may be anybody's.
 fn device_here() -> Option<(tempfile::TempDir, Device)> {
@@ -226,4 +226,39 @@ fn what_leads_to_itself_ends() {
     // An image that lies in itself.
     let files = [("/images/with blank", (7, 0)), ("/made-up", (7, 0))];
     assert_eq!(beneath_all("", &files, &[], "/made-up"), Beneath::Device((7, 0)));
+}
+
+const MOUNTS: &str = "\
+    22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/root rw,discard\n\
+    23 22 0:44 / /data rw - tmpfs none rw\n\
+    24 23 0:45 / /data rw shared:7 master:2 - overlay over rw,lowerdir=/l1:/l2,upperdir=/up\\134,per\\040x,workdir=/w\n\
+    a line that is none\n\
+    25 22 8:1 /sub /mnt/with\\040blank rw - xfs /dev/sda1 rw\n";
+
+#[test]
+fn a_path_lies_in_the_last_mount_that_is_nearest_above_it() {
+    let of = |path: &str| Mount::of(MOUNTS, Path::new(path)).unwrap();
+    assert_eq!(of("/etc").kind, "ext4");
+    assert_eq!(of("/etc").source, Path::new("/dev/root"));
+    assert_eq!(of("/database").kind, "ext4");
+    assert_eq!(of("/mnt/with blank/x").kind, "xfs");
+    let overlay = of("/data/base");
+    assert_eq!(overlay.kind, "overlay");
+    assert_eq!(overlay.path_in_option("upperdir"), Some("/up,per x".into()));
+    assert_eq!(overlay.path_in_option("lowerdir"), Some("/l1:/l2".into()));
+    assert_eq!(overlay.path_in_option("none"), None);
+    assert_eq!(Mount::of("", Path::new("/")), None);
+    assert_eq!(Mount::of("1 2 3:4 / - ext4", Path::new("/")), None);
+}
+
+#[test]
+fn what_is_no_escape_stays() {
+    for (text, path) in [
+        ("\\040a", " a"),
+        ("\\9", "\\9"),
+        ("\\\u{e9}\u{e9}", "\\\u{e9}\u{e9}"),
+        ("\\777", "\\777"),
+    ] {
+        assert_eq!(unescaped(text), Path::new(path));
+    }
 }

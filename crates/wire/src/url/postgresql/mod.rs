@@ -476,17 +476,3 @@ fn refusal_of_parameter(name: &str) -> Option<&'static str> {
     let refused = REFUSED_PARAMETERS.iter().find(|(other, _)| *other == name);
     refused.map(|(_, reason)| *reason)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_parameter_is_both_read_and_refused() {
-        let both: Vec<_> = KNOWN_PARAMETERS
-            .iter()
-            .filter(|name| refusal_of_parameter(name).is_some())
-            .collect();
-        assert!(both.is_empty(), "{both:?}");
-    }
-}

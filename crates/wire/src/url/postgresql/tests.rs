@@ -325,3 +325,12 @@ fn every_parameter_of_libpq_is_read_or_refused_with_the_reason() {
         assert!(!is_unknown, "{name}: {outcome:?}");
     }
 }
+
+#[test]
+fn no_parameter_is_both_read_and_refused() {
+    let both: Vec<_> = KNOWN_PARAMETERS
+        .iter()
+        .filter(|name| refusal_of_parameter(name).is_some())
+        .collect();
+    assert!(both.is_empty(), "{both:?}");
+}

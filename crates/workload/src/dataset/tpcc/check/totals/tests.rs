@@ -95,3 +95,39 @@ fn a_skew_that_is_lost_is_told() {
         assert_eq!(broken(&anew, counted), ["2.1.6"], "{repeats}");
     }
 }
+
+/// Pairs among draws of one district, in units of standard deviations from what is expected.
+fn deviation(draws: u32, mut draw: impl FnMut() -> u32) -> f64 {
+    let mut counts = vec![0.0; CUSTOMERS_OF_DISTRICT as usize];
+    (0..draws).for_each(|_| counts[(draw() % CUSTOMERS_OF_DISTRICT) as usize] += 1.0);
+    let found: f64 = counts.iter().map(|count| count * (count - 1.0)).sum();
+    let n = f64::from(draws);
+    let (expected, deviation) = Moments::of_nurand().pairs(n * (n - 1.0), n * (n - 1.0) * (n - 2.0));
+    (found - expected) / deviation
+}
+
+#[test]
+fn draws_of_the_definition_are_as_uneven_as_expected_and_others_are_not() {
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let deviations: Vec<f64> = (0..200)
+        .map(|_| {
+            deviation(1000, || {
+                (random.random_range(0..=A_OF_CUSTOMERS) | random.random_range(1..=CUSTOMERS_OF_DISTRICT))
+                    + 77
+            })
+        })
+        .collect();
+    let mean = deviations.iter().sum::<f64>() / 200.0;
+    let variance = deviations.iter().map(|found| found.powi(2)).sum::<f64>() / 200.0;
+    assert!(
+        mean.abs() < 0.35 && (0.6..1.6).contains(&variance),
+        "{mean} {variance}"
+    );
+    assert!(deviation(1000, || random.random_range(0..CUSTOMERS_OF_DISTRICT)) < -6.0);
+    // With a constant that is drawn anew each time.
+    let anew = |random: &mut Pcg64Mcg| {
+        (random.random_range(0..=A_OF_CUSTOMERS) | random.random_range(1..=CUSTOMERS_OF_DISTRICT))
+            + random.random_range(0..=A_OF_CUSTOMERS)
+    };
+    assert!(deviation(1000, || anew(&mut random)) < -6.0);
+}

@@ -176,10 +176,8 @@ mod tests {
 
     #[test]
     fn a_name_is_found_only_where_it_stands_alone() {
-        assert_eq!(
-            whole_words_replaced("over tls, not tls1", "tls", '*'),
-            "over *, not tls1"
-        );
+        let expected = "over *, not tls1";
+        assert_eq!(whole_words_replaced("over tls, not tls1", "tls", '*'), expected);
         assert_eq!(whole_words_replaced("a-tls tls", "tls", '*'), "a-tls *");
     }
 

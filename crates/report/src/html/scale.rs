@@ -133,10 +133,8 @@ mod tests {
     fn a_few_percent_and_several_hundred_are_both_seen() {
         let scale = ChangeScale::over([[0.07, 0.06, 0.08], [6.0, 5.9, 6.1]].into_iter());
         let (zero, small, large) = (scale.at(0.0), scale.at(0.07), scale.at(6.0));
-        assert!(
-            small - zero > 8.0 && large - small > 50.0,
-            "{zero} {small} {large}"
-        );
+        let are_apart = small - zero > 8.0 && large - small > 50.0;
+        assert!(are_apart, "{zero} {small} {large}");
         assert!((EDGE..=100.0 - EDGE).contains(&scale.at(1e9)));
     }
 
@@ -157,10 +155,8 @@ mod tests {
                 .map(|tick| tick.at.trim_end_matches('%').parse().unwrap())
                 .collect();
             assert!(ticks.len() >= 2, "{high}");
-            assert!(
-                positions.windows(2).all(|pair| pair[1] - pair[0] >= APART - 0.1),
-                "{positions:?}"
-            );
+            let are_apart = positions.windows(2).all(|pair| pair[1] - pair[0] >= APART - 0.1);
+            assert!(are_apart, "{positions:?}");
             assert!(ticks.iter().any(|tick| tick.text == "0"));
         }
     }

@@ -136,22 +136,16 @@ mod tests {
     #[test]
     fn a_template_becomes_a_statement_of_the_set_for_so_many_rows() {
         let text = Text::of(LIST, 2, TableNames::of_set(3), &MYSQL);
-        assert_eq!(
-            text.prepared(&MYSQL),
-            "SELECT s_i_id, SUM(s_ytd) FROM stock_3 WHERE s_quantity < ? AND (s_w_id, s_i_id) IN ((?, ?),(?, ?)) FOR UPDATE"
-        );
+        let expected = "SELECT s_i_id, SUM(s_ytd) FROM stock_3 WHERE s_quantity < ? AND (s_w_id, s_i_id) IN ((?, ?),(?, ?)) FOR UPDATE";
+        assert_eq!(text.prepared(&MYSQL), expected);
         let names = |columns: &[Column]| columns.iter().map(|column| column.name).collect::<Vec<_>>();
-        assert_eq!(
-            names(&text.parameters),
-            ["s_quantity", "s_w_id", "s_i_id", "s_w_id", "s_i_id"]
-        );
+        let parameters = names(&text.parameters);
+        assert_eq!(parameters, ["s_quantity", "s_w_id", "s_i_id", "s_w_id", "s_i_id"]);
         assert_eq!(names(&text.results), ["s_i_id", "SUM(s_ytd)"]);
         assert_eq!(text.results[0].known.map(|known| known.table), Some("stock"));
         assert_eq!(text.results[1].known, None);
         let text = Text::of(LIST, 1, TableNames::ONLY, &POSTGRESQL);
-        assert!(
-            text.prepared(&POSTGRESQL)
-                .ends_with("< $1 AND (s_w_id, s_i_id) IN (($2, $3)) FOR UPDATE")
-        );
+        let ending = "< $1 AND (s_w_id, s_i_id) IN (($2, $3)) FOR UPDATE";
+        assert!(text.prepared(&POSTGRESQL).ends_with(ending));
     }
 }

@@ -73,10 +73,8 @@ mod tests {
             .collect();
         let mean = deviations.iter().sum::<f64>() / 200.0;
         let variance = deviations.iter().map(|found| found.powi(2)).sum::<f64>() / 200.0;
-        assert!(
-            mean.abs() < 0.35 && (0.6..1.6).contains(&variance),
-            "{mean} {variance}"
-        );
+        let is_normal = mean.abs() < 0.35 && (0.6..1.6).contains(&variance);
+        assert!(is_normal, "{mean} {variance}");
         assert!(deviation(1000, || random.random_range(0..CUSTOMERS)) < -6.0);
         // With a constant that is drawn anew each time.
         let anew = |random: &mut Pcg64Mcg| {

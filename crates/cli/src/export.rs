@@ -255,10 +255,8 @@ mod tests {
     #[test]
     fn commands_with_fewer_formats_know_the_same_endings() {
         for name in ["a.md", "A.MD", "a.b.Markdown"] {
-            assert_eq!(
-                file_ending_in(name.into(), &["md", "json"]).unwrap(),
-                Path::new(name)
-            );
+            let found = file_ending_in(name.into(), &["md", "json"]).unwrap();
+            assert_eq!(found, Path::new(name));
             assert_eq!(ending(Path::new(name)), "md");
         }
         let error = file_ending_in("a.html".into(), &["md", "json"]).unwrap_err();
@@ -266,11 +264,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         fs::create_dir(&path).unwrap();
-        assert!(
-            file_ending_in(path, &["json"])
-                .unwrap_err()
-                .contains("it is a folder")
-        );
+        let words = "it is a folder";
+        assert!(file_ending_in(path, &["json"]).unwrap_err().contains(words));
     }
 
     #[test]
@@ -280,10 +275,8 @@ mod tests {
         possible(&export("a.csv"), None).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let error = possible(&export("run/a.csv"), None).unwrap_err();
-        assert!(
-            error.contains("there is no folder") && error.contains("make it first"),
-            "{error}"
-        );
+        let has_remedy = error.contains("there is no folder") && error.contains("make it first");
+        assert!(has_remedy, "{error}");
         possible(&export("run/a.csv"), Some(&folder.path().join("run"))).unwrap();
         possible(
             &export("./run/a.csv"),
@@ -319,9 +312,7 @@ mod tests {
         looked_into(&exports, Profiling::Full).unwrap();
         looked_into(&exports[..1], Profiling::Off).unwrap();
         let error = looked_into(&exports, Profiling::Waits).unwrap_err();
-        assert!(
-            error.contains("cpu.folded") && error.contains("--profile=full"),
-            "{error}"
-        );
+        let has_remedy = error.contains("cpu.folded") && error.contains("--profile=full");
+        assert!(has_remedy, "{error}");
     }
 }

@@ -167,9 +167,7 @@ mod tests {
     #[test]
     fn an_unknown_command_is_told_with_those_there_are() {
         let error = find(&built(), &["runn".to_owned()]).unwrap_err();
-        assert!(
-            error.contains("\"runn\"") && error.contains("quick, run, studies"),
-            "{error}"
-        );
+        let has_remedy = error.contains("\"runn\"") && error.contains("quick, run, studies");
+        assert!(has_remedy, "{error}");
     }
 }

@@ -1,21 +1,10 @@
 //! Arms that differ in what their servers encrypt on the disk, through the whole command: proved before anything is measured,
 //! and reported as what stays readable.
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-
 use ciphertax_lab::Installation;
-use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL};
-use ciphertax_records::Readability::{Encrypted, Readable};
-use ciphertax_records::{DiskRecord, Readability, Run, SessionRecord, Witness};
-use rustix::process::Signal;
+use ciphertax_records::{DiskRecord, Readability};
 
-use crate::common::{
-    PATIENCE, Running, Sandbox, arm_of, files_with, no_slice_failed, record, servers_of, study_refused,
-    within,
-};
+use crate::common::*;
 
 /// Both servers write a binary log, and no arm says that it is to be encrypted.
 const STUDY: &str = r#"
@@ -62,11 +51,8 @@ fn is_reported(sandbox: &Sandbox, terminal: &str) {
         "binary log readable readable",
     ] {
         // Of MariaDB and of MySQL.
-        assert_eq!(
-            table.iter().filter(|other| *other == line).count(),
-            2,
-            "{line}: {table:#?}"
-        );
+        let count = table.iter().filter(|other| *other == line).count();
+        assert_eq!(count, 2, "{line}: {table:#?}");
     }
     let page = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
     assert!(page.contains("<h3>What stays readable on the disk</h3>"));
@@ -107,21 +93,15 @@ fn keys_are_for_their_owner_alone_and_are_gone_also_after_a_kill() {
 
 #[test]
 fn what_a_server_cannot_encrypt_is_refused_before_anything_is_started() {
-    for (server, at_rest, words) in [
-        ("mysql-5.6", "tables = true", "mysql-5.6 cannot do tables at rest"),
-        ("mongodb", "redo_log = true", "mongodb cannot do redo_log at rest"),
-        (
-            "postgresql",
-            "tables = true",
-            "postgresql cannot do tables at rest",
-        ),
-        (
-            "mariadb-10.2",
-            "tables = true, algorithm = \"AES-CTR\"",
-            "mariadb-10.2 cannot do AES-CTR at rest; it can do AES-CBC at rest",
-        ),
-        ("mysql", "temporary = true", "mysql cannot do temporary at rest"),
-    ] {
+    for [server, at_rest, words] in rows(
+        r#"
+        mysql-5.6 → tables = true → mysql-5.6 cannot do tables at rest
+        mongodb → redo_log = true → mongodb cannot do redo_log at rest
+        postgresql → tables = true → postgresql cannot do tables at rest
+        mariadb-10.2 → tables = true, algorithm = "AES-CTR" → mariadb-10.2 cannot do AES-CTR at rest; it can do AES-CBC at rest
+        mysql → temporary = true → mysql cannot do temporary at rest
+    "#,
+    ) {
         let study = format!(
             r#"name = "s"
             question = "?"
@@ -198,10 +178,8 @@ fn expect(disk: &DiskRecord, kind: &str, expected: Readability) {
         "undo log or system tablespace" => vec!["undo log", "system tablespace"],
         kind => vec![kind],
     };
-    assert!(
-        kinds.iter().any(|kind| disk.of(kind) == Some(expected)),
-        "{kind}: {disk:#?}"
-    );
+    let is_found = kinds.iter().any(|kind| disk.of(kind) == Some(expected));
+    assert!(is_found, "{kind}: {disk:#?}");
 }
 
 fn disk<'a>(run: &'a Run, arm: &str, server: &str) -> &'a DiskRecord {

@@ -1,11 +1,6 @@
 //! What the user can mend: one clear sentence that names the thing and the remedy, exit code 2, and nothing left.
 
-use ciphertax_testkit::is_root;
-use std::fs;
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
-
-use crate::common::{OwnServer, Sandbox};
+use crate::common::*;
 use crate::ordinary_user::finish_as_ordinary_user_in;
 
 #[test]
@@ -61,22 +56,18 @@ fn something_that_is_no_database_server() {
 
 #[test]
 fn an_option_or_a_part_of_the_url_that_is_not_known() {
-    for (target, words) in [
-        (
-            "mysql://app@h/?sslca=/ca.pem",
-            ["\"sslca\"", "did you mean \"ssl-ca\""],
-        ),
-        ("mysql://app@h/?timeout=3", ["\"timeout\"", "known are"]),
-        ("mysql://app@h/shop", ["names a schema", "leave it out"]),
-        ("oracle://app@h/", ["oracle://", "expected mysql://"]),
-        (
-            "postgres://app@h/?sslmode=prefer",
-            ["sslmode=prefer", "no baseline can rest on that"],
-        ),
-        ("mysql://h/", ["no user", "mysql://user:password@host:port/"]),
-        ("db.example:3306", ["target", "expected mysql://"]),
-    ] {
-        quick_refuses(&[target], &words);
+    for [target, words] in rows(
+        r#"
+        mysql://app@h/?sslca=/ca.pem → "sslca" … did you mean "ssl-ca"
+        mysql://app@h/?timeout=3 → "timeout" … known are
+        mysql://app@h/shop → names a schema … leave it out
+        oracle://app@h/ → oracle:// … expected mysql://
+        postgres://app@h/?sslmode=prefer → sslmode=prefer … no baseline can rest on that
+        mysql://h/ → no user … mysql://user:password@host:port/
+        db.example:3306 → target … expected mysql://
+        "#,
+    ) {
+        quick_refuses(&[target], &words.split(" … ").collect::<Vec<_>>());
     }
 }
 
@@ -175,44 +166,26 @@ fn a_file_that_is_neither_study_nor_run_is_said_to_be_what_it_is() {
 
 #[test]
 fn arguments_that_are_not_known_or_make_no_sense() {
-    for (arguments, words) in [
-        (&["quack"][..], &["'quack'", "'quick'"][..]),
-        (&["quick", "--colour"], &["'--colour'"]),
-        (
-            &["quick", "--time", "0"],
-            &["'0'", "--time", "between 1 second and 24 hours"],
-        ),
-        (
-            &["quick", "--time", "-3"],
-            &["'-3'", "--time", "between 1 second and 24 hours"],
-        ),
-        (
-            &["quick", "--time", "inf"],
-            &["'inf'", "--time", "between 1 second and 24 hours"],
-        ),
-        (
-            &["quick", "--time", "soon"],
-            &["'soon'", "--time", "between 1 second and 24 hours"],
-        ),
-        (
-            &["quick", "--certificate", "dsa"],
-            &["'dsa'", "ecdsa-p256", "rsa-2048"],
-        ),
-        (&["quick", "--seed", "x"], &["'x'", "--seed"]),
-        (
-            &["quick", "mysql://a@h/", "--certificate", "rsa-2048"],
-            &["--certificate", "cannot be used with"],
-        ),
-        (&["report"], &["<RUN>"]),
-    ] {
+    for [arguments, words] in rows(
+        "
+        quack → 'quack' … 'quick'
+        quick --colour → '--colour'
+        quick --time 0 → '0' … --time … between 1 second and 24 hours
+        quick --time -3 → '-3' … --time … between 1 second and 24 hours
+        quick --time inf → 'inf' … --time … between 1 second and 24 hours
+        quick --time soon → 'soon' … --time … between 1 second and 24 hours
+        quick --certificate dsa → 'dsa' … ecdsa-p256 … rsa-2048
+        quick --seed x → 'x' … --seed
+        quick mysql://a@h/ --certificate rsa-2048 → --certificate … cannot be used with
+        report → <RUN>
+        ",
+    ) {
         let sandbox = Sandbox::new();
-        let finished = sandbox.finish(arguments);
+        let finished = sandbox.finish(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!(finished.code, Some(2), "{arguments:?}: {finished:?}");
         assert_eq!(finished.stdout, "");
         assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
-        for word in words {
-            finished.says(&[word]);
-        }
+        says(&finished.stderr, words);
         assert!(fs::read_dir(sandbox.work()).unwrap().next().is_none());
     }
 }

@@ -1,11 +1,8 @@
 //! Arms that differ in the server's certificate, through the whole command on real private servers.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use ciphertax_records::LiesOn;
 
-use ciphertax_records::{LiesOn, Run, counter};
-
-use crate::common::{OwnServer, PATIENCE, Sandbox, no_slice_failed, record, samples, servers_of};
+use crate::common::*;
 
 const STUDY: &str = r#"
 name = "keys"
@@ -18,9 +15,7 @@ arm = [
     { name = "rsa", transport = "tls1.3", certificate = "rsa-2048" },
     { name = "ecdsa", transport = "tls1.3", certificate = "ecdsa-p256" },
 ]
-cell = [
-    { name = "connect", workload = "connect_only", load = { connections = 2 } },
-]
+cell = [{ name = "connect", workload = "connect_only", load = { connections = 2 } }]
 "#;
 
 #[test]
@@ -38,23 +33,17 @@ fn arms_with_other_certificates_are_measured_on_servers_of_their_own() {
         let (load, server) = (&sample.load, &sample.server);
         let peaks = [load.client_peak_memory_bytes, server.server_peak_memory_bytes];
         assert!(peaks.into_iter().all(|peak| peak > Some(1 << 20)), "{sample:?}");
-        assert!(
-            load.client_page_faults.is_some() && server.server_page_faults.is_some(),
-            "{sample:?}"
-        );
-        assert!(
-            server.server_bytes_read.is_some() && server.server_bytes_written.is_some(),
-            "{sample:?}"
-        );
+        let has_faults = load.client_page_faults.is_some() && server.server_page_faults.is_some();
+        assert!(has_faults, "{sample:?}");
+        let has_bytes = server.server_bytes_read.is_some() && server.server_bytes_written.is_some();
+        assert!(has_bytes, "{sample:?}");
         assert_eq!(
             server.pressure.is_some(),
             ciphertax_observe::pressure().is_some(),
             "{sample:?}"
         );
-        assert!(
-            server.server_counters.contains_key(counter::STATEMENT_COMMITS),
-            "{sample:?}"
-        );
+        let counts_commits = server.server_counters.contains_key(counter::STATEMENT_COMMITS);
+        assert!(counts_commits, "{sample:?}");
     }
     for server in &run.head.servers {
         let is_device = matches!(server.lies_on, Some(LiesOn::Device(_)));
@@ -127,12 +116,8 @@ fn expect_keys_and_servers(run: &Run, server: &str) {
         .iter()
         .find(|finding| finding.summary.contains("two processes are compared"));
     let apart = apart.expect("a word of the other server");
-    assert!(
-        apart
-            .summary
-            .starts_with("ecdsa and the baseline need different servers"),
-        "{apart:?}"
-    );
+    let beginning = "ecdsa and the baseline need different servers";
+    assert!(apart.summary.starts_with(beginning), "{apart:?}");
     assert!(apart.evidence.contains(&ecdsa), "{apart:?}");
 }
 
@@ -150,17 +135,8 @@ mod test_all {
             .iter()
             .find(|finding| finding.summary.contains("official driver"));
         let driver = driver.expect("a word of what drivers open");
-        assert!(
-            driver
-                .summary
-                .contains("opens 3 connections where ciphertax opens one"),
-            "{driver:?}"
-        );
-        assert!(
-            driver
-                .evidence
-                .starts_with("the server saw 1.00 connections for each of"),
-            "{driver:?}"
-        );
+        says(&driver.summary, "opens 3 connections where ciphertax opens one");
+        let beginning = "the server saw 1.00 connections for each of";
+        assert!(driver.evidence.starts_with(beginning), "{driver:?}");
     }
 }

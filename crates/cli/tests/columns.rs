@@ -1,10 +1,6 @@
 //! Columns that the server encrypts in the statements that write and read them.
 
-use ciphertax_lab::catalogue;
-use ciphertax_records::Witness;
-use ciphertax_testkit::fetched;
-
-use crate::common::{Sandbox, arm_of, study_refused};
+use crate::common::*;
 
 fn study(server: &str, columns: &str) -> String {
     format!(
@@ -40,14 +36,10 @@ fn measures(server: &str, columns: &str) {
     for witness in [Witness::Server, Witness::Disk] {
         let is_of_columns =
             |proof: &&ciphertax_records::Proof| proof.witness == witness && proof.claim.contains(columns);
-        assert!(
-            proofs("encrypted").into_iter().any(|proof| is_of_columns(&proof)),
-            "{witness}"
-        );
-        assert!(
-            !proofs("plain").into_iter().any(|proof| is_of_columns(&proof)),
-            "{witness}"
-        );
+        let is_proved = proofs("encrypted").into_iter().any(|proof| is_of_columns(&proof));
+        assert!(is_proved, "{witness}");
+        let is_proved = !proofs("plain").into_iter().any(|proof| is_of_columns(&proof));
+        assert!(is_proved, "{witness}");
     }
     // 2,000 records of 10 fields: of 100 bytes each, or of 112.
     let bytes = |arm: &str| run.results.storage("read", arm).unwrap().data_bytes.unwrap();

@@ -1,15 +1,6 @@
 //! The workload `command`: programs of the user's own as the load, through the whole command on real servers.
 
-use std::fs;
-
-use ciphertax_model::Metric;
-use ciphertax_records::{RunStatus, VoidReason};
-use rustix::process::Signal;
-
-use crate::common::{
-    Finished, OwnServer, PATIENCE, Running, Sandbox, command_lines_with, files_with, no_slice_failed, record,
-    samples, within,
-};
+use crate::common::*;
 
 const ARMS: &str = r#"
 name = "own-tool"
@@ -21,7 +12,6 @@ arm = [
     { name = "plain", transport = "plain" },
     { name = "tls", transport = "tls1.3", tls = { client_certificate = "ecdsa-p256" } },
 ]
-
 [[cell]]
 name = "mine"
 workload = "command"
@@ -82,10 +72,8 @@ fn sysbench_in_plaintext_against_tls() {
         assert!((1000..1030).contains(&queries), "{queries}");
     }
     let report = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
-    assert!(
-        report.contains("env -C {folder} sysbench"),
-        "the report does not name the program"
-    );
+    let words = "env -C {folder} sysbench";
+    assert!(report.contains(words), "the report does not name the program");
     assert!(report.contains("an operation is a query counted by the server"));
     sandbox.expect_nothing_left();
 }

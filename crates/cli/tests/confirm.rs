@@ -1,10 +1,8 @@
 //! `--confirm`: what bounds a cell is taken away to try it.
 
-use ciphertax_model::Metric;
-use ciphertax_records::why::{Bound, Confirmation};
-use ciphertax_testkit::not_tested;
+use ciphertax_records::why::Confirmation;
 
-use crate::common::{PATIENCE, Running, Sandbox, record};
+use crate::common::*;
 use crate::preloaded::Preloaded;
 
 const DURABLE: &str = r#"
@@ -14,13 +12,8 @@ time_s = 30
 slice_s = 0.25
 precision = { cpu = 0.001, throughput = 0.001 }
 storage = { flush_log_at_trx_commit = 1, binary_log = true, sync_binlog = 1 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
-cell = [
-    { name = "update", workload = "oltp_update_non_index", load = { connections = 4 } },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "update", workload = "oltp_update_non_index", load = { connections = 4 } }]
 "#;
 
 #[test]
@@ -42,10 +35,7 @@ fn a_server_that_waits_for_its_flushes_is_faster_without_them_and_the_report_say
     let plain = bounds.iter().find(|row| row.arm == "plain").unwrap();
     assert_eq!(plain.bound, Bound::LogFlush, "{plain:?}");
     assert_eq!(plain.confirmation, Confirmation::Confirmed, "{plain:?}");
-    assert!(
-        shown.contains("which was tried: without it the arm is faster"),
-        "{shown}"
-    );
+    says(&shown, "which was tried: without it the arm is faster");
 
     // Half of the flushes are gone, and they were nearly all of the time.
     let tried = record(&sandbox.run().join("confirm"));
@@ -58,10 +48,6 @@ fn a_server_that_waits_for_its_flushes_is_faster_without_them_and_the_report_say
     // A report that is made again says the same.
     let again = sandbox.command(&["report", "run"]);
     let again = Running::start(again).finish();
-    assert!(
-        again
-            .measured()
-            .contains("which was tried: without it the arm is faster")
-    );
+    says(again.measured(), "which was tried: without it the arm is faster");
     sandbox.expect_nothing_left();
 }

@@ -1,15 +1,8 @@
 //! `ciphertax connect` on servers that the user already has.
 
-use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
+use ciphertax_records::{ConnectionPhase, ConnectionRecord, LoginPath};
 
-use ciphertax_lab::catalogue::MYSQL;
-use ciphertax_model::CertificateKind;
-use ciphertax_records::{ConnectionPhase, ConnectionRecord, LoginPath, Phase, Verified};
-
-use crate::common::{Finished, OwnMongoDb, OwnPostgreSql, OwnServer, Sandbox, another_ca, follows};
+use crate::common::*;
 
 /// How far sums may differ by rounding, and by what lies between two readings of a clock.
 const ROUNDING: f64 = 1.02;
@@ -78,10 +71,8 @@ fn makes_sense(record: &ConnectionRecord) {
     let handshake = phase(record, Phase::Tls);
     let [cryptography, cpu] =
         [handshake.cryptography_us, handshake.client_cpu_us].map(|cpu| cpu.unwrap().median);
-    assert!(
-        cryptography > 0.0 && cryptography < cpu && cpu < total.client_cpu_us.median,
-        "{record:?}"
-    );
+    let is_part = cryptography > 0.0 && cryptography < cpu && cpu < total.client_cpu_us.median;
+    assert!(is_part, "{record:?}");
     if record.connections == 1 {
         let sum: f64 = of_phases
             .iter()
@@ -90,10 +81,8 @@ fn makes_sense(record: &ConnectionRecord) {
         assert!(sum > 0.5 * total.client_cpu_us.median && sum < ROUNDING * total.client_cpu_us.median);
     }
     // It runs here, and its processes may be looked at.
-    assert!(
-        record.same_host && total.server_cpu_us.unwrap().median > 0.0,
-        "{total:?}"
-    );
+    let is_measured = record.same_host && total.server_cpu_us.unwrap().median > 0.0;
+    assert!(is_measured, "{total:?}");
     let tls = record.facts.tls.as_ref().unwrap();
     assert_eq!(tls.version, "TLSv1.3");
     assert_eq!(record.chain[0].key, tls.certificate.key);
@@ -102,10 +91,8 @@ fn makes_sense(record: &ConnectionRecord) {
     assert_eq!(bytes, tls.certificate.chain_bytes);
     assert!(record.chain[0].days_left >= 0);
     let steps: Vec<&str> = record.work.iter().map(|work| work.step.as_str()).collect();
-    assert!(
-        steps[0].starts_with("key exchange, ") && steps[1] == "server's proof",
-        "{steps:?}"
-    );
+    let is_named = steps[0].starts_with("key exchange, ") && steps[1] == "server's proof";
+    assert!(is_named, "{steps:?}");
 }
 
 #[test]
@@ -115,10 +102,8 @@ fn a_connection_to_mariadb_is_taken_apart() {
     let verified = format!("{}&ssl-mode=VERIFY_IDENTITY", server.verified_url());
     let before = server.schemas();
     let found = connect_where_quiet(&[&verified]);
-    assert_eq!(
-        phases(&found),
-        "resolve tcp preface tls auth first_operation close"
-    );
+    let expected = "resolve tcp preface tls auth first_operation close";
+    assert_eq!(phases(&found), expected);
     makes_sense(&found);
     assert_eq!((found.product.as_str(), found.connections), ("MariaDB", 1));
     assert!(found.target.starts_with(&server.url()), "{}", found.target);
@@ -167,10 +152,8 @@ fn several_connections_have_medians_and_what_resuming_saves_has_an_interval() {
     let tried = found.tried.unwrap();
     assert_eq!(tried.resumed, 60);
     let saves = tried.saves_us.unwrap();
-    assert!(
-        saves.low > 0.0 && saves.low < saves.value && saves.value < saves.high,
-        "{saves:?}"
-    );
+    let is_sure = saves.low > 0.0 && saves.low < saves.value && saves.value < saves.high;
+    assert!(is_sure, "{saves:?}");
     let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id.as_str()).collect();
     assert!(ids.contains(&"resumption") && ids.contains(&"rsa-key"), "{ids:?}");
 }
@@ -250,10 +233,8 @@ fn a_session_that_the_server_does_not_take_up_again_is_not_told_as_resumed() {
     // One that is not counted, those asked for, one that gets a session and one that shows it: it is tried no more.
     assert_eq!(connections, 1 + 6 + 2);
     let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id.as_str()).collect();
-    assert!(
-        ids.contains(&"no-session-to-resume") && !ids.contains(&"resumption"),
-        "{ids:?}"
-    );
+    let is_told = ids.contains(&"no-session-to-resume") && !ids.contains(&"resumption");
+    assert!(is_told, "{ids:?}");
 }
 
 /// Copies both ways until both sides have closed.
@@ -274,10 +255,8 @@ fn forward(near: TcpStream, far: TcpStream) {
 fn a_connection_to_postgresql_is_taken_apart() {
     let server = OwnPostgreSql::start();
     let found = connect_where_quiet(&[&server.verified_url()]);
-    assert_eq!(
-        phases(&found),
-        "resolve tcp preface tls auth setup first_operation close"
-    );
+    let expected = "resolve tcp preface tls auth setup first_operation close";
+    assert_eq!(phases(&found), expected);
     makes_sense(&found);
     assert_eq!(found.product, "PostgreSQL");
     assert_eq!(phase(&found, Phase::Preface).label, "TLS request");
@@ -293,10 +272,8 @@ fn a_connection_to_mongodb_is_taken_apart_in_the_order_of_its_phases() {
     let server = OwnMongoDb::start();
     let verified = server.verified_url();
     let found = connect_where_quiet(&[&verified]);
-    assert_eq!(
-        phases(&found),
-        "resolve tcp tls preface auth first_operation close"
-    );
+    let expected = "resolve tcp tls preface auth first_operation close";
+    assert_eq!(phases(&found), expected);
     makes_sense(&found);
     assert_eq!(found.product, "MongoDB");
     let tried = found.tried.unwrap();
@@ -420,14 +397,13 @@ fn the_port_of_something_else_is_called_that() {
             kept.push(stream);
         }
     });
-    for (scheme, words) in [
-        (
-            "mongodb",
-            "what came in answer to the beginning of TLS is not TLS",
-        ),
-        ("mysql", "the greeting is not that of a MySQL or MariaDB server"),
-        ("postgresql", "not that of a PostgreSQL server"),
-    ] {
+    for [scheme, words] in rows(
+        "
+        mongodb → what came in answer to the beginning of TLS is not TLS
+        mysql → the greeting is not that of a MySQL or MariaDB server
+        postgresql → not that of a PostgreSQL server
+    ",
+    ) {
         let target = format!("{scheme}://app:tr0ub4dor@{address}/");
         let finished = Sandbox::new().finish(&["connect", &target]);
         finished.refuses(&[words, "is it another server's port?"]);
@@ -456,10 +432,8 @@ fn on_a_terminal_of_80_columns_a_picture_shows_each_phase_and_no_word_of_the_tab
     assert!(!text.contains("quartiles"), "{text}");
     for name in ["TLS handshake", "authentication", "first answer"] {
         // In the picture and in the table, but for the last, which is no phase.
-        assert!(
-            text.lines().any(|line| line.trim_start().starts_with(name)),
-            "{name}:\n{text}"
-        );
+        let has_line = text.lines().any(|line| line.trim_start().starts_with(name));
+        assert!(has_line, "{name}:\n{text}");
     }
     let is_bar = |line: &&str| line.contains(['█', '▏', '▎', '▍', '▌', '▋', '▊', '▉']);
     assert_eq!(text.lines().filter(is_bar).count(), 6, "{text}");

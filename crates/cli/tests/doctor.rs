@@ -1,12 +1,8 @@
 //! `ciphertax doctor` on this machine, whatever that is like.
 
-use std::fs;
-use std::time::Duration;
-
 use ciphertax_records::{CheckStatus, DoctorRecord};
-use rustix::process::{Pid, Signal};
 
-use crate::common::{PATIENCE, Sandbox, follows, within};
+use crate::common::*;
 
 const IDS: [&str; 19] = [
     "other-load",
@@ -34,10 +30,8 @@ const IDS: [&str; 19] = [
 fn every_check_says_what_was_found_what_it_means_and_what_to_do() {
     let sandbox = Sandbox::new();
     let finished = sandbox.finish(&["doctor", "--json", "--export", "machine.JSON"]);
-    assert_eq!(
-        fs::read_to_string(sandbox.work().join("machine.JSON")).unwrap(),
-        finished.stdout
-    );
+    let kept = fs::read_to_string(sandbox.work().join("machine.JSON")).unwrap();
+    assert_eq!(kept, finished.stdout);
     follows("doctor", &serde_json::from_str(&finished.stdout).unwrap());
     let record: DoctorRecord = serde_json::from_str(&finished.stdout).unwrap();
     // Other tests may use all of the machine meanwhile, of which it makes no sense to measure anything.
@@ -47,11 +41,8 @@ fn every_check_says_what_was_found_what_it_means_and_what_to_do() {
     assert_eq!(ids, IDS);
     for check in &record.checks {
         assert!(!check.found.is_empty() && !check.means.is_empty(), "{check:?}");
-        assert_eq!(
-            check.remedy.is_none(),
-            check.status == CheckStatus::Good,
-            "{check:?}"
-        );
+        let is_well = check.remedy.is_none();
+        assert_eq!(is_well, check.status == CheckStatus::Good, "{check:?}");
     }
     let figure = |id: &str, name: &str| {
         let check = record.checks.iter().find(|check| check.id == id).unwrap();

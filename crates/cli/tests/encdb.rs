@@ -1,8 +1,6 @@
 //! A server of the user's own that is to encrypt results by itself.
 
-use std::fs;
-
-use crate::common::{Finished, OwnServer, Running, Sandbox};
+use crate::common::*;
 
 const PASSWORD: &str = "CIPHERTAX_ENCDB_PASSWORD";
 /// A target that is not asked before a plan is possible.
@@ -42,55 +40,31 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
     let binary = other("binary", ", encoding = \"binary\"");
     let both = format!("{ALL}, {}", ALL.replace("\"all\"", "\"keys\""));
     let account = ["--encdb-account", "sealed"];
+    let sealed = [TARGET, "--encdb-account", "sealed"];
+    let of_url = [TARGET, "--encdb-account", "app"];
     for (arms, arguments, words) in [
-        (
-            ALL,
-            [TARGET].as_slice(),
-            ["arm all", "--encdb-account"].as_slice(),
-        ),
-        (ALL, &account, &["--encdb-account", "give the server's URL"]),
-        (
-            ALL,
-            &[TARGET, "--encdb-account", "app"],
-            &["the URL's own account", "full access"],
-        ),
-        (
-            none,
-            &[TARGET, "--encdb-account", "sealed"],
-            &["no arm of the study", "leave it out"],
-        ),
-        (
-            &wrapped,
-            &[TARGET, "--encdb-account", "sealed"],
-            &["arm wrapped", "no server makes wrapped cells"],
-        ),
-        (
-            &binary,
-            &[TARGET, "--encdb-account", "sealed"],
-            &["arm binary", "encoding = \"binary\""],
-        ),
+        (ALL, [TARGET].as_slice(), "arm all … --encdb-account"),
+        (ALL, &account, "--encdb-account … give the server's URL"),
+        (ALL, &of_url, "the URL's own account … full access"),
+        (none, &sealed, "no arm of the study … leave it out"),
+        (&wrapped, &sealed, "arm wrapped … no server makes wrapped cells"),
+        (&binary, &sealed, "arm binary … encoding = \"binary\""),
         (
             &both,
-            &[TARGET, "--encdb-account", "sealed"],
-            &[
-                "arm keys",
-                "key columns",
-                "arm all all columns",
-                "leave one of them out",
-            ],
+            &sealed,
+            "arm keys … key columns … arm all all columns … leave one of them out",
         ),
     ] {
-        finish(&sandbox(arms), arguments, Some("tr0ub4dor")).refuses(words);
+        let finished = finish(&sandbox(arms), arguments, Some("tr0ub4dor"));
+        finished.refuses(&words.split(" … ").collect::<Vec<_>>());
     }
     finish(&sandbox(ALL), &[TARGET, "--encdb-account", "sealed"], None).refuses(&[PASSWORD, "sealed"]);
     // A server of another kind: two refusals, a line each.
     let other = finish(&sandbox(ALL), &["postgres://app@127.0.0.1:1/shop"], None);
     assert_eq!(other.code, Some(2), "{other:?}");
     let of_arm = other.stderr.lines().find(|line| line.contains("arm all"));
-    assert!(
-        of_arm.is_some_and(|line| line.contains("leave the target out")),
-        "{other:?}"
-    );
+    let is_told = of_arm.is_some_and(|line| line.contains("leave the target out"));
+    assert!(is_told, "{other:?}");
 }
 
 #[test]

@@ -1,21 +1,6 @@
 //! Whatever ends a run: nothing stays behind, and what was measured is kept and can be reported.
 
-use std::fs;
-use std::io::Write;
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
-use std::thread;
-use std::time::Duration;
-
-use ciphertax_records::{RunStatus, VoidReason};
-use ciphertax_testkit::{is_root, not_tested};
-use rustix::process::{Signal, kill_process};
-
-use crate::common::{
-    CLEANED_UP, Finished, OwnPostgreSql, OwnServer, PATIENCE, Running, Sandbox, record, samples, servers_of,
-    start_study, within,
-};
+use crate::common::*;
 use crate::{mongodb, postgresql};
 
 #[test]
@@ -81,10 +66,8 @@ fn a_killed_run_leaves_no_server_and_can_be_reported() {
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Running);
 
     let whole = report(&sandbox);
-    assert_eq!(
-        reason(&sandbox.run()),
-        "ciphertax was ended before the run was complete"
-    );
+    let expected = "ciphertax was ended before the run was complete";
+    assert_eq!(reason(&sandbox.run()), expected);
     assert!(sandbox.run().join("report.html").exists());
 
     // The last line, cut off in the middle, is as if it had not been written.
@@ -109,10 +92,8 @@ fn a_run_killed_at_any_stage_of_its_start_leaves_no_server() {
             running.says(stage);
             thread::sleep(Duration::from_millis(delay));
             running.kill();
-            assert!(
-                within(CLEANED_UP, || servers_of(&sandbox.temporary()).is_empty()),
-                "{stage}"
-            );
+            let is_over = within(CLEANED_UP, || servers_of(&sandbox.temporary()).is_empty());
+            assert!(is_over, "{stage}");
         }
     }
     // A folder made just before there was a guard is left to the next start.

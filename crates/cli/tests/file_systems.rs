@@ -1,14 +1,9 @@
 //! Arms whose servers lie on file systems that encrypt, and on those they are compared with, through the whole command.
 
-use std::fs;
-
 use ciphertax_lab::file_system;
-use ciphertax_model::{FileSystem, Metric};
-use ciphertax_records::Readability::{Encrypted, Readable};
-use ciphertax_records::{Run, SessionRecord, Witness};
-use ciphertax_testkit::{is_root, not_tested};
+use ciphertax_model::FileSystem;
 
-use crate::common::{PATIENCE, Sandbox, arm_of, no_slice_failed, record, samples};
+use crate::common::*;
 use crate::ordinary_user::finish_as_ordinary_user;
 
 /// More data than memory, which is read through the page cache.
@@ -25,9 +20,7 @@ arm = [
     { name = "fscrypt", transport = "plain", at_rest = { file_system = "fscrypt" } },
     { name = "gocryptfs", transport = "plain", at_rest = { file_system = "gocryptfs" } },
 ]
-cell = [
-    { name = "read", workload = "oltp_point_select", load = { connections = 2 } },
-]
+cell = [{ name = "read", workload = "oltp_point_select", load = { connections = 2 } }]
 "#;
 
 const ARMS: [&str; 3] = ["ext4", "fscrypt", "gocryptfs"];

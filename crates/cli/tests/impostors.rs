@@ -1,22 +1,11 @@
 //! Servers that answer in another's name learn no password, unless the URL says that whoever answers may. They are on what counts as
 //! another machine: an address of a network that the test has made.
 
-use std::fs;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-use std::thread;
-
-use ciphertax_lab::catalogue::MYSQL;
-use ciphertax_lab::certificates::{Authority, CertificateFiles};
-use ciphertax_model::CertificateKind;
-use ciphertax_records::{LeftOut, LeftOutReason, Run};
-use ciphertax_testkit::{fetched, is_root, not_tested};
+use ciphertax_records::{LeftOut, LeftOutReason};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::common::impostor::{Asks, Impostor};
-use crate::common::{Finished, OwnServer, Running, Sandbox, another_ca, record};
+use crate::common::*;
 
 const PASSWORD: &str = "correct-horse-battery-staple";
 /// TEST-NET-1 (RFC 5737): nobody's.
@@ -123,11 +112,8 @@ fn without_tls_a_password_goes_to_nobody_on_another_machine() {
                 let is_over_tls = command == ["connect", &target];
                 // Only what uses TLS, or may, is about certificates.
                 let warns = !command.contains(&"plain.toml") && !command.contains(&"--transport=plain");
-                assert_eq!(
-                    finished.stderr.starts_with("Warning: the certificate of "),
-                    warns,
-                    "{finished:?}"
-                );
+                let is_warned = finished.stderr.starts_with("Warning: the certificate of ");
+                assert_eq!(is_warned, warns, "{finished:?}");
                 finished.refuses(&[if is_over_tls {
                     "offers no TLS"
                 } else {
@@ -185,24 +171,11 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
     elsewhere(|| {
         let sandbox = Sandbox::new();
         let certificate = own_certificate(&sandbox);
+        let get_key = "get-server-public-key=true";
         for (asks, at, options, transport, learns, warns) in [
             // Told to.
-            (
-                Asks::CachingSha2,
-                ELSEWHERE,
-                "get-server-public-key=true",
-                "plain",
-                true,
-                false,
-            ),
-            (
-                Asks::Sha256,
-                ELSEWHERE,
-                "get-server-public-key=true",
-                "plain",
-                true,
-                false,
-            ),
+            (Asks::CachingSha2, ELSEWHERE, get_key, "plain", true, false),
+            (Asks::Sha256, ELSEWHERE, get_key, "plain", true, false),
             // This machine's own.
             (Asks::CachingSha2, HERE, "", "plain", true, false),
             (Asks::CachingSha2, HERE, "", "tls", true, false),
@@ -211,14 +184,7 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
             (Asks::PostgreSql, ELSEWHERE, "", "tls", true, true),
             // As it is, MySQL's own clients send it nobody who does not ask for it explicitly.
             (Asks::Clear, ELSEWHERE, "", "tls", false, true),
-            (
-                Asks::Clear,
-                ELSEWHERE,
-                "get-server-public-key=true",
-                "tls",
-                false,
-                true,
-            ),
+            (Asks::Clear, ELSEWHERE, get_key, "tls", false, true),
             (Asks::Clear, HERE, "", "plain", false, false),
         ] {
             let impostor = Impostor::start(at, asks, Some(&certificate));
@@ -232,11 +198,8 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
             let row = format!("{asks:?} {at} {options} {transport}: {}", finished.stderr);
             assert_eq!(impostor.has_heard(PASSWORD), learns, "{row}");
             let warning = finished.stderr.lines().next().unwrap_or_default();
-            assert_eq!(
-                warning.starts_with("Warning: the certificate of "),
-                warns,
-                "{row}"
-            );
+            let is_warned = warning.starts_with("Warning: the certificate of ");
+            assert_eq!(is_warned, warns, "{row}");
             assert!(!warns || warning.contains("=FILE"), "{row}");
             assert!(!finished.stderr.contains(PASSWORD));
         }
@@ -261,10 +224,8 @@ fn a_login_that_must_be_tied_to_the_certificate_is_no_other() {
                 true => "expected SCRAM-SHA-256-PLUS",
                 false => "the password was not sent",
             }]);
-            assert!(
-                impostor.has_heard("app") && !impostor.has_heard(PASSWORD),
-                "{command}"
-            );
+            let has_only_the_name = impostor.has_heard("app") && !impostor.has_heard(PASSWORD);
+            assert!(has_only_the_name, "{command}");
         }
     });
 }
@@ -292,10 +253,8 @@ fn an_agent_is_told_no_password() {
         .env("PATH", path);
     Running::start(command).finish().measured();
     let told = fs::read_to_string(told).unwrap();
-    assert!(
-        told.contains("BatchMode") && told.contains("PATH=") && told.contains('{'),
-        "{told}"
-    );
+    let is_whole = told.contains("BatchMode") && told.contains("PATH=") && told.contains('{');
+    assert!(is_whole, "{told}");
     assert!(!told.contains(server.password()));
 }
 
@@ -303,9 +262,7 @@ fn an_agent_is_told_no_password() {
 /// others are measured.
 #[test]
 fn a_plain_arm_is_measured_with_a_key_that_came_over_verified_tls_and_else_left_out() {
-    if fetched(&MYSQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MYSQL) else { return };
     elsewhere(|| {
         let server = OwnServer::start_of(&MYSQL, |builder| builder);
         server.query("CREATE USER sha256 IDENTIFIED WITH sha256_password BY 'a secret for all'");

@@ -1,12 +1,8 @@
 //! Whoever owns a folder may put links in it: no command writes through one, and root is asked before it writes there at all.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, chown, symlink};
-use std::path::Path;
+use std::os::unix::fs::chown;
 
-use ciphertax_testkit::{is_root, not_tested};
-
-use crate::common::Sandbox;
+use crate::common::*;
 
 const NOBODY: u32 = 65_534;
 

@@ -1,10 +1,8 @@
 //! Batches and open loops, through the whole command on a real private server.
 
-use ciphertax_model::Metric;
 use ciphertax_observe::has_hardware_counters;
-use ciphertax_records::{Phase, Sample, VoidReason};
 
-use crate::common::{PATIENCE, Sandbox, record, within};
+use crate::common::*;
 use crate::server_counter::seconds_of;
 
 const LOADS: &str = r#"
@@ -13,10 +11,7 @@ question = "Is every kind of load what it says?"
 time_s = 24
 slice_s = 0.5
 dataset = { table_size = 1000 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
 cell = [
     { name = "batch", workload = "oltp_point_select", load = { connections = 4, workers = 2, batch = 1000 } },
     { name = "storm", workload = "connect", load = { connections = 64, rate = 40 } },
@@ -38,10 +33,8 @@ fn ctrl_c_cuts_a_long_batch_short() {
     running.interrupt();
     let samples = samples(&sandbox);
     let last = samples.last().unwrap();
-    assert_eq!(
-        (last.slice.cell.as_str(), &last.void),
-        ("batch", &Some(VoidReason::Interrupted))
-    );
+    let ended = (last.slice.cell.as_str(), &last.void);
+    assert_eq!(ended, ("batch", &Some(VoidReason::Interrupted)));
     sandbox.expect_nothing_left();
 }
 
@@ -63,22 +56,16 @@ mod test_all {
 
         assert!(of("batch").count() >= 6);
         for sample in of("batch").filter(|sample| sample.is_valid()) {
-            assert_eq!(
-                (sample.load.operation_count(), &sample.load.open_loop),
-                (1_000, &None)
-            );
+            let counted = (sample.load.operation_count(), &sample.load.open_loop);
+            assert_eq!(counted, (1_000, &None));
         }
         let batches: Vec<&str> = run.results.batches.iter().map(|row| row.arm.as_str()).collect();
         assert_eq!(batches, ["plain", "baseline again", "tls"]);
         for row in &run.results.batches {
-            assert!(
-                row.cell == "batch" && row.batches >= 2 && row.mean > 0.0,
-                "{row:?}"
-            );
-            assert!(
-                row.standard_deviation.is_some_and(|deviation| deviation > 0.0),
-                "{row:?}"
-            );
+            let is_measured = row.cell == "batch" && row.batches >= 2 && row.mean > 0.0;
+            assert!(is_measured, "{row:?}");
+            let deviates = row.standard_deviation.is_some_and(|deviation| deviation > 0.0);
+            assert!(deviates, "{row:?}");
         }
         finished.shows(&["in batches of 1,000", "Operations per second, mean and standard"]);
 
@@ -86,12 +73,8 @@ mod test_all {
         assert!(of("storm").count() >= 6);
         for sample in of("storm") {
             let open_loop = sample.load.open_loop.as_ref().unwrap();
-            assert_eq!(
-                (open_loop.planned, open_loop.not_begun),
-                (20, 0),
-                "{:?}",
-                sample.void
-            );
+            let counts = (open_loop.planned, open_loop.not_begun);
+            assert_eq!(counts, (20, 0), "{:?}", sample.void);
             assert_eq!(sample.load.operation_count(), 20);
             assert!(open_loop.response_sum_ns >= sample.load.operations[0].latency_sum_ns);
             // The last should begin after 475 ms.

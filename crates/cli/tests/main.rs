@@ -32,6 +32,8 @@ mod postgresql_refusals;
 mod preloaded;
 mod probes;
 mod quick;
+#[path = "../../records/tests/made_up.rs"]
+mod record;
 mod resume;
 mod safety;
 mod server_agent;

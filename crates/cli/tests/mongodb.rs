@@ -1,20 +1,12 @@
 //! MongoDB through the whole command, on real private servers: access control off and on, logins, YCSB, failover.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
-use std::fs;
-use std::time::{Duration, Instant};
 
-use ciphertax_reactor::Reactor;
-use ciphertax_records::{Finding, Run, RunStatus, VoidReason};
+use ciphertax_records::Finding;
 use ciphertax_wire::Address;
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Topology};
-use rustix::process::{Signal, kill_process};
+use ciphertax_wire::mongodb::{ConnectOptions, Topology};
 
-use crate::common::{
-    PATIENCE, Sandbox, arm_of, claims, logins, no_slice_failed, record, samples, servers_of, study_refused,
-    within,
-};
+use crate::common::*;
 
 pub(crate) const AUTHENTICATION: &str = r#"
 name = "logins"
@@ -67,10 +59,7 @@ slice_s = 0.2
 replica_set = { members = 3, read_only_member = true }
 precision = { cpu = 0.0005, throughput = 0.0005 }
 ycsb = { record_count = 1000 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
 cell = [
     { name = "writes", workload = "ycsb_a", read_preference = "secondary", load = { connections = 4 } },
     { name = "reads", workload = "ycsb_c", read_preference = "secondary", load = { connections = 4 } },
@@ -81,17 +70,12 @@ cell = [
 /// Without a login a write is refused where there is access control, and succeeds where there is none.
 fn expect_proofs(run: &Run) {
     let claims = |arm: &str| claims(run, arm);
-    assert!(
-        claims("open").contains("a write without a login succeeds"),
-        "{}",
-        claims("open")
-    );
+    let words = "a write without a login succeeds";
+    assert!(claims("open").contains(words), "{}", claims("open"));
     for arm in ["warm", "cold", "x509"] {
         let claims = claims(arm);
-        assert!(
-            claims.contains("a write without a login is refused"),
-            "{arm}: {claims}"
-        );
+        let words = "a write without a login is refused";
+        assert!(claims.contains(words), "{arm}: {claims}");
     }
 }
 
@@ -209,10 +193,8 @@ mod test_all {
         assert_eq!(apart.len(), 3);
         let apart = |finding: &&Finding| finding.summary.contains("two processes are compared");
         let apart = run.results.findings.iter().find(apart).unwrap();
-        assert!(
-            servers.iter().all(|server| apart.evidence.contains(server)),
-            "{apart:?}"
-        );
+        let are_named = servers.iter().all(|server| apart.evidence.contains(server));
+        assert!(are_named, "{apart:?}");
 
         expect_proofs(&run);
         expect_kinds(&run);
@@ -248,10 +230,8 @@ mod test_all {
             run.results.void
         );
         let last = samples(&sandbox.run());
-        assert!(
-            last.iter().rev().take(6).any(|sample| sample.is_valid()),
-            "nothing was measured afterwards"
-        );
+        let goes_on = last.iter().rev().take(6).any(|sample| sample.is_valid());
+        assert!(goes_on, "nothing was measured afterwards");
         sandbox.expect_nothing_left();
     }
 }

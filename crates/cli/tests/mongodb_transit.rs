@@ -1,15 +1,6 @@
 //! MongoDB at a distance, behind tunnels, and under a program of the user's own.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-
-use ciphertax_model::Metric;
-use ciphertax_records::{Phase, RunStatus};
-use ciphertax_testkit::{cache, is_root, not_tested};
-
-use crate::common::{PATIENCE, Sandbox, no_slice_failed, record, samples};
+use crate::common::*;
 use crate::transit::expect_round_trips;
 
 /// The driver that the program of these tests uses, fetched once.
@@ -30,9 +21,7 @@ arm = [
     { name = "stunnel", transport = "plain", tunnel = "stunnel" },
     { name = "haproxy", transport = "plain", tunnel = "haproxy" },
 ]
-cell = [
-    { name = "connect", workload = "connect", load = { connections = 2 } },
-]
+cell = [{ name = "connect", workload = "connect", load = { connections = 2 } }]
 "#;
 
 const PROGRAM: &str = r#"
@@ -42,10 +31,7 @@ server = "mongodb"
 time_s = 30
 precision = { cpu = 0.5, throughput = 0.5 }
 ycsb = { record_count = 500 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
 [[cell]]
 name = "mine"
 workload = "command"

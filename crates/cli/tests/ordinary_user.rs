@@ -1,17 +1,10 @@
 //! Root rights are not needed.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use ciphertax_lab::RunningLink;
 use ciphertax_lab::link::WITHOUT_ROOT;
-use ciphertax_model::Metric;
-use ciphertax_records::RunStatus;
-use ciphertax_testkit::{OrdinaryUser, copy_program, is_root, not_tested, unpacked_tunnels};
+use ciphertax_testkit::OrdinaryUser;
 
-use crate::common::{Finished, PATIENCE, Running, Sandbox, no_slice_failed, record, samples};
+use crate::common::*;
 
 #[test]
 fn an_ordinary_user_measures_too() {

@@ -1,11 +1,6 @@
 //! What a run leaves and says besides its report: exports, the verdict alone, every step, and what it would do.
 
-use std::fs;
-
-use ciphertax_records::{ArmRole, RunStatus};
-use serde_json::Value;
-
-use crate::common::{Sandbox, follows, record};
+use crate::common::*;
 
 const STUDY: &str = r#"
 name = "outputs"
@@ -20,16 +15,10 @@ arm = [
     { name = "tls1.3", transport = "tls1.3" },
     { name = "tls1.2", transport = "tls1.2" },
 ]
-
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 1 }
-
-[[cell]]
-name = "select many"
-workload = "oltp_point_select"
-load = { connections = 4 }
+cell = [
+    { name = "select", workload = "oltp_point_select", load = { connections = 1 } },
+    { name = "select many", workload = "oltp_point_select", load = { connections = 4 } },
+]
 "#;
 
 fn sandbox() -> Sandbox {
@@ -73,25 +62,17 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
     let cells: Vec<&str> = run.results.cells.iter().map(|cell| cell.name.as_str()).collect();
     assert_eq!(cells, ["select many"]);
     let variants = run.head.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
-    assert_eq!(
-        variants.map(|arm| arm.name.as_str()).collect::<Vec<_>>(),
-        ["tls1.3"]
-    );
-    assert!(
-        run.head.command.contains("--cell '*many' --arm 'tls1.[3]'"),
-        "{}",
-        run.head.command
-    );
+    let arms = variants.map(|arm| arm.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(arms, ["tls1.3"]);
+    says(&run.head.command, "--cell '*many' --arm 'tls1.[3]'");
 
     let file = |name: &str| fs::read_to_string(sandbox.work().join(name)).unwrap();
     assert_eq!(file("copy.json"), file("run/run.json"));
     assert_eq!(file("copy.html"), file("run/report.html"));
     let lines = run.results.estimates.len() + run.results.noise_floor.len();
     assert_eq!(file("estimates.csv").lines().count(), 1 + lines);
-    assert_eq!(
-        file("samples.csv").lines().count(),
-        file("run/samples.jsonl").lines().count()
-    );
+    let rows = file("samples.csv").lines().count();
+    assert_eq!(rows, file("run/samples.jsonl").lines().count());
     assert!(file("run/report.md").contains("## What does TLS cost?"));
     assert!(
         file("node.prom").contains("ciphertax_run{study=\"outputs\"")
@@ -176,7 +157,7 @@ fn what_a_run_lacks_is_said_with_the_remedy_before_it_begins() {
 #[test]
 fn a_server_that_a_later_cell_needs_and_that_is_not_there_is_said_before_the_first_is_started() {
     let sandbox = sandbox();
-    let with_another = format!("{STUDY}server = \"mariadb-11.8\"\n");
+    let with_another = STUDY.replace("\"select many\"", "\"select many\", server = \"mariadb-11.8\"");
     fs::write(sandbox.work().join("study.toml"), with_another).unwrap();
     let mut command = sandbox.command(&arguments(&[]));
     command.env("XDG_CACHE_HOME", sandbox.work());
@@ -221,29 +202,21 @@ fn a_target_is_not_asked() {
 
 #[test]
 fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
-    for (more, words) in [
-        (&["--export", "run.txt"][..], "its ending says no format"),
-        (
-            &["--export", "nowhere/run.csv"],
-            "there is no folder nowhere; make it first",
-        ),
-        (&["--export", "cpu.collapsed"], "cpu.collapsed would hold stacks"),
-        (
-            &["--cell", "connect"],
-            "no cell is called \"connect\"; there are select, select many",
-        ),
-        (&["--arm", "plain"], "nothing to compare the baseline plain with"),
-        (&["--arm", "tls[1"], "invalid range pattern"),
-        (&["-q", "-v"], "cannot be used with"),
-    ] {
+    for [more, words] in rows(
+        r#"
+        --export run.txt → its ending says no format
+        --export nowhere/run.csv → there is no folder nowhere; make it first
+        --export cpu.collapsed → cpu.collapsed would hold stacks
+        --cell connect → no cell is called "connect"; there are select, select many
+        --arm plain → nothing to compare the baseline plain with
+        --arm tls[1 → invalid range pattern
+        -q -v → cannot be used with
+        "#,
+    ) {
         let sandbox = sandbox();
-        let finished = sandbox.finish(&arguments(more));
-        assert_eq!(
-            (finished.code, finished.stdout.as_str()),
-            (Some(2), ""),
-            "{}",
-            finished.stderr
-        );
+        let finished = sandbox.finish(&arguments(&more.split(' ').collect::<Vec<_>>()));
+        let printed = (finished.code, finished.stdout.as_str());
+        assert_eq!(printed, (Some(2), ""), "{}", finished.stderr);
         finished.says(&[words]);
         assert!(!sandbox.run().exists());
     }
@@ -266,12 +239,8 @@ fn completions_and_manual_pages_know_every_option() {
         );
     }
     let finished = sandbox.finish(&["man", "--out", "man1"]);
-    assert_eq!(
-        (finished.code, finished.stdout.as_str()),
-        (Some(0), ""),
-        "{}",
-        finished.stderr
-    );
+    let printed = (finished.code, finished.stdout.as_str());
+    assert_eq!(printed, (Some(0), ""), "{}", finished.stderr);
     let printed = sandbox.finish(&["man", "run"]).stdout;
     assert_eq!(
         printed,
@@ -297,10 +266,8 @@ fn the_schemas_are_listed_and_printed_and_an_unknown_one_names_the_nearest() {
         let schema: Value = serde_json::from_str(&print(&["schema", name])).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         let version = &schema["properties"]["schema"]["const"];
-        assert!(
-            version.as_str().unwrap().starts_with("ciphertax."),
-            "{name}: {version}"
-        );
+        let is_named = version.as_str().unwrap().starts_with("ciphertax.");
+        assert!(is_named, "{name}: {version}");
     }
     let unknown = sandbox.finish(&["schema", "comparson"]);
     unknown.refuses(&[

@@ -1,16 +1,8 @@
 //! A server that the user already has, whichever database it is: what ciphertax touches there, and what it keeps to itself.
 
-use std::fs;
-use std::path::Path;
-
 use ciphertax_model::TlsVersion;
-use ciphertax_records::{RunStatus, Verified};
-use rustix::process::Signal;
 
-use crate::common::{
-    AnyOwn, OwnMongoDb, OwnPostgreSql, OwnServer, Running, Sandbox, another_ca, arm_of, command_lines_with,
-    logins, no_secret_is_left, no_slice_failed, on_each, record, refused, start_study, study,
-};
+use crate::common::*;
 
 #[test]
 fn a_password_in_the_environment_stays_there_and_what_others_have_stays_as_it_is() {
@@ -132,10 +124,8 @@ fn expect_facts(server: &dyn AnyOwn, sandbox: &Sandbox) {
         "MariaDB" => return,
         other => panic!("{other}"),
     };
-    assert!(
-        own.version.starts_with(version) && own.tls_library.contains("SSL"),
-        "{own:?}"
-    );
+    let is_known = own.version.starts_with(version) && own.tls_library.contains("SSL");
+    assert!(is_known, "{own:?}");
     assert_eq!(own.settings[setting.0], setting.1);
     let facts = &arm_of(&run, "tls1.3").sessions[0].facts;
     assert_eq!(facts.tls.as_ref().unwrap().verification, verification);

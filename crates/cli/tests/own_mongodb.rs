@@ -1,12 +1,8 @@
 //! What a MongoDB of the user's own has, demands and allows.
 
-use ciphertax_model::{AuthenticationMethod, ReplicaSet};
-use ciphertax_records::RunStatus;
-use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
+use ciphertax_model::ReplicaSet;
 
-use crate::common::{
-    OwnMongoDb, Sandbox, logins, no_secret_is_left, no_slice_failed, record, refused, start_study,
-};
+use crate::common::*;
 
 #[test]
 fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_written() {

@@ -1,6 +1,6 @@
 //! What a PostgreSQL of the user's own has, demands and allows.
 
-use crate::common::{OwnPostgreSql, PostgreSqlCopy, Running, Sandbox, no_secret_is_left, record, refused};
+use crate::common::*;
 
 #[test]
 fn the_password_of_libpqs_variable_is_read() {

@@ -1,15 +1,6 @@
 //! PostgreSQL through the whole command, on real private servers: TLS, logins, programs of its own, faults.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-
-use ciphertax_lab::catalogue;
-use ciphertax_records::{Phase, RunStatus};
-use ciphertax_testkit::{fetched, postgresql_programs};
-use rustix::process::{Signal, kill_process};
-
-use crate::common::{Sandbox, claims, goes_on, logins, no_slice_failed, samples, servers_of, study_refused};
+use crate::common::*;
 
 pub(crate) const STUDY: &str = r#"
 name = "tls"
@@ -18,10 +9,7 @@ server = "postgresql"
 time_s = 4
 slice_s = 0.1
 dataset = { table_size = 2000 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
 cell = [
     { name = "queries", workload = "oltp_point_select", load = { connections = 4 } },
     { name = "connects", workload = "connect", load = { connections = 2 } },
@@ -44,9 +32,7 @@ arm = [
     { name = "certificate", transport = "tls1.3", tls = { client_certificate = "ecdsa-p256" }, authentication = { method = "cert" } },
     { name = "many", transport = "plain", authentication = { method = "SCRAM-SHA-256", password_cache = "cold", scram_iterations = 20000 } }
 ]
-cell = [
-    { name = "connect", workload = "connect", load = { connections = 2 } },
-]
+cell = [{ name = "connect", workload = "connect", load = { connections = 2 } }]
 "#;
 
 #[test]
@@ -62,10 +48,8 @@ fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
     assert!(server.version.starts_with("15."), "{server:?}");
     for arm in &run.head.arms {
         let proofs = &arm.sessions[0].proofs;
-        assert!(
-            proofs.iter().any(|proof| proof.claim.contains("pg_stat_ssl")),
-            "{proofs:?}"
-        );
+        let is_asked = proofs.iter().any(|proof| proof.claim.contains("pg_stat_ssl"));
+        assert!(is_asked, "{proofs:?}");
         assert_eq!(arm.sessions[0].facts.authentication.method, "SCRAM-SHA-256");
     }
     // Each connection has a process of its own, which has ended when the clocks are read.
@@ -96,9 +80,7 @@ arm = [
     { name = "tls", transport = "tls1.3" },
     { name = "its-group", transport = "tls1.3", tls = { group = "P-256" } },
 ]
-cell = [
-    { name = "connects", workload = "connect_only", load = { connections = 2 } },
-]
+cell = [{ name = "connects", workload = "connect_only", load = { connections = 2 } }]
 "#;
 
 /// OpenSSL offers X25519 first, which PostgreSQL takes since 18.
@@ -130,14 +112,8 @@ fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
     let [finding] = &findings[..] else {
         panic!("{findings:?}")
     };
-    assert!(
-        finding.summary.contains("over tls the client") && finding.summary.contains("P-256"),
-        "{finding:?}"
-    );
-    assert!(
-        finding.evidence.contains("TLS handshake 2 flights"),
-        "{finding:?}"
-    );
+    says(&finding.summary, "over tls the client … P-256");
+    says(&finding.evidence, "TLS handshake 2 flights");
     let newer = catalogue::find("postgresql-18").unwrap();
     if fetched(newer).is_some() {
         assert_eq!(told("postgresql-18", "18."), (1.0, Vec::new()));
@@ -231,24 +207,14 @@ fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
 
 #[test]
 fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
-    for (from, to, words) in [
-        (
-            "transport = \"tls1.3\"",
-            "transport = \"tls1.3\", tls = { resumption = \"ticket\" }",
-            "resum",
-        ),
-        (
-            "transport = \"tls1.3\"",
-            "transport = \"tls1.3\", tls = { negotiation = \"direct\" }",
-            "TLS without a request",
-        ),
-        (
-            "time_s = 4",
-            "time_s = 4\nreplica_set = { members = 3 }",
-            "replica_set is for MongoDB alone",
-        ),
-    ] {
-        study_refused(&STUDY.replace(from, to)).fails(2, &[words]);
+    for [from, to, words] in rows(
+        r#"
+        transport = "tls1.3" → transport = "tls1.3", tls = { resumption = "ticket" } → resum
+        transport = "tls1.3" → transport = "tls1.3", tls = { negotiation = "direct" } → TLS without a request
+        time_s = 4 → replica_set = { members = 3 } ¶ time_s = 4 → replica_set is for MongoDB alone
+        "#,
+    ) {
+        study_refused(&STUDY.replace(from, &to.replace(" ¶ ", "\n"))).fails(2, &[words]);
     }
 }
 

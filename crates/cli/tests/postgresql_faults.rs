@@ -1,12 +1,6 @@
 //! What happens to a PostgreSQL while it is measured: the run goes on, or ends and says why.
 
-use std::fs;
-
-use ciphertax_testkit::{is_root, not_tested};
-
-use crate::common::{
-    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, goes_on, samples_so_far, with_rows, within,
-};
+use crate::common::*;
 
 #[test]
 fn a_session_that_is_ended_voids_its_slice_and_the_run_goes_on() {

@@ -1,12 +1,6 @@
 //! What runs leave on a PostgreSQL of the user's own: who it is safe from, and who may keep it from being removed.
 
-use std::fs;
-
-use ciphertax_records::RunStatus;
-
-use crate::common::{
-    AnyOwn, Finished, OwnPostgreSql, PATIENCE, Running, Sandbox, record, refused, with_rows, within,
-};
+use crate::common::*;
 
 /// The advisory lock of a run that measures.
 const LOCK: &str = "1667854440, 1701999713";

@@ -1,21 +1,9 @@
 //! A pooler before PostgreSQL, through the whole command: what it costs and saves is told apart, it is proved, and it goes
 //! with its run.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
-use std::{fs, path::Path};
-
 use ciphertax_lab::catalogue::POSTGRESQL_18;
-use ciphertax_model::Metric;
-use ciphertax_records::{RunStatus, Sample, VoidReason, Witness, counter};
-use ciphertax_testkit::{fetched, not_tested, unpacked_tunnels};
-use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, arm_of, no_slice_failed, poolers_of, record, samples};
+use crate::common::*;
 
 const STUDY: &str = r#"
 name = "pooled"
@@ -39,9 +27,7 @@ const POOLED: [&str; 2] = ["session", "through"];
 
 #[test]
 fn what_a_pooler_costs_and_saves_are_told_apart() {
-    if fetched(&POSTGRESQL_18).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL_18) else { return };
     let sandbox = Sandbox::new();
     let ((finished, truth), run) = sandbox.until_measured(1, |time| {
         let running = sandbox.start_study(STUDY, time);
@@ -96,15 +82,11 @@ fn what_a_pooler_costs_and_saves_are_told_apart() {
         (connects, sessions)
     };
     let (made, counted) = connects(false);
-    assert!(
-        made > 0 && counted >= made,
-        "{counted} sessions of {made} connects"
-    );
+    let is_counted = made > 0 && counted >= made;
+    assert!(is_counted, "{counted} sessions of {made} connects");
     let (made, counted) = connects(true);
-    assert!(
-        made > 100 && counted * 10 < made,
-        "{counted} sessions of {made} connects"
-    );
+    let are_kept = made > 100 && counted * 10 < made;
+    assert!(are_kept, "{counted} sessions of {made} connects");
 }
 
 #[test]
@@ -140,14 +122,10 @@ fn each_side_of_a_pooler_is_proved() {
             let proof = proofs.iter().find(|proof| proof.witness == witness);
             proof.map(|proof| proof.evidence.as_str())
         };
-        assert!(
-            evidence(Witness::Client).unwrap().starts_with("TLSv1.3"),
-            "{proofs:?}"
-        );
-        assert!(
-            evidence(Witness::Server).unwrap().starts_with(to_server),
-            "{proofs:?}"
-        );
+        let is_tls = evidence(Witness::Client).unwrap().starts_with("TLSv1.3");
+        assert!(is_tls, "{proofs:?}");
+        let is_as_asked = evidence(Witness::Server).unwrap().starts_with(to_server);
+        assert!(is_as_asked, "{proofs:?}");
         assert!(evidence(Witness::Authentication).is_some(), "{proofs:?}");
         let by_pooler = evidence(Witness::Pooler);
         assert_eq!(by_pooler.is_some(), in_pooler.is_some(), "{proofs:?}");

@@ -1,11 +1,6 @@
 //! What keeps ciphertax from a PostgreSQL of the user's own: it is said with the remedy, and nothing is written.
 
-use std::fs;
-use std::net::TcpListener;
-
-use crate::common::{
-    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, no_slice_failed, record, refused, within,
-};
+use crate::common::*;
 
 #[test]
 fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_written() {
@@ -284,16 +279,10 @@ fn an_accounts_own_limit_of_connections_is_heeded() {
 /// A real server that says of itself what others say.
 #[test]
 fn servers_that_are_compatible_are_known_by_their_own_words() {
-    for (says, product) in [
-        (
-            "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15 21:28:29, go1.22.2 X:nocoverageredesign)",
-            "CockroachDB",
-        ),
-        (
-            "PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 16.0.6, 64-bit",
-            "YugabyteDB",
-        ),
-    ] {
+    for [says, product] in rows("
+        CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15 21:28:29, go1.22.2 X:nocoverageredesign) → CockroachDB
+        PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 16.0.6, 64-bit → YugabyteDB
+    ") {
         let server = OwnPostgreSql::start_with(|builder| builder.option("--allow-system-table-mods=on"));
         server.query(&format!(
             "CREATE OR REPLACE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql AS $$SELECT '{says}'$$"

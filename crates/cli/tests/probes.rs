@@ -1,12 +1,6 @@
 //! Probes: what they change is changed in the slices of their arm alone, and what they take away is gone there.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
-use ciphertax_records::{ArmRole, VoidReason, Witness};
-
-use crate::common::{Sandbox, record, samples_so_far};
+use crate::common::*;
 
 /// A second connection that looks at the server in every slice, and commits thirty times in it. In the fifth slice of the probe's
 /// arm it fails.
@@ -34,13 +28,10 @@ fn study(log: &Path) -> String {
         profile = "off"
         storage = {{ flush_log_at_trx_commit = 1 }}
         dataset = {{ table_size = 1000 }}
-        [[arm]]
-        name = "flushed"
-        transport = "plain"
-        [[arm]]
-        name = "unflushed"
-        transport = "plain"
-        probe = {{ variable = "innodb_flush_log_at_trx_commit", value = 2 }}
+        arm = [
+            {{ name = "flushed", transport = "plain" }},
+            {{ name = "unflushed", transport = "plain", probe = {{ variable = "innodb_flush_log_at_trx_commit", value = 2 }} }},
+        ]
         [[cell]]
         name = "updates"
         workload = "command"
@@ -73,10 +64,8 @@ fn a_probe_holds_in_the_slices_of_its_arm_alone_also_after_one_that_failed() {
     let of = |arm: &str| seen[arm].iter().skip(1).cloned().collect::<Vec<(String, u64)>>();
     for (arm, value) in [("flushed", "1"), ("unflushed", "2")] {
         let of = of(arm);
-        assert!(
-            of.len() >= 8 && of.iter().all(|(seen, _)| seen == value),
-            "{arm}: {seen:?}"
-        );
+        let is_kept = of.len() >= 8 && of.iter().all(|(seen, _)| seen == value);
+        assert!(is_kept, "{arm}: {seen:?}");
     }
     assert_eq!(seen["unflushed"][0].0, "1", "the trial");
     let mean = |arm: &str| {
@@ -93,10 +82,8 @@ fn a_probe_holds_in_the_slices_of_its_arm_alone_also_after_one_that_failed() {
         .void
         .iter()
         .filter(|row| matches!(row.reason, VoidReason::Errors { .. }));
-    assert_eq!(
-        failed.map(|row| row.arm.as_str()).collect::<Vec<&str>>(),
-        ["unflushed"]
-    );
+    let arms = failed.map(|row| row.arm.as_str()).collect::<Vec<&str>>();
+    assert_eq!(arms, ["unflushed"]);
     let arm = run
         .head
         .arms
@@ -134,47 +121,23 @@ fn probed(server: &str, arm: &str) -> String {
 
 #[test]
 fn what_cannot_be_probed_is_refused_by_name_before_anything_is_measured() {
-    for (server, arm, target, words) in [
-        (
-            "postgresql",
-            "probe = { variable = \"fsync\", value = \"off\" }",
-            None,
-            "arm probed: ciphertax sets variables of MySQL's family alone",
-        ),
-        (
-            "mongodb",
-            "probe = { variable = \"syncdelay\", value = 1 }",
-            None,
-            "arm probed: ciphertax sets variables of MySQL's family alone",
-        ),
-        (
-            "sqlite",
-            "probe = { cpus = 1 }",
-            None,
-            "arm probed: sqlite runs in its client",
-        ),
-        (
-            "mariadb",
-            "probe = { variable = \"sync_binlog\", value = 0 }",
-            Some("mysql://app@127.0.0.1:9/"),
-            "arm probed: a probe changes the server for everybody who uses it",
-        ),
-        (
-            "mariadb",
-            "probe = { variable = \"sync_binlogs\", value = 0 }",
-            None,
-            "arm probed: its probe sync_binlogs = 0 cannot be tried",
-        ),
-        (
-            "mariadb",
-            "probe = { variable = \"port\", value = 1 }",
-            None,
-            "read only variable",
-        ),
-    ] {
+    let own = "mysql://app@127.0.0.1:9/";
+    for [server, probe, words] in rows(
+        r#"
+        postgresql → { variable = "fsync", value = "off" } → arm probed: ciphertax sets variables of MySQL's family alone
+        mongodb → { variable = "syncdelay", value = 1 } → arm probed: ciphertax sets variables of MySQL's family alone
+        sqlite → { cpus = 1 } → arm probed: sqlite runs in its client
+        OWN → { variable = "sync_binlog", value = 0 } → arm probed: a probe changes the server for everybody who uses it
+        mariadb → { variable = "sync_binlogs", value = 0 } → arm probed: its probe sync_binlogs = 0 cannot be tried
+        mariadb → { variable = "port", value = 1 } → read only variable
+        "#,
+    ) {
         let sandbox = Sandbox::new();
-        let target: Vec<&str> = target.into_iter().collect();
-        let running = sandbox.start_study(&probed(server, arm), &target);
+        let (server, target) = match server {
+            "OWN" => ("mariadb", &[own][..]),
+            _ => (server, &[][..]),
+        };
+        let running = sandbox.start_study(&probed(server, &format!("probe = {probe}")), target);
         running.finish().refuses(&[words]);
         sandbox.expect_nothing_left();
     }

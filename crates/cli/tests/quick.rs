@@ -1,18 +1,9 @@
 //! `ciphertax quick` on a private server, and `ciphertax report` on what it left.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::OnceLock;
-
-use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, EstimateRow, Rated, Run, RunStatus, Sample, Side};
+use ciphertax_records::{EstimateRow, Rated, Side};
 use ciphertax_report_check::check_report;
-use ciphertax_stats::FEWEST_BLOCKS;
-use serde_json::Value;
 
-use crate::common::{Finished, PATIENCE, Running, Sandbox, files_with, record};
+use crate::common::*;
 
 /// What is there if there was time to look into a block.
 const LOOKS: [&str; 3] = ["profiles.jsonl", "symbols.jsonl", "waits.jsonl"];
@@ -38,10 +29,8 @@ fn progress_is_plain_lines_where_there_is_no_terminal() {
         "measured ",
         "Report: ",
     ] {
-        assert!(
-            said.lines().any(|line| line.starts_with(beginning)),
-            "{beginning:?} is not in {said}"
-        );
+        let is_said = said.lines().any(|line| line.starts_with(beginning));
+        assert!(is_said, "{beginning:?} is not in {said}");
     }
     assert!(!said.contains(['\x1b', '\r']), "{said:?}");
 }
@@ -109,11 +98,8 @@ fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
             "{}",
             arm.name
         );
-        assert!(
-            session.proofs.iter().all(|proof| !proof.evidence.is_empty()),
-            "{}",
-            arm.name
-        );
+        let are_evident = session.proofs.iter().all(|proof| !proof.evidence.is_empty());
+        assert!(are_evident, "{}", arm.name);
         let tls = session.facts.tls.as_ref();
         assert_eq!(
             tls.map(|tls| tls.version.as_str()),
@@ -230,10 +216,8 @@ fn report_makes_the_same_run_from_record_and_samples_alone() {
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert_eq!(again.stdout, quick.finished.stdout);
     for (name, bytes) in &quick.files {
-        assert!(
-            fs::read(sandbox.run().join(name)).unwrap() == *bytes,
-            "{name} differs"
-        );
+        let is_same = fs::read(sandbox.run().join(name)).unwrap() == *bytes;
+        assert!(is_same, "{name} differs");
     }
 }
 

@@ -1,11 +1,6 @@
 //! A run that was cut off goes on: its samples are kept, its time counts, and nothing else is mixed into it.
 
-use std::collections::BTreeSet;
-use std::fs;
-
-use ciphertax_records::{RunStatus, Sample};
-
-use crate::common::{AnyOwn, OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
+use crate::common::*;
 
 #[test]
 fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
@@ -46,10 +41,8 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
         })
         .collect();
     assert_eq!(slices.len(), all.len(), "a block has two slices of an arm");
-    assert!(
-        all.windows(2).all(|pair| pair[0].start_ns < pair[1].start_ns),
-        "time goes back"
-    );
+    let is_in_order = all.windows(2).all(|pair| pair[0].start_ns < pair[1].start_ns);
+    assert!(is_in_order, "time goes back");
 
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
@@ -129,23 +122,13 @@ fn only_the_same_run_is_resumed() {
     finished.fails(2, &["cannot be used with"]);
     let finished = sandbox.finish(&["run", "--resume", "nowhere"]);
     finished.refuses(&["nowhere is not a run folder"]);
-    for (from, to, word) in [
-        (
-            "\"schema\": \"ciphertax.run/",
-            "\"schema\": \"ciphertax.run/9",
-            "has the format",
-        ),
-        (
-            "\"commit\": \"",
-            "\"commit\": \"0",
-            "a run is measured by one version",
-        ),
-        (
-            "\"kernel\": \"",
-            "\"kernel\": \"0",
-            "a run is measured on one machine",
-        ),
-    ] {
+    for [from, to, word] in rows(
+        r#"
+        "schema": "ciphertax.run/ → "schema": "ciphertax.run/9 → has the format
+        "commit": " → "commit": "0 → a run is measured by one version
+        "kernel": " → "kernel": "0 → a run is measured on one machine
+    "#,
+    ) {
         fs::write(sandbox.run().join("run.json"), before.1.replace(from, to)).unwrap();
         refused(&[], &[word]);
     }

@@ -1,19 +1,9 @@
 //! A server of the user's own is left as it was, however a run ends; and where it cannot be, the user is told what to do.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::pipe;
-use std::path::Path;
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
-use ciphertax_records::{RunStatus, VoidReason};
-use rustix::process::{Signal, kill_process};
-
-use crate::common::{
-    AnyOwn, OwnMongoDb, OwnServer, PATIENCE, Running, Sandbox, record, samples, samples_so_far, servers_of,
-    start_study, within,
-};
+use crate::common::*;
 
 /// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
 const SOON: Duration = Duration::from_secs(60);

@@ -1,25 +1,13 @@
 //! A server whose clocks are read by a ciphertax on its machine: through a private sshd, whose other end is this machine.
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use ciphertax_model::{Metric, Profiling};
-use ciphertax_observe::{Meter, ProcessMeter};
-use ciphertax_records::why::ProfiledSide;
-use ciphertax_records::{AgentRecord, CpuSource, RunStatus, Sample, VoidReason};
+use ciphertax_model::Profiling;
+use ciphertax_records::AgentRecord;
 use ciphertax_runner::ServedBy;
 use ciphertax_runner::agent::{AgentMeter, AgentOptions, Reach};
-use ciphertax_testkit::{not_tested, within};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{
-    OwnServer, OwnSshd, PATIENCE, Running, Sandbox, install, is_looked_into, no_slice_failed, record,
-    samples_so_far,
-};
+use crate::common::*;
 
 const NO_SSHD: &str = "there is no sshd; `scripts/setup.sh tunnels` gets one";
 
@@ -313,11 +301,7 @@ mod test_all {
         ] {
             assert!(shown.contains(words), "{shown}");
         }
-        assert!(
-            run.head.command.contains("--server-agent"),
-            "{}",
-            run.head.command
-        );
+        says(&run.head.command, "--server-agent");
         assert!(within(PATIENCE, || sshd.agents().is_empty()));
         sandbox.expect_nothing_left();
     }

@@ -1,19 +1,8 @@
 //! A server whose CPU time a counter tells that somebody else keeps.
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use ciphertax_records::CounterRecord;
 
-use ciphertax_model::Metric;
-use ciphertax_observe::{Listener, listener};
-use ciphertax_records::{CounterRecord, CpuSource, Run, Sample};
-
-use crate::common::{
-    OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, samples_so_far, within,
-};
+use crate::common::*;
 
 /// What a command is given and nobody else should see.
 const SECRET: &str = "hunter2";
@@ -82,11 +71,8 @@ fn measured(pid: u32, arguments: &[&str], looks: impl Fn() -> Vec<f64>) -> Measu
     // The first of them may have begun before, and another may have ended between the readings; between slices and afterwards
     // little is asked.
     let (least, most) = (end - before_at_most, end - before);
-    assert!(
-        told_by(&later) > 0.85 * least && told_by(&later[1..]) < 1.05 * most,
-        "{} s of {least} s to {most} s",
-        told_by(&later)
-    );
+    let is_in_bounds = told_by(&later) > 0.85 * least && told_by(&later[1..]) < 1.05 * most;
+    assert!(is_in_bounds, "{} s of {least} s to {most} s", told_by(&later));
     let written =
         ["run.json", "report.html"].map(|file| fs::read_to_string(sandbox.run().join(file)).unwrap());
     assert!(written.iter().all(|text| !text.contains(SECRET)));
@@ -211,10 +197,8 @@ fn a_command_that_prints_seconds_tells_the_servers_cpu() {
     let Measured { run, shown, pause_s } = measured(pid, &[&url, "--server-cpu-command", &command], looks);
     let counter = counter_of(&run);
     // A pause lengthens what lies between two moves, how far the counter seems to lag, and the longest turn.
-    assert!(
-        counter.resolution_s < 0.5 + 3.0 * pause_s,
-        "{counter:?}, {pause_s} s"
-    );
+    let is_fine = counter.resolution_s < 0.5 + 3.0 * pause_s;
+    assert!(is_fine, "{counter:?}, {pause_s} s");
     assert!(
         shown.contains("as the command sh tells. It lags up to")
             && shown.contains("was not looked into: a counter tells CPU time alone"),
@@ -222,10 +206,8 @@ fn a_command_that_prints_seconds_tells_the_servers_cpu() {
     );
     let repeats = "--server-cpu-command 'sh …'";
     assert!(run.head.command.contains(repeats), "{}", run.head.command);
-    assert_eq!(
-        run.head.study.server_cpu.as_ref().unwrap().resolution_s,
-        Some(counter.resolution_s)
-    );
+    let resolution_s = run.head.study.server_cpu.as_ref().unwrap().resolution_s;
+    assert_eq!(resolution_s, Some(counter.resolution_s));
 }
 
 mod test_all {
@@ -267,10 +249,8 @@ mod test_all {
             measured(pid, &[&url, "--server-cpu-exporter", &metrics], looks);
         let counter = counter_of(&run);
         let expected = 0.2..1.0 + 3.0 * pause_s;
-        assert!(
-            expected.contains(&counter.resolution_s),
-            "{counter:?}, {pause_s} s"
-        );
+        let is_expected = expected.contains(&counter.resolution_s);
+        assert!(is_expected, "{counter:?}, {pause_s} s");
         assert!(run.head.study.slice_seconds() >= 2.0 * counter.resolution_s);
         assert!(shown.contains("the processes of the group db"), "{shown}");
 

@@ -1,10 +1,6 @@
 //! `ciphertax servers`.
 
-use std::fs;
-
-use serde_json::Value;
-
-use crate::common::Sandbox;
+use crate::common::*;
 
 const NAMES: [&str; 11] = [
     "mariadb",
@@ -50,10 +46,8 @@ fn the_list_as_json_says_what_is_installed_and_where() {
     assert_eq!(names, NAMES);
     // The tests cannot run without it.
     let mariadb = &servers[0];
-    assert!(
-        mariadb["installed"].as_str().unwrap().contains("MariaDB"),
-        "{mariadb}"
-    );
+    let is_named = mariadb["installed"].as_str().unwrap().contains("MariaDB");
+    assert!(is_named, "{mariadb}");
     assert!(
         fs::metadata(mariadb["program"].as_str().unwrap())
             .unwrap()

@@ -1,16 +1,6 @@
 //! A server whose every `SSL_write` is slower by a time that is known.
 
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use ciphertax_records::{Run, Sample};
-
-use crate::common::{Running, Sandbox, SetAtTheEnd, record, samples};
+use crate::common::*;
 use crate::preloaded::Preloaded;
 
 pub(crate) const STUDY: &str = r#"
@@ -19,13 +9,8 @@ question = "Where does the time go?"
 time_s = 45
 slice_s = 0.25
 precision = { cpu = 0.001, throughput = 0.001 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
-cell = [
-    { name = "select", workload = "oltp_point_select", load = { connections = 2 } },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "select", workload = "oltp_point_select", load = { connections = 2 } }]
 "#;
 
 /// The arm of the study that is slower.
@@ -135,10 +120,8 @@ impl Slowed {
         let operations = self.samples.iter().filter(slow);
         let operations: u64 = operations.map(|sample| sample.load.operation_count()).sum();
         let calls = CALLS_A_TIMED_ONE * calls_from(&began);
-        assert!(
-            (calls / operations as f64 - 1.0).abs() < 0.05,
-            "{calls} calls in slices of {operations} operations"
-        );
+        let is_each = (calls / operations as f64 - 1.0).abs() < 0.05;
+        assert!(is_each, "{calls} calls in slices of {operations} operations");
         let looked = self.samples.iter().filter(slow);
         let looked = looked.filter(|sample| sample.look.is_some() && sample.is_valid());
         let counted = self.counted(&looked.map(times).collect::<Vec<_>>(), began);

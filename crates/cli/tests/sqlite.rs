@@ -1,12 +1,9 @@
 //! SQLite and SQLCipher through the whole command: no server, everything paid by the client, nothing left.
 
-use std::fs;
-use std::path::Path;
+use ciphertax_records::ServerPlacement;
+use ciphertax_testkit::files_with;
 
-use ciphertax_records::{Phase, RunStatus, ServerPlacement, Witness};
-use ciphertax_testkit::{files_with, not_tested};
-
-use crate::common::{PATIENCE, Running, Sandbox, arm_of, no_slice_failed, record, samples, study_refused};
+use crate::common::*;
 use crate::faults::{mounting_is_allowed, private_mounts};
 
 const STUDY: &str = r#"
@@ -67,10 +64,8 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
         ]
     );
     for server in &run.head.servers {
-        assert_eq!(
-            (server.product.as_str(), server.placement),
-            ("SQLite", ServerPlacement::Embedded)
-        );
+        let is = (server.product.as_str(), server.placement);
+        assert_eq!(is, ("SQLite", ServerPlacement::Embedded));
         assert_eq!(server.settings["journal_mode"], "wal");
         assert!(!server.same_host, "there is nobody beside it");
     }
@@ -79,20 +74,14 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
         arm.sessions[0].proofs.iter().map(|proof| proof.witness).collect()
     };
     assert_eq!(witnesses("plain"), [Witness::Client, Witness::Disk]);
-    assert_eq!(
-        witnesses("encrypted"),
-        [Witness::Client, Witness::Disk, Witness::Authentication]
-    );
+    let found = witnesses("encrypted");
+    assert_eq!(found, [Witness::Client, Witness::Disk, Witness::Authentication]);
     for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
-        assert!(
-            sample.load.client_cpu.total_ns > 0 && sample.server.server_cpu.is_none(),
-            "{sample:?}"
-        );
+        let is_the_clients = sample.load.client_cpu.total_ns > 0 && sample.server.server_cpu.is_none();
+        assert!(is_the_clients, "{sample:?}");
         assert!(!sample.load.client_bound, "there is nobody else to be bound by");
-        assert!(
-            sample.server.server_counters.contains_key("bytes_read"),
-            "{sample:?}"
-        );
+        let counts_bytes = sample.server.server_counters.contains_key("bytes_read");
+        assert!(counts_bytes, "{sample:?}");
     }
     // 20,000 rounds of SHA-512 take milliseconds; without a key there are none.
     let phase = |arm: &str, phase| {
@@ -139,70 +128,34 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
 
 #[test]
 fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is_made() {
-    for (from, to, words) in [
-        (
-            "transport = \"plain\", at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "transport = \"tls1.3\"",
-            "sqlite cannot do TLSv1.3",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "authentication = { method = \"ed25519\" }",
-            "sqlite cannot do authentication by ed25519; it can do none",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "tunnel = { ssh = \"aes256-ctr\" }",
-            "so a tunnel has nothing to stand between",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "at_rest = { redo_log = true }",
-            "sqlite cannot do redo_log at rest; it can do sqlcipher at rest",
-        ),
-        (
-            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "at_rest = { file_system = \"gocryptfs\" }",
-            "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone",
-        ),
-        (
-            "transport = \"plain\", at_rest = { sqlcipher = { kdf_iter = 20000 } }",
-            "transport = \"plain\", at_rest = { sqlcipher = { memory_security = true } }",
-            "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too",
-        ),
-        (
-            "time_s = 8",
-            "time_s = 8\nlink = { rtt_ms = 5 }",
-            "sqlite has no distance",
-        ),
-        (
-            "time_s = 8",
-            "time_s = 8\nstorage = { memory_mb = 1000000 }",
-            "ask for fewer connections or a smaller storage.memory_mb",
-        ),
-        (
-            "time_s = 8",
-            "time_s = 8\nplacement = \"together\"",
-            "needs a thread for each connection",
-        ),
-        (
-            "\"ycsb_a\"",
-            "\"pgbench_tpcb_like\"",
-            "sqlite adds no key to a table that has rows",
-        ),
-        (
-            "server = \"sqlite\"",
-            "server = \"mariadb\"",
-            "mariadb cannot do sqlcipher at rest; it can do tables",
-        ),
-        (
-            "time_s = 8",
-            "time_s = 8\nstorage = { doublewrite = true }",
-            "sqlite cannot do storage.doublewrite; it can do storage.memory_mb",
-        ),
-    ] {
-        assert!(STUDY.contains(from), "{from}");
-        study_refused(&STUDY.replace(from, to)).fails(2, &[words]);
+    let refused = rows(
+        r#"
+        transport = "plain", CIPHER → transport = "tls1.3" → sqlite cannot do TLSv1.3
+        CIPHER → authentication = { method = "ed25519" } → sqlite cannot do authentication by ed25519; it can do none
+        CIPHER → tunnel = { ssh = "aes256-ctr" } → so a tunnel has nothing to stand between
+        CIPHER → at_rest = { redo_log = true } → sqlite cannot do redo_log at rest; it can do sqlcipher at rest
+        time_s = 8 → time_s = 8 ¶ link = { rtt_ms = 5 } → sqlite has no distance
+        time_s = 8 → time_s = 8 ¶ storage = { memory_mb = 1000000 } → ask for fewer connections or a smaller storage.memory_mb
+        time_s = 8 → time_s = 8 ¶ placement = "together" → needs a thread for each connection
+        "ycsb_a" → "pgbench_tpcb_like" → sqlite adds no key to a table that has rows
+        server = "sqlite" → server = "mariadb" → mariadb cannot do sqlcipher at rest; it can do tables
+        time_s = 8 → time_s = 8 ¶ storage = { doublewrite = true } → sqlite cannot do storage.doublewrite; it can do storage.memory_mb
+        "#,
+    );
+    let billed = "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone";
+    let shared = "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too";
+    let further = [
+        ["CIPHER", "at_rest = { file_system = \"gocryptfs\" }", billed],
+        [
+            "CIPHER",
+            "at_rest = { sqlcipher = { memory_security = true } }",
+            shared,
+        ],
+    ];
+    for [from, to, words] in refused.into_iter().chain(further) {
+        let from = from.replace("CIPHER", "at_rest = { sqlcipher = { kdf_iter = 20000 } }");
+        assert!(STUDY.contains(&from), "{from}");
+        study_refused(&STUDY.replace(&from, &to.replace(" ¶ ", "\n"))).fails(2, &[words]);
     }
 }
 

@@ -1,12 +1,6 @@
 //! `ciphertax studies` and `ciphertax run`.
 
-use std::collections::BTreeSet;
-use std::fs;
-
-use ciphertax_model::{Metric, Study};
-use serde_json::Value;
-
-use crate::common::{Finished, Sandbox, record};
+use crate::common::*;
 
 #[test]
 fn the_list_says_what_each_study_asks_and_needs() {
@@ -33,10 +27,8 @@ fn the_list_as_json_says_the_same() {
         .iter()
         .filter_map(|study| study["name"].as_str())
         .collect();
-    assert!(
-        names.iter().collect::<BTreeSet<_>>().len() == names.len(),
-        "{names:?}"
-    );
+    let are_different = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    assert!(are_different, "{names:?}");
     assert_eq!(names[..3], ["quick", "mysql-tls-library", "mysql-tls-tunnel-wan"]);
     let wan = &studies[2];
     assert_eq!(wan["needs_rights"], "root or own namespaces, for network devices");
@@ -171,11 +163,8 @@ fn a_setting_that_makes_no_sense_is_named() {
 }
 
 fn expect_lines(finished: &Finished, expected: &[&str]) {
-    assert_eq!(
-        (finished.code, finished.stdout.as_str()),
-        (Some(2), ""),
-        "{finished:?}"
-    );
+    let printed = (finished.code, finished.stdout.as_str());
+    assert_eq!(printed, (Some(2), ""), "{finished:?}");
     assert_eq!(finished.stderr.lines().collect::<Vec<_>>(), expected);
 }
 
@@ -188,14 +177,8 @@ fn sizes_may_be_given_by_sysbenchs_names() {
     let finished = sandbox.finish(&arguments);
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!(
-        (run.head.study.dataset.tables, run.head.study.dataset.table_size),
-        (2, 1000)
-    );
+    let size = (run.head.study.dataset.tables, run.head.study.dataset.table_size);
+    assert_eq!(size, (2, 1000));
     assert!(run.cells().all(|cell| cell.asked.load.connections == 3));
-    assert!(
-        run.head.command.contains("--set dataset.tables=2"),
-        "{}",
-        run.head.command
-    );
+    says(&run.head.command, "--set dataset.tables=2");
 }

@@ -1,13 +1,8 @@
 //! What a server of the user's own has, demands and allows: what can be measured there is, and what cannot is said.
 
-use std::net::TcpListener;
-use std::process::Command;
+use ciphertax_records::ServerRecord;
 
-use ciphertax_model::Metric;
-use ciphertax_records::{RunStatus, ServerRecord};
-use ciphertax_testkit::{is_root, not_tested};
-
-use crate::common::{Finished, OwnServer, Sandbox, arm_of, no_slice_failed, record, refused, start_study};
+use crate::common::*;
 
 /// A study that is over in a moment, or as soon as a hypervisor lets slices count.
 const STUDY: &str = r#"
@@ -133,10 +128,8 @@ fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
     let [own]: &[ServerRecord; 1] = run.head.servers[..].try_into().unwrap();
-    assert!(
-        own.address.ends_with(".sock") || own.address.ends_with("socket"),
-        "{own:?}"
-    );
+    let is_socket = own.address.ends_with(".sock") || own.address.ends_with("socket");
+    assert!(is_socket, "{own:?}");
     assert_eq!((own.same_host, &own.cpu_unread), (true, &None));
     for arm in ["tls1.2", "tls1.3"] {
         let arm = arm_of(&run, arm);
@@ -149,11 +142,7 @@ fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
         );
     }
     // The command that repeats it names the socket.
-    assert!(
-        run.head.command.contains("localhost/?socket="),
-        "{}",
-        run.head.command
-    );
+    says(&run.head.command, "localhost/?socket=");
     refused(
         "mysql://app@localhost/?socket=/nowhere/at.sock",
         &["/nowhere/at.sock", "is the server running"],
@@ -191,10 +180,8 @@ fn why_the_servers_cpu_cannot_be_read_is_said() {
     finished.measured();
     let reason = record(&sandbox.run()).head.servers[0].cpu_unread.clone().unwrap();
     let user = owner_of(&server);
-    assert!(
-        reason.contains(&format!("run ciphertax as root or as {user}")),
-        "{reason}"
-    );
+    let is_told = reason.contains(&format!("run ciphertax as root or as {user}"));
+    assert!(is_told, "{reason}");
     let shown: String = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         shown.contains(&format!(

@@ -1,16 +1,8 @@
 //! TPC-C from beginning to end: tables that must be what they are after every run, and columns that the client encrypts.
 
-use std::fs;
-use std::time::Duration;
+use ciphertax_records::Proof;
 
-use ciphertax_lab::catalogue;
-use ciphertax_records::{Proof, Run, Witness};
-use ciphertax_testkit::fetched;
-use rustix::process::{Signal, kill_process};
-
-use crate::common::{
-    Finished, OwnServer, Running, Sandbox, arm_of, record, samples, servers_of, study_refused,
-};
+use crate::common::*;
 
 const PLAIN: &str = r#"{ name = "plain", transport = "plain" }"#;
 const TLS: &str = r#"{ name = "tls", transport = "tls1.3" }"#;
@@ -141,13 +133,12 @@ mod test_all {
         let finished = start(&sandbox, &study, &[], Some((KEY, key))).finish_within(Duration::from_secs(300));
         finished.measured();
         let run = record(&sandbox.run());
-        for (arm, claim) in [
-            (
-                "wrapped",
-                "unprotected: the server holds cells that anybody can read",
-            ),
-            ("aes", "the server holds cells that it cannot read"),
-        ] {
+        for [arm, claim] in rows(
+            "
+            wrapped → unprotected: the server holds cells that anybody can read
+            aes → the server holds cells that it cannot read
+        ",
+        ) {
             for witness in [Witness::Server, Witness::Disk] {
                 let is_it = |proof: &&Proof| proof.witness == witness && proof.claim == claim;
                 assert!(
@@ -159,10 +150,8 @@ mod test_all {
         }
         for arm in ["plain", "wrapped", "aes"] {
             let proof = consistency(&run, arm);
-            assert!(
-                proof.evidence.contains("hold the same as 3 other sets"),
-                "{arm}: {proof:?}"
-            );
+            let words = "hold the same as 3 other sets";
+            assert!(proof.evidence.contains(words), "{arm}: {proof:?}");
         }
         let cells = |arm: &str| {
             let samples = samples(&sandbox.run());

@@ -1,15 +1,8 @@
 //! The axes of what protects data in transit, through the whole command on a real private server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use ciphertax_records::PhaseRow;
 
-use ciphertax_lab::catalogue::MYSQL;
-use ciphertax_model::Metric;
-use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_records::{Phase, PhaseRow, Run, SessionRecord, Verified};
-use ciphertax_stats::FEWEST_BLOCKS;
-use ciphertax_testkit::{fetched, is_root, not_tested};
-
-use crate::common::{Sandbox, arm_of, no_slice_failed, record, samples};
+use crate::common::*;
 
 const ARMS: &str = r#"
 name = "axes"
@@ -58,9 +51,7 @@ arm = [
     { name = "cold", transport = "tls1.3", authentication = { method = "caching_sha2_password", password_cache = "cold" } },
     { name = "cold-plaintext", transport = "plain", authentication = { method = "caching_sha2_password", password_cache = "cold" } },
 ]
-cell = [
-    { name = "connect", workload = "connect_only", load = { connections = 2 } },
-]
+cell = [{ name = "connect", workload = "connect_only", load = { connections = 2 } }]
 "#;
 
 /// Runs a study of this text and returns what it says at the end too.
@@ -94,18 +85,12 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
         ),
         ("TLSv1.3", "TLS_AES_128_GCM_SHA256", "X25519")
     );
-    assert!(
-        rustls.client_library.contains("rustls"),
-        "{}",
-        rustls.client_library
-    );
+    says(&rustls.client_library, "rustls");
     assert!(tls("rustls", rsa).certificate.key.contains("2048"));
     assert!(tls("resumed", ecdsa).resumed);
     let old = tls("old", ecdsa);
-    assert_eq!(
-        (old.version.as_str(), old.verification),
-        ("TLSv1.1", Verified::None)
-    );
+    let old = (old.version.as_str(), old.verification);
+    assert_eq!(old, ("TLSv1.1", Verified::None));
     let handshakes = |arm| {
         let row = run
             .results
@@ -116,10 +101,8 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
     };
     let resumed = handshakes("resumed");
     assert!(resumed.count > 0 && resumed.offered == resumed.count && resumed.resumed == resumed.count);
-    assert_eq!(
-        (handshakes("rustls").offered, handshakes("rustls").resumed),
-        (0, 0)
-    );
+    let counts = (handshakes("rustls").offered, handshakes("rustls").resumed);
+    assert_eq!(counts, (0, 0));
     let login = &session(&run, "by-socket", ecdsa).facts.authentication;
     assert_eq!(login.method, "unix_socket");
     let witnesses: Vec<String> = session(&run, "ssh", ecdsa)
@@ -160,9 +143,7 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 
 #[test]
 fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
-    if fetched(&MYSQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MYSQL) else { return };
     let sandbox = Sandbox::new();
     let (_, run) = sandbox.play(LOGINS, FEWEST_BLOCKS);
     no_slice_failed(&run);
@@ -207,10 +188,8 @@ pub(crate) fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> boo
             least_us += own_us;
             let name = format!("{} {} {}", row.cell, row.arm, row.phase);
             assert!(row.p50_us >= 0.95 * own_us, "{name}: {} µs", row.p50_us);
-            assert!(
-                waited_us >= 0.99 * least_us,
-                "{name}: {waited_us} µs until its end"
-            );
+            let has_waited = waited_us >= 0.99 * least_us;
+            assert!(has_waited, "{name}: {waited_us} µs until its end");
             expected += 1;
         }
     }

@@ -1,29 +1,18 @@
 //! `compare` and `gate`: of recorded runs of known cost, and of real ones.
 
-use std::fs;
-use std::path::Path;
+use ciphertax_records::*;
+use ciphertax_stats::{BoundVerdict, CostVerdict};
+use serde_json::json;
 
-use ciphertax_model::Study;
-use ciphertax_records::{
-    ArmRecord, ArmRole, Comparison, CpuTime, Gate, Head, Host, OperationSample, Results, Run, RunFolder,
-    RunStatus, Sample, ServerId, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield, write_run,
-};
-use ciphertax_stats::{BoundVerdict, CostVerdict, histogram};
-use serde_json::{Value, json};
-
-use crate::common::{Sandbox, follows};
+use crate::common::*;
+use crate::record;
 
 const STUDY: &str = r#"
 name = "made-up"
 question = "Does it add up?"
 time_s = 60
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
-cell = [
-    { name = "select", workload = "oltp_point_select", load = { connections = 8 } },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "select", workload = "oltp_point_select", load = { connections = 8 } }]
 "#;
 
 const OPERATIONS: u64 = 1_000;
@@ -42,95 +31,12 @@ fn leave_run(folder: &Path, study: &str, tls_us: f64, seed: u64) {
     for block in 0..30 {
         for (position, arm) in study.measured_arms().iter().enumerate() {
             let us = if arm.name == "tls" { tls_us } else { 20.0 };
-            left.append(&sample(block, position as u32, &arm.name, us * noise()))
+            let slice = record::slice_id("select", block, position as u32, &arm.name);
+            left.append(&record::sample(slice, OPERATIONS, [us * noise(); 2]))
                 .unwrap();
         }
     }
-    write_run(folder, &Run::new(head(study), Results::default())).unwrap();
-}
-
-fn sample(block: u32, position: u32, arm: &str, us: f64) -> Sample {
-    let cpu = CpuTime {
-        total_ns: (us * 1e3 * OPERATIONS as f64) as u64,
-        system_ns: 0,
-    };
-    let mean_ns = (2e3 * us) as u64;
-    let mut latency = histogram::empty();
-    latency.saturating_record_n(mean_ns, OPERATIONS);
-    Sample {
-        slice: SliceId {
-            cell: "select".into(),
-            block,
-            position,
-            arm: arm.into(),
-        },
-        start_ns: u64::from(block * 3 + position) * 100_000_000,
-        load: Yield {
-            duration_ns: OPERATIONS * mean_ns,
-            operations: vec![OperationSample {
-                kind: "point_select".into(),
-                count: OPERATIONS,
-                errors: 0,
-                latency_sum_ns: OPERATIONS * mean_ns,
-                latency: histogram::encode(&latency),
-            }],
-            client_cpu: cpu,
-            bytes_sent: OPERATIONS * 30,
-            bytes_received: OPERATIONS * 190,
-            workers: 1,
-            ..Yield::default()
-        },
-        server: ServerSide {
-            server_cpu: Some(cpu),
-            ..ServerSide::default()
-        },
-        quiet: None,
-        others_worked: false,
-        left_cached: None,
-        look: None,
-        void: None,
-    }
-}
-
-fn head(study: Study) -> Head {
-    let roles = [ArmRole::Baseline, ArmRole::BaselineAgain, ArmRole::Variant];
-    let arms = study
-        .measured_arms()
-        .into_iter()
-        .zip(roles)
-        .map(|(arm, role)| ArmRecord {
-            name: arm.name,
-            role,
-            sessions: Vec::new(),
-        });
-    let tool = Tool {
-        name: "ciphertax".into(),
-        version: "0".into(),
-        commit: "unknown".into(),
-    };
-    let host = Host {
-        os: "Debian".into(),
-        kernel: "6.1".into(),
-        cpu: "CPU".into(),
-        cpus: 2,
-        memory_bytes: 8_000_000_000,
-        virtualization: "none".into(),
-    };
-    Head {
-        started: "2026-01-02T03:04:05Z".into(),
-        status: RunStatus::Complete,
-        arms: arms.collect(),
-        servers: vec![ServerRecord {
-            product: "MariaDB".into(),
-            version: "10.11".into(),
-            tls_library: "OpenSSL 3.0".into(),
-            placement: ServerPlacement::Private,
-            address: "127.0.0.1".into(),
-            same_host: true,
-            ..ServerRecord::unseen(ServerId::numbered(1), "mariadb", vec!["select".into()])
-        }],
-        ..Head::begin(tool, host, study, "ciphertax run".into(), 1)
-    }
+    write_run(folder, &Run::new(record::head(study), Results::default())).unwrap();
 }
 
 /// A sandbox with the runs `before` and `same`, which cost 30 %, and `dearer`, which costs 45 %.
@@ -172,10 +78,8 @@ fn runs_are_compared_in_every_format() {
         assert!(text.trim_start().starts_with(beginning), "{file}: {text}");
     }
     let refused = sandbox.finish(&["compare", "before", "dearer", "--export", "a.pdf"]);
-    assert!(
-        refused.code == Some(2) && refused.stderr.contains(".md, .html, .json"),
-        "{refused:?}"
-    );
+    let is_refused = refused.code == Some(2) && refused.stderr.contains(".md, .html, .json");
+    assert!(is_refused, "{refused:?}");
 }
 
 #[test]
@@ -271,10 +175,8 @@ fn what_a_message_names_cannot_rule_the_terminal() {
     let sandbox = with_runs();
     let finished = sandbox.finish(&["compare", "before", "no\u{1b}[2Jwhere"]);
     assert_eq!(finished.code, Some(2), "{finished:?}");
-    assert!(
-        finished.stderr.contains("is not a run folder") && !finished.stderr.contains('\u{1b}'),
-        "{finished:?}"
-    );
+    let is_harmless = finished.stderr.contains("is not a run folder") && !finished.stderr.contains('\u{1b}');
+    assert!(is_harmless, "{finished:?}");
 }
 
 #[test]
@@ -309,10 +211,8 @@ fn a_gate_ends_with_0_within_1_over_and_3_where_it_cannot_tell() {
     assert_eq!(risen.code, Some(1), "{risen:?}");
     follows("gate", &serde_json::from_str(&risen.stdout).unwrap());
     let gate: Gate = serde_json::from_str(&risen.stdout).unwrap();
-    assert_eq!(
-        (gate.verdict, gate.baseline.as_deref()),
-        (BoundVerdict::Over, Some("before"))
-    );
+    let found = (gate.verdict, gate.baseline.as_deref());
+    assert_eq!(found, (BoundVerdict::Over, Some("before")));
     let allowed = sandbox.finish(&["gate", "dearer", "--baseline", "before", "--margin", "20%"]);
     assert_eq!(allowed.code, Some(0), "{allowed:?}");
 }
@@ -339,34 +239,27 @@ fn a_gate_holds_to_the_budgets_of_the_study_and_writes_junit() {
 #[test]
 fn a_gate_without_anything_to_hold_to_or_with_a_budget_of_nothing_is_wrong_use() {
     let sandbox = with_runs();
-    for (arguments, words) in [
-        (&["gate", "before"][..], "there is nothing to hold before to"),
-        (
-            &["gate", "before", "--budget", "tsl: server_cpu_per_op <= 35%"],
-            "did you mean \"tls\"",
-        ),
-        (
-            &["gate", "before", "--budget", "plain: server_cpu_per_op <= 35%"],
-            "is the baseline",
-        ),
-        (
-            &["gate", "before", "--budget", "tls: server_cpu <= 35%"],
-            "did you mean \"server_cpu_per_op\"",
-        ),
-        (
-            &["gate", "before", "--baseline", "nowhere"],
-            "nowhere is not a run folder",
-        ),
-        (
-            &["gate", "before", "--baseline", "same", "--export", "no/where.xml"],
-            "no/where.xml cannot be written: there is no folder no; make it first",
-        ),
-        (
-            &["compare", "before", "same", "--export", "no/where.md"],
-            "no/where.md cannot be written: there is no folder no; make it first",
-        ),
-    ] {
-        sandbox.finish(arguments).refuses(&[words]);
+    for [budget, words] in rows(
+        r#"
+        tsl: server_cpu_per_op <= 35% → did you mean "tls"
+        plain: server_cpu_per_op <= 35% → is the baseline
+        tls: server_cpu <= 35% → did you mean "server_cpu_per_op"
+        "#,
+    ) {
+        sandbox
+            .finish(&["gate", "before", "--budget", budget])
+            .refuses(&[words]);
+    }
+    for [arguments, words] in rows(
+        "
+        gate before → there is nothing to hold before to
+        gate before --baseline nowhere → nowhere is not a run folder
+        gate before --baseline same --export no/where.xml → no/where.xml cannot be written: there is no folder no; make it first
+        compare before same --export no/where.md → no/where.md cannot be written: there is no folder no; make it first
+        ",
+    ) {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        sandbox.finish(&arguments).refuses(&[words]);
     }
 }
 
@@ -378,10 +271,8 @@ fn a_damaged_run_is_refused() {
     fs::write(&samples, text.replacen("\"total_ns\":", "\"total_ns\":-", 9)).unwrap();
     let finished = sandbox.finish(&["compare", "before", "same"]);
     assert_eq!(finished.code, Some(2), "{finished:?}");
-    assert!(
-        finished.stderr.contains("damaged") && finished.stdout.is_empty(),
-        "{finished:?}"
-    );
+    let is_refused = finished.stderr.contains("damaged") && finished.stdout.is_empty();
+    assert!(is_refused, "{finished:?}");
 }
 
 mod test_all {

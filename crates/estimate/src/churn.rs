@@ -332,10 +332,8 @@ mod tests {
         // (610 + (n−1)·10.2) / (110 + (n−1)·10) = 1.05  ⇒  n − 1 = (610 − 1.05·110) / (10.5 − 10.2)
         let expected = 1.0 + (610.0 - 1.05 * 110.0) / 0.3;
         let five_percent = row.break_even[1].queries.unwrap();
-        assert!(
-            (five_percent / expected - 1.0).abs() < 1e-6,
-            "{five_percent} against {expected}"
-        );
+        let is_near = (five_percent / expected - 1.0).abs() < 1e-6;
+        assert!(is_near, "{five_percent} against {expected}");
         assert_eq!(row.break_even[0].queries, None);
     }
 

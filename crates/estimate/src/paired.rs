@@ -118,10 +118,8 @@ mod tests {
             &[100.0, 100.0, 100.0, 100.0, 0.1],
         ));
         let difference = found.unwrap().unwrap().difference.unwrap();
-        assert!(
-            (difference.value - 1.0).abs() < 0.05 && difference.high < 1.3,
-            "{difference:?}"
-        );
+        let is_near = (difference.value - 1.0).abs() < 0.05 && difference.high < 1.3;
+        assert!(is_near, "{difference:?}");
     }
 
     #[test]

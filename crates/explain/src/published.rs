@@ -213,14 +213,10 @@ mod tests {
     #[test]
     fn an_interval_that_would_agree_with_anything_cannot_tell() {
         // Both were once said to agree: the interval was widened by a margin of over 80 %.
-        assert_eq!(
-            with(PublishedFigure::Change(1.10), (0.040, 0.197), 0.06),
-            Agreement::Differs
-        );
-        assert_eq!(
-            with(PublishedFigure::Change(0.018), (-0.51, 1.06), 0.06),
-            Agreement::CannotTell
-        );
+        let agreement = with(PublishedFigure::Change(1.10), (0.040, 0.197), 0.06);
+        assert_eq!(agreement, Agreement::Differs);
+        let agreement = with(PublishedFigure::Change(0.018), (-0.51, 1.06), 0.06);
+        assert_eq!(agreement, Agreement::CannotTell);
     }
 
     #[test]
@@ -243,10 +239,8 @@ mod tests {
         assert_eq!(with_floor(Some(0.001)), Some(narrow));
         assert_eq!(with_floor(Some(0.9)), None);
         assert_eq!(with_floor(None), None);
-        assert_eq!(
-            agreement(PublishedFigure::Change(-0.35), &measured(-0.37, -0.33), None),
-            Agreement::CannotTell
-        );
+        let agrees = agreement(PublishedFigure::Change(-0.35), &measured(-0.37, -0.33), None);
+        assert_eq!(agrees, Agreement::CannotTell);
     }
 
     #[test]

@@ -285,10 +285,8 @@ mod tests {
                 change: "+28 % [8.1, 52]".into(),
             })
         };
-        assert_eq!(
-            said("tls", &[undecided()]),
-            "whether tls costs the server CPU per query cannot be told yet: +28 % [8.1, 52]"
-        );
+        let expected = "whether tls costs the server CPU per query cannot be told yet: +28 % [8.1, 52]";
+        assert_eq!(said("tls", &[undecided()]), expected);
         assert_eq!(
             said("tls", &[undecided(), costs()]),
             "tls costs the client 2.0 µs more CPU per query (+20 %); whether it costs the server CPU per query cannot be told yet: \

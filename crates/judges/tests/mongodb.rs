@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{
-    AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
-    TlsVersion, Transport,
-};
+use ciphertax_model::*;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 use ciphertax_testkit::fetched;
@@ -30,9 +27,7 @@ use crate::common::{PATIENCE, run, run_within};
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let deployment = Deployment::start();
     use AuthenticationMethod::{MongodbX509, NoLogin, ScramSha1, ScramSha256};
     // Method, flights of the login after the greeting, and when its first step goes along with the greeting.
@@ -87,9 +82,7 @@ fn every_login_takes_its_flights_and_is_what_both_sides_say() {
 
 #[test]
 fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let deployment = Deployment::start();
     for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
         for (version, transport) in [
@@ -118,9 +111,7 @@ fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
 
 #[test]
 fn a_wrong_password_is_refused_to_both_clients() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
         let right = account(shared().login(method));
         let wrong = |user: &str, password: &Secret| Account {
@@ -147,24 +138,18 @@ fn a_wrong_password_is_refused_to_both_clients() {
 
 #[test]
 fn access_control_refuses_who_has_not_logged_in() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     run(async |reactor| {
         let mut session = connect(reactor, &shared().clear(Login::None)).await;
         let problem = session.find_all("d", "t", &rawdoc! {}).await.unwrap_err();
-        assert!(
-            problem.is_access_denied() && !problem.is_disconnect(),
-            "{problem}"
-        );
+        let is_denied = problem.is_access_denied() && !problem.is_disconnect();
+        assert!(is_denied, "{problem}");
     });
 }
 
 #[test]
 fn names_with_signs_of_the_protocol_log_in() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     run(async |reactor| {
         let account = Account {
             user: "a=b,c=2C".into(),
@@ -177,18 +162,14 @@ fn names_with_signs_of_the_protocol_log_in() {
         )
         .await;
         let mut session = connect(reactor, &shared().clear(Login::Scram(account))).await;
-        assert_eq!(
-            authenticated_users(&mut session).await.unwrap(),
-            ["a=b,c=2C@admin"]
-        );
+        let users = authenticated_users(&mut session).await.unwrap();
+        assert_eq!(users, ["a=b,c=2C@admin"]);
     });
 }
 
 #[test]
 fn both_clients_read_what_the_other_wrote() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let account = account(shared().default_login());
     let theirs = shared().driver(&account);
     let collection = theirs.database("both").collection::<Document>("documents");
@@ -219,9 +200,7 @@ fn both_clients_read_what_the_other_wrote() {
 
 #[test]
 fn batches_are_written_and_read_back_whole() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     run(async |reactor| {
         let mut session = connect(reactor, &shared().clear(shared().default_login())).await;
         let mut request = Request::new();
@@ -284,9 +263,7 @@ fn batches_are_written_and_read_back_whole() {
 
 #[test]
 fn sessions_in_plaintext_and_in_tls_close_when_the_server_has_closed() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     for options in [
         shared().clear(shared().default_login()),
         shared().with_tls(shared().default_login(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
@@ -302,9 +279,7 @@ fn sessions_in_plaintext_and_in_tls_close_when_the_server_has_closed() {
 
 #[test]
 fn a_server_of_its_own_is_its_own_primary() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let options = shared().clear(shared().default_login());
     let seeds = [Address {
         host: options.host.clone(),
@@ -318,17 +293,13 @@ fn a_server_of_its_own_is_its_own_primary() {
     });
     assert_eq!((topology.set_name.as_deref(), topology.members.len()), (None, 1));
     assert_eq!(topology.members[0].role, Role::Primary);
-    assert_eq!(
-        topology.choose(ReadPreference::Nearest, 3).unwrap().address,
-        seeds[0]
-    );
+    let chosen = topology.choose(ReadPreference::Nearest, 3).unwrap();
+    assert_eq!(chosen.address, seeds[0]);
 }
 
 #[test]
 fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primary() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let set = ReplicaSet {
         members: 3,
         read_only_member: true,
@@ -397,9 +368,7 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
 /// What the report says of drivers (`ciphertax_explain`): the pool's first connection, and two for each member.
 #[test]
 fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let single = builder().access_control(false).start().unwrap();
     let before = total_created(&single);
     let url = format!("mongodb://{}/", single.address());
@@ -413,10 +382,8 @@ fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
     // By the server's own count too: each look at it is one connection.
     let (once, twice) = (total_created(&single), total_created(&single));
     assert_eq!(twice - once, 1);
-    assert_eq!(
-        total_created(&single) - before,
-        3 + LOOKS.load(Ordering::Relaxed) + 3
-    );
+    let more = total_created(&single) - before;
+    assert_eq!(more, 3 + LOOKS.load(Ordering::Relaxed) + 3);
     drop(client);
 
     let set = ReplicaSet {
@@ -499,9 +466,7 @@ fn at(options: &ConnectOptions, address: &Address) -> ConnectOptions {
 
 #[test]
 fn a_server_without_tls_hangs_up_on_it() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let without = builder().without_tls().start().unwrap();
     let options = ConnectOptions {
         port: without.address().port(),

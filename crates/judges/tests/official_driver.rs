@@ -38,10 +38,8 @@ fn both_see_the_same_rows() {
             };
             let summary = session.query_raw(ROWS, keep).await.unwrap();
             assert_eq!(summary.rows, payloads.len() as u64);
-            assert_eq!(
-                summary.row_bytes,
-                payloads.iter().map(|row| row.len() as u64).sum::<u64>()
-            );
+            let sum = summary.row_bytes;
+            assert_eq!(sum, payloads.iter().map(|row| row.len() as u64).sum::<u64>());
             let texts = session.query(ROWS).await.unwrap();
             for (text, row) in texts.iter().zip(&theirs) {
                 for (column, value) in row.iter().enumerate() {
@@ -131,10 +129,8 @@ fn both_are_encrypted_the_same_way() {
         (encrypted(server(), V1_3), "TLSv1.3"),
         (by_rustls(V1_3), "TLSv1.3"),
     ] {
-        assert_eq!(
-            their_rows(&options, question)[0][1].as_deref(),
-            Some(version.as_bytes())
-        );
+        let theirs = their_rows(&options, question);
+        assert_eq!(theirs[0][1].as_deref(), Some(version.as_bytes()));
         let ours = run(async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
             session.query(question).await.unwrap()[0].text(1)

@@ -35,10 +35,8 @@ fn both_see_the_same_rows_as_text() {
             assert_eq!(ours.len(), theirs.len());
             for (ours, theirs) in ours.iter().zip(&theirs) {
                 for (column, value) in theirs.iter().enumerate() {
-                    assert!(
-                        ours.text(column) == value.as_deref().unwrap_or_default(),
-                        "{column}"
-                    );
+                    let is_same = ours.text(column) == value.as_deref().unwrap_or_default();
+                    assert!(is_same, "{column}");
                     assert_eq!(ours.is_null(column), value.is_none(), "{column}");
                 }
             }
@@ -313,10 +311,8 @@ fn a_load_that_fails_leaves_nothing_and_a_session_that_goes_on() {
         assert_eq!(said(&problem).1, "42P01");
         let empty = session.copy_in("COPY t FROM STDIN").await.unwrap();
         assert_eq!(empty.finish().await.unwrap(), 0);
-        assert_eq!(
-            session.query("SELECT count(*) FROM t").await.unwrap()[0].text(0),
-            "0"
-        );
+        let count = session.query("SELECT count(*) FROM t").await.unwrap()[0].text(0);
+        assert_eq!(count, "0");
 
         // One that is neither: the session is told apart from one that can be asked.
         drop(session.copy_in("COPY t FROM STDIN").await.unwrap());

@@ -12,103 +12,43 @@ use tokio_postgres::NoTls;
 
 use crate::common::packets::{end_of_rows, one_column, packet, welcome};
 use crate::common::postgres::postgres;
-use crate::common::{Ending, FakeServer, builder_of, plain, run};
+use crate::common::*;
 use crate::postgresql::texts;
 
 /// A row as texts; NULL is `None`.
 type Texts = Vec<Option<String>>;
 
 /// Every type at its ends, one row a value; floating numbers come last.
-const COLUMNS: [(&str, [&str; 4]); 26] = [
-    ("TINYINT", ["-128", "127", "0", "1"]),
-    ("TINYINT UNSIGNED", ["0", "255", "128", "1"]),
-    ("SMALLINT", ["-32768", "32767", "0", "-1"]),
-    ("SMALLINT UNSIGNED", ["0", "65535", "32768", "1"]),
-    ("MEDIUMINT", ["-8388608", "8388607", "0", "-1"]),
-    ("MEDIUMINT UNSIGNED", ["0", "16777215", "8388608", "1"]),
-    ("INT", ["-2147483648", "2147483647", "0", "-1"]),
-    ("INT UNSIGNED", ["0", "4294967295", "2147483648", "1"]),
-    (
-        "BIGINT",
-        ["-9223372036854775808", "9223372036854775807", "0", "-1"],
-    ),
-    (
-        "BIGINT UNSIGNED",
-        ["0", "18446744073709551615", "9223372036854775808", "1"],
-    ),
-    ("YEAR", ["1901", "2155", "2026", "1999"]),
-    ("DECIMAL(12,2)", ["-9999999999.99", "9999999999.99", "0", "0.05"]),
-    ("CHAR(10)", ["''", "'abc'", "'ünïcödé'", "'NULL'"]),
-    (
-        "VARCHAR(500)",
-        ["''", "REPEAT('a', 250)", "REPEAT('b', 251)", "'\\t\\n'"],
-    ),
-    (
-        "MEDIUMTEXT",
-        ["''", "REPEAT('c', 65535)", "REPEAT('d', 65536)", "'漢字'"],
-    ),
-    ("BLOB", ["''", "'b'", "REPEAT('b', 300)", "'0'"]),
-    ("ENUM('x', 'y')", ["'x'", "'y'", "'x'", "'y'"]),
-    (
-        "DATE",
-        ["'0000-00-00'", "'1000-01-01'", "'9999-12-31'", "'2026-02-28'"],
-    ),
-    (
-        "DATETIME",
-        [
-            "'0000-00-00'",
-            "'1000-01-01'",
-            "'9999-12-31 23:59:59'",
-            "'2026-02-28 00:00:01'",
-        ],
-    ),
-    (
-        "DATETIME(6)",
-        [
-            "'0000-00-00'",
-            "'2026-01-01'",
-            "'9999-12-31 23:59:59.999999'",
-            "'2026-02-28 10:00:00'",
-        ],
-    ),
-    (
-        "DATETIME(3)",
-        [
-            "'2026-01-01 00:00:00.5'",
-            "'2026-01-01'",
-            "'2026-01-01 00:00:00.001'",
-            "0",
-        ],
-    ),
-    (
-        "TIMESTAMP(2) NULL",
-        [
-            "'2026-01-01 00:00:00.5'",
-            "'2026-01-01'",
-            "'2026-01-01 12:00:00.25'",
-            "0",
-        ],
-    ),
-    (
-        "TIME",
-        ["'-838:59:59'", "'838:59:59'", "'00:00:00'", "'100:00:00'"],
-    ),
-    (
-        "TIME(6)",
-        [
-            "'-00:00:00.000001'",
-            "'99:59:59.999999'",
-            "'00:00:00'",
-            "'24:00:00'",
-        ],
-    ),
-    ("FLOAT", ["-1.5", "3.4e38", "0", "1e-30"]),
-    (
-        "DOUBLE",
-        ["-1.5", "1.7976931348623157e308", "0", "2.2250738585072014e-308"],
-    ),
-];
-const EXACT: usize = COLUMNS.len() - 2;
+const COLUMNS: &str = r"
+    TINYINT → -128 → 127 → 0 → 1
+    TINYINT UNSIGNED → 0 → 255 → 128 → 1
+    SMALLINT → -32768 → 32767 → 0 → -1
+    SMALLINT UNSIGNED → 0 → 65535 → 32768 → 1
+    MEDIUMINT → -8388608 → 8388607 → 0 → -1
+    MEDIUMINT UNSIGNED → 0 → 16777215 → 8388608 → 1
+    INT → -2147483648 → 2147483647 → 0 → -1
+    INT UNSIGNED → 0 → 4294967295 → 2147483648 → 1
+    BIGINT → -9223372036854775808 → 9223372036854775807 → 0 → -1
+    BIGINT UNSIGNED → 0 → 18446744073709551615 → 9223372036854775808 → 1
+    YEAR → 1901 → 2155 → 2026 → 1999
+    DECIMAL(12,2) → -9999999999.99 → 9999999999.99 → 0 → 0.05
+    CHAR(10) → '' → 'abc' → 'ünïcödé' → 'NULL'
+    VARCHAR(500) → '' → REPEAT('a', 250) → REPEAT('b', 251) → '\t\n'
+    MEDIUMTEXT → '' → REPEAT('c', 65535) → REPEAT('d', 65536) → '漢字'
+    BLOB → '' → 'b' → REPEAT('b', 300) → '0'
+    ENUM('x', 'y') → 'x' → 'y' → 'x' → 'y'
+    DATE → '0000-00-00' → '1000-01-01' → '9999-12-31' → '2026-02-28'
+    DATETIME → '0000-00-00' → '1000-01-01' → '9999-12-31 23:59:59' → '2026-02-28 00:00:01'
+    DATETIME(6) → '0000-00-00' → '2026-01-01' → '9999-12-31 23:59:59.999999' → '2026-02-28 10:00:00'
+    DATETIME(3) → '2026-01-01 00:00:00.5' → '2026-01-01' → '2026-01-01 00:00:00.001' → 0
+    TIMESTAMP(2) NULL → '2026-01-01 00:00:00.5' → '2026-01-01' → '2026-01-01 12:00:00.25' → 0
+    TIME → '-838:59:59' → '838:59:59' → '00:00:00' → '100:00:00'
+    TIME(6) → '-00:00:00.000001' → '99:59:59.999999' → '00:00:00' → '24:00:00'
+    FLOAT → -1.5 → 3.4e38 → 0 → 1e-30
+    DOUBLE → -1.5 → 1.7976931348623157e308 → 0 → 2.2250738585072014e-308
+";
+const COUNT: usize = 26;
+const EXACT: usize = COUNT - 2;
 
 #[test]
 fn mysql_values_are_those_of_the_driver_by_text_and_by_prepared_statements() {
@@ -122,10 +62,10 @@ fn mysql_values_are_those_of_the_driver_by_text_and_by_prepared_statements() {
 fn compare_with_mysql_async(entry: &'static Entry) {
     let server = builder_of(entry).start().unwrap();
     let options = plain(&server);
-    let types: Vec<String> = COLUMNS
-        .iter()
-        .enumerate()
-        .map(|(index, (kind, _))| format!("c{index} {kind}"))
+    let columns = ciphertax_testkit::rows::<5>(COLUMNS);
+    let types = columns.iter().enumerate();
+    let types: Vec<String> = types
+        .map(|(index, [kind, ..])| format!("c{index} {kind}"))
         .collect();
     let mut statements = vec![
         "SET sql_mode = ''".to_owned(),
@@ -138,13 +78,13 @@ fn compare_with_mysql_async(entry: &'static Entry) {
         "INSERT INTO of_values.t (id) VALUES (5)".to_owned(),
     ];
     for row in 0..4 {
-        let values: Vec<&str> = COLUMNS.iter().map(|(_, values)| values[row]).collect();
+        let values: Vec<&str> = columns.iter().map(|column| column[row + 1]).collect();
         statements.push(format!(
             "INSERT INTO of_values.t VALUES ({row}, {})",
             values.join(", ")
         ));
     }
-    let names: Vec<String> = (0..COLUMNS.len()).map(|index| format!("c{index}")).collect();
+    let names: Vec<String> = (0..COUNT).map(|index| format!("c{index}")).collect();
     let select = format!(
         "SELECT {}, NULL FROM of_values.t WHERE id > -1 ORDER BY id",
         names.join(", ")
@@ -200,10 +140,10 @@ fn compare_with_mysql_async(entry: &'static Entry) {
     });
     for (row, theirs) in texts.iter().enumerate() {
         for (column, value) in theirs.iter().enumerate() {
-            let kind = COLUMNS.get(column).map_or("NULL", |(kind, _)| kind);
+            let kind = columns.get(column).map_or("NULL", |[kind, ..]| kind);
             assert_eq!(&by_text[row][column], value, "{entry}: {kind} by text");
             let ours = &by_statement[row][column];
-            if (EXACT..COLUMNS.len()).contains(&column) {
+            if (EXACT..COUNT).contains(&column) {
                 let number = ours.as_ref().map(|text| text.parse().unwrap());
                 assert_eq!(number, floats[row][column - EXACT], "{entry}: {kind}");
             } else {
@@ -216,9 +156,7 @@ fn compare_with_mysql_async(entry: &'static Entry) {
 #[test]
 fn mysql_parameters_of_every_length_arrive() {
     for entry in [&MARIADB, &MYSQL] {
-        if fetched(entry).is_none() {
-            continue;
-        }
+        let Some(_) = fetched(entry) else { continue };
         let server = builder_of(entry).start().unwrap();
         run(async |reactor| {
             let (mut session, _) = mysql::Session::connect(reactor, &plain(&server)).await.unwrap();
@@ -328,10 +266,8 @@ fn rows_of_a_hostile_server_are_breaches() {
         packet(4, b"\xFB"),
         end_of_rows(5),
     ];
-    assert_eq!(
-        values_of(honest.concat()).unwrap(),
-        [[Some("ok".to_owned())], [None]]
-    );
+    let found = values_of(honest.concat()).unwrap();
+    assert_eq!(found, [[Some("ok".to_owned())], [None]]);
 }
 
 fn values_of(script: Vec<u8>) -> Result<Vec<Texts>, WireError> {

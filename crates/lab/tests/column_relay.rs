@@ -1,23 +1,14 @@
 //! The relay that encrypts cells before real servers: what it makes of every type, what it passes on, and that nothing of it stays.
 
-use std::fs;
-use std::net::TcpStream;
-use std::path::Path;
-
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_lab::column_relay::{self, ColumnRelayPlan, EncryptedColumns, RunningColumnRelay};
 use ciphertax_model::ColumnEncryption;
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{
-    Lease, PATIENCE, command_lines_with, fetched, files_with, lease, plain, run, within,
-};
-use ciphertax_wire::WireError;
+use ciphertax_testkit::*;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
 
 use crate::column_relay_rows::{Kind, binary_values, text_values};
+use crate::prelude::*;
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 
@@ -167,11 +158,8 @@ fn cells_of_every_type_decrypt_to_what_a_direct_session_reads() {
                             continue;
                         };
                         let mut decrypted = Vec::new();
-                        assert_eq!(
-                            cipher.decrypt(cell, &mut decrypted).unwrap(),
-                            CellKind(code),
-                            "{entry} {name}"
-                        );
+                        let kind = cipher.decrypt(cell, &mut decrypted).unwrap();
+                        assert_eq!(kind, CellKind(code), "{entry} {name}");
                         assert_eq!(Some(decrypted.as_slice()), *plain, "{entry} {settings} {name}");
                         assert_ne!(*plain, Some(*cell));
                         count += 1;
@@ -226,10 +214,8 @@ fn what_is_passed_on_is_what_the_server_sends() {
         ] {
             let plain = rows(&plain(&server), question);
             for relay in &relays {
-                assert!(
-                    rows(&through(&server, relay), question) == plain,
-                    "{entry}: {question}"
-                );
+                let is_same = rows(&through(&server, relay), question) == plain;
+                assert!(is_same, "{entry}: {question}");
                 assert_eq!(relay.counts().unwrap().cells_encrypted, 0);
             }
         }
@@ -273,10 +259,8 @@ fn large_cells_and_many_connections() {
     });
     assert_eq!(cells.unwrap(), 128);
     let counts = relay.counts().unwrap();
-    assert_eq!(
-        (counts.cells_encrypted, counts.connections, counts.broken),
-        (4 + 128, 129, 0)
-    );
+    let counted = (counts.cells_encrypted, counts.connections, counts.broken);
+    assert_eq!(counted, (4 + 128, 129, 0));
 }
 
 #[test]
@@ -289,17 +273,12 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
         };
         let relay = start(&server, Some((&encryption_, &named)));
         let proof = prove(&relay, &through(&server, &relay)).unwrap();
-        assert!(
-            proof.claim.contains("cannot be read without the key"),
-            "{entry}: {proof:?}"
-        );
+        let words = "cannot be read without the key";
+        assert!(proof.claim.contains(words), "{entry}: {proof:?}");
         assert!(proof.evidence.contains("of 24 cells"), "{proof:?}");
         // Past the relay.
         let error = prove(&relay, &plain(&server)).unwrap_err().to_string();
-        assert!(
-            error.contains("can read the canary in ciphertax_4294967295.`field0`"),
-            "{error}"
-        );
+        says(&error, "can read the canary in ciphertax_4294967295.`field0`");
         let passing = start(&server, None);
         let proof = prove(&passing, &through(&server, &passing)).unwrap();
         assert!(proof.claim.contains("passes everything on"), "{proof:?}");
@@ -322,10 +301,8 @@ fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
     assert_eq!(files_with(&folder, KEY), Vec::<std::path::PathBuf>::new());
     for file in ["cmdline", "environ"] {
         let told = fs::read(format!("/proc/{pid}/{file}")).unwrap();
-        assert!(
-            !told.windows(KEY.len()).any(|part| part == KEY.as_bytes()),
-            "{file}"
-        );
+        let is_kept = !told.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+        assert!(is_kept, "{file}");
     }
     assert!(!format!("{relay:?}").contains(KEY));
     // A client that stays does not keep it from ending.
@@ -358,9 +335,7 @@ fn one_that_is_killed_says_so_and_its_clients_lose_their_connections() {
 
 #[test]
 fn before_other_servers_there_is_none() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL) else { return };
     let server = lease(&POSTGRESQL);
     let plan = ColumnRelayPlan {
         cells: None,

@@ -1,19 +1,14 @@
 //! File systems under a data folder, on the real kernel: what can be read on the disk, and without the key.
 
-use std::fs::{self, File, Permissions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::os::unix::fs::{OpenOptionsExt, chown};
 
 use ciphertax_lab::disk_search::search;
-use ciphertax_lab::file_system::{self, MountedFileSystem};
-use ciphertax_lab::page_cache::cached;
-use ciphertax_model::FileSystem;
+use ciphertax_lab::file_system::MountedFileSystem;
+use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::Guard;
-use ciphertax_supervise::namespace::mounts_below;
-use ciphertax_supervise::{GuardProgram, PrivateFolder};
-use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
 use rustix::io::Errno;
+
+use crate::prelude::*;
 
 const MEGABYTES: u64 = 64;
 
@@ -44,11 +39,8 @@ fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
             (NAME, !kind.is_encrypted()),
         ] {
             let on_disk = mounted.search_disk(canary.as_bytes()).unwrap();
-            assert_eq!(
-                !on_disk.found.is_empty(),
-                is_readable,
-                "{kind}: {canary}: {on_disk:?}"
-            );
+            let is_found = !on_disk.found.is_empty();
+            assert_eq!(is_found, is_readable, "{kind}: {canary}: {on_disk:?}");
             // A search that found nothing has looked at everything.
             let all = on_disk.files > 0 && on_disk.bytes > 3 << 20;
             assert!(is_readable || all, "{kind}: {canary}: {on_disk:?}");
@@ -90,10 +82,8 @@ fn what_was_in_the_folder_keeps_its_owners_and_rights() {
         let folder = mounted.folder();
         let before = folder.join("inner/before");
         assert_eq!(fs::read_to_string(&before).unwrap(), BEFORE);
-        assert_eq!(
-            fs::read_link(folder.join("link")).unwrap(),
-            Path::new("inner/before")
-        );
+        let target = fs::read_link(folder.join("link")).unwrap();
+        assert_eq!(target, Path::new("inner/before"));
         let inner = folder.join("inner");
         for (path, mode) in [
             (folder, 0o710),
@@ -138,10 +128,8 @@ fn the_kernel_says_what_it_is_and_nothing_stays() {
         guard.finish().unwrap();
         assert!(!private.exists());
         drop(_open);
-        assert!(
-            within(PATIENCE, || loop_devices_of(&private).is_empty()),
-            "{kind}"
-        );
+        let is_free = within(PATIENCE, || loop_devices_of(&private).is_empty());
+        assert!(is_free, "{kind}");
     }
 }
 
@@ -176,11 +164,8 @@ fn what_is_written_past_the_kernels_memory_is_on_neither_side_where_that_is_heed
             false => cached(mounted.beneath()).unwrap().bytes,
         };
         let in_memory = cached(&path).unwrap().bytes.max(beneath);
-        assert_eq!(
-            in_memory < BYTES as u64 / 4,
-            mounted.heeds_direct_io(),
-            "{kind}: {in_memory}"
-        );
+        let is_direct = in_memory < BYTES as u64 / 4;
+        assert_eq!(is_direct, mounted.heeds_direct_io(), "{kind}: {in_memory}");
         drop(file);
         assert_eq!(mounted.drop_cached().unwrap().left.bytes, 0, "{kind}");
     }
@@ -195,11 +180,8 @@ fn without_its_key_nothing_can_be_read() {
         let folder = mounted.folder().to_owned();
         let before = folder.join("inner/before");
         mounted.lock(&mut guard).unwrap();
-        assert_eq!(
-            fs::read(&before).unwrap_err().kind(),
-            ErrorKind::NotFound,
-            "{kind}"
-        );
+        let error = fs::read(&before).unwrap_err().kind();
+        assert_eq!(error, ErrorKind::NotFound, "{kind}");
         let names: Vec<_> = fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().path())

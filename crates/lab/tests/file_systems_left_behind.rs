@@ -1,21 +1,8 @@
 //! Whoever kills the owner of a file system, however hard: neither mount nor loop device nor image nor daemon stays.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use ciphertax_testkit::*;
 
-use ciphertax_lab::catalogue::{MARIADB, MONGODB, POSTGRESQL};
-use ciphertax_lab::file_system;
-use ciphertax_model::FileSystem;
-use ciphertax_supervise::namespace::mounts_below;
-use ciphertax_testkit::{
-    OrdinaryUser, PATIENCE, cache, copy_program, example, fetched, folders_in, is_root, not_tested,
-    owner_command, processes_with, temporary_folder, within,
-};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use crate::prelude::*;
 
 #[test]
 fn an_owner_that_ends_by_itself() {
@@ -45,18 +32,14 @@ fn what_stays_when_the_guard_is_killed_too_goes_with_the_next_start() {
         owner.process.kill().unwrap();
         owner.process.wait().unwrap();
         let Owner { parent, folder, .. } = owner;
-        assert!(
-            within(PATIENCE, || processes_with(parent.path()).is_empty()),
-            "{kind}: a daemon still runs"
-        );
+        let is_over = within(PATIENCE, || processes_with(parent.path()).is_empty());
+        assert!(is_over, "{kind}: a daemon still runs");
         assert!(folder.exists());
         let mut next = Owner::start_in(command(kind, parent.path()), parent);
         assert!(!folder.exists(), "{kind}");
         let mounts = mounts_below(next.parent.path()).unwrap();
-        assert!(
-            mounts.iter().all(|mount| mount.at.starts_with(&next.folder)),
-            "{kind}: {mounts:?}"
-        );
+        let are_its = mounts.iter().all(|mount| mount.at.starts_with(&next.folder));
+        assert!(are_its, "{kind}: {mounts:?}");
         assert!(within(PATIENCE, || loop_devices_of(&folder).is_empty()), "{kind}");
         next.process.kill().unwrap();
         next.expect_nothing_left();
@@ -80,10 +63,8 @@ fn an_ordinary_user_has_all_but_images_and_is_told_why() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains(&format!("{kind} needs root")) && said.contains(instead),
-            "{said}"
-        );
+        let has_instead = said.contains(&format!("{kind} needs root")) && said.contains(instead);
+        assert!(has_instead, "{said}");
     }
     let (command, parent) = as_ordinary_user(FileSystem::Bind);
     let mut owner = Owner::start_in(command, parent);
@@ -191,18 +172,14 @@ impl Owner {
 
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
-        assert!(
-            within(PATIENCE, || !self.folder.exists()),
-            "the folder is still there"
-        );
+        let is_gone = within(PATIENCE, || !self.folder.exists());
+        assert!(is_gone, "the folder is still there");
         assert_eq!(mounts_below(self.parent.path()).unwrap(), []);
         assert!(within(PATIENCE, || processes_with(self.parent.path()).is_empty()));
         // The device is cleared when its last user has let it go.
         assert!(within(PATIENCE, || loop_devices_of(&self.folder).is_empty()));
-        assert_eq!(
-            folders_in(self.parent.path(), "ciphertax-"),
-            Vec::<PathBuf>::new()
-        );
+        let left = folders_in(self.parent.path(), "ciphertax-");
+        assert_eq!(left, Vec::<PathBuf>::new());
     }
 }
 
@@ -276,16 +253,12 @@ mod test_all {
             let Owner { parent, folder, .. } = owner;
             // gocryptfs becomes its caller's user thread by thread, and whoever changes its user no longer dies with its parent.
             let is_daemon = |process: &String| process.contains("gocryptfs -fg");
-            assert!(
-                within(PATIENCE, || processes_with(parent.path()).iter().all(is_daemon)),
-                "{entry} on {kind} still runs"
-            );
+            let is_over = within(PATIENCE, || processes_with(parent.path()).iter().all(is_daemon));
+            assert!(is_over, "{entry} on {kind} still runs");
             let mut next = Owner::start_in(with_server(parent.path()), parent);
             assert!(!folder.exists(), "{entry} on {kind}");
-            assert!(
-                within(PATIENCE, || processes_with(&folder).is_empty()),
-                "{kind} of {entry} still runs"
-            );
+            let is_over = within(PATIENCE, || processes_with(&folder).is_empty());
+            assert!(is_over, "{kind} of {entry} still runs");
             drop(next.process.stdin.take());
             next.expect_nothing_left();
         }

@@ -1,28 +1,15 @@
 //! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::ChildStdout;
 use std::rc::Rc;
 use std::sync::mpsc::{TryRecvError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Distances, Link};
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{
-    PATIENCE, example, is_running, not_tested, parent_of, processes_with, temporary_folder, uninterrupted,
-    within,
-};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use ciphertax_testkit::*;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
-use tempfile::TempDir;
+
+use crate::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -221,10 +208,8 @@ fn a_server_inside_answers_at_both_addresses() {
     greet(direct);
     // One round trip to connect; the greeting comes half a round trip after the server got the last word of that.
     assert!(greet((link.delayed_address(), direct.port()).into()) >= 60 * MS);
-    assert!(
-        TcpStream::connect((Ipv4Addr::LOCALHOST, direct.port())).is_err(),
-        "it is outside"
-    );
+    let is_outside = TcpStream::connect((Ipv4Addr::LOCALHOST, direct.port())).is_err();
+    assert!(is_outside, "it is outside");
     server.stop().unwrap();
     assert!(link.is_alive());
     link.stop().unwrap();
@@ -619,14 +604,10 @@ impl Owner {
         for pid in &self.helpers {
             assert!(within(PATIENCE, || !is_running(*pid)), "process {pid} still runs");
         }
-        assert!(
-            within(PATIENCE, || !self.addresses.exist()),
-            "its devices are still there"
-        );
-        assert!(
-            within(PATIENCE, || self.folders() == 0),
-            "a folder is still there"
-        );
+        let are_gone = within(PATIENCE, || !self.addresses.exist());
+        assert!(are_gone, "its devices are still there");
+        let is_gone = within(PATIENCE, || self.folders() == 0);
+        assert!(is_gone, "a folder is still there");
     }
 }
 

@@ -1,27 +1,15 @@
 //! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
-use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
-use ciphertax_testkit::{PATIENCE, contains, fetched, files_with, run, within};
-use ciphertax_wire::WireError;
-use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_model::Secret;
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Others, Session};
+
+use crate::prelude::*;
 
 #[test]
 fn accounts_log_in_by_their_method_and_with_their_password_alone() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let methods = [AuthenticationMethod::ScramSha1, AuthenticationMethod::MongodbX509];
     let server = methods
         .into_iter()
@@ -69,9 +57,7 @@ fn no_secret_is_readable_or_kept(server: &PrivateServer) {
 
 #[test]
 fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if_it_is_on() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let open = builder().access_control(false).start().unwrap();
     let guarded = builder().start().unwrap();
     let write = rawdoc! { "insert": "canaries", "documents": [{ "_id": 1_i32 }], "$db": "ciphertax" };
@@ -86,9 +72,7 @@ fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if
 
 #[test]
 fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let server = builder()
         .account(AuthenticationMethod::MongodbX509)
         .start()
@@ -158,9 +142,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
 
 #[test]
 fn what_would_mean_nothing_is_refused() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     for (builder, words) in [
         (
             builder().account(AuthenticationMethod::NoLogin),
@@ -186,14 +168,10 @@ fn what_would_mean_nothing_is_refused() {
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let error = builder().cache_mb(1).start().unwrap_err().to_string();
-    assert!(
-        error.contains("cacheSizeGB") || error.contains("cache size"),
-        "{error}"
-    );
+    let is_told = error.contains("cacheSizeGB") || error.contains("cache size");
+    assert!(is_told, "{error}");
 }
 
 fn builder() -> PrivateServerBuilder {
@@ -275,9 +253,7 @@ mod test_all {
 
     #[test]
     fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies() {
-        if fetched(&MONGODB).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MONGODB) else { return };
         let set = ReplicaSet {
             members: 3,
             read_only_member: true,

@@ -1,20 +1,9 @@
 //! Whoever kills the owner of a private server, however hard: neither process nor folder nor port stays.
 
-use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
-
-use ciphertax_lab::catalogue::{MARIADB, MONGODB, POSTGRESQL};
-use ciphertax_testkit::{
-    OrdinaryUser, PATIENCE, cache, command_lines_with, copy_program, example, fetched, folders_in,
-    has_shared_memory, is_root, not_tested, owner_command, processes_with, temporary_folder, within,
-};
-use rustix::process::{Signal, kill_process, kill_process_group};
+use ciphertax_testkit::*;
 
 use crate::owner::Owner;
+use crate::prelude::*;
 
 const MARIADB_SERVER: &[&str] = &["server", "mariadb"];
 const POSTGRESQL_SERVER: &[&str] = &["server", "postgresql"];
@@ -45,9 +34,7 @@ fn an_owner_killed_by_sigkill() {
         (&["server", "mongodb"], &MONGODB),
         (POSTGRESQL_SERVER, &POSTGRESQL),
     ] {
-        if fetched(entry).is_none() {
-            continue;
-        }
+        let Some(_) = fetched(entry) else { continue };
         let owner = owner_of(owned, temporary_folder());
         let pid = owner.pids[0];
         let name = owner.name();
@@ -172,9 +159,7 @@ fn a_guard_ignores_the_signals_that_end_an_owner() {
 #[test]
 fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
     for (owned, entry) in [(MARIADB_SERVER, &MARIADB), (POSTGRESQL_SERVER, &POSTGRESQL)] {
-        if fetched(entry).is_none() {
-            continue;
-        }
+        let Some(_) = fetched(entry) else { continue };
         let owner = owner_of(owned, temporary_folder());
         let pid = owner.pids[0];
         let name = owner.name();

@@ -1,13 +1,8 @@
 //! A process that owns servers or tunnels among temporary files of its own, and ends however the tests have it end.
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command};
+use ciphertax_testkit::{folders_in, is_running, parent_of};
 
-use ciphertax_testkit::{PATIENCE, folders_in, is_running, parent_of, processes_with, within};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use crate::prelude::*;
 
 pub(crate) struct Owner {
     pub(crate) process: Child,

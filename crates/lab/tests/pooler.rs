@@ -1,23 +1,15 @@
 //! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
 //! that nothing of it stays.
 
-use std::fs;
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL, POSTGRESQL_18};
-use ciphertax_lab::pooler::{self, RunningPooler};
-use ciphertax_lab::{Account, PrivateServer, postgresql};
-use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, lease, run};
-use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
+use ciphertax_lab::pooler::RunningPooler;
+use ciphertax_testkit::{command_lines_with, lease};
+use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 use crate::postgresql::{ask, options as postgresql_options};
+use crate::prelude::*;
 
 #[test]
 fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
@@ -115,9 +107,7 @@ fn sessions_keep_a_connection_and_transactions_share_one() {
 #[test]
 fn with_shared_connections_prepared_statements_are_found_again() {
     // With it comes a release that can.
-    if fetched(&POSTGRESQL_18).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL_18) else { return };
     let Some(server) = server() else { return };
     let pooler = start(server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
     assert!(pooler::release().unwrap().keeps_prepared_statements());
@@ -178,10 +168,7 @@ fn before_other_servers_there_is_none() {
     };
     let guard = GuardProgram::this_program();
     let error = pooler::start(pooler, Transport::Plain, &mariadb, None, &guard).unwrap_err();
-    assert!(
-        error.to_string().contains("mariadb cannot do a pooler"),
-        "{error}"
-    );
+    says(&error, "mariadb cannot do a pooler");
 }
 
 /// The server of all these tests, with an account for every method that a pooler serves. Its guard ends it with the program.

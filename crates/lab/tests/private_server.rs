@@ -1,19 +1,9 @@
 //! Real private servers: how they are made, who can reach them, and that nothing of them stays.
 
-use std::fs;
-use std::io::Read;
-use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
-use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::CertificateKind;
-use ciphertax_testkit::{
-    PATIENCE, command_lines_with, contains, fetched, files_with, has_shared_memory, within,
-};
+use ciphertax_testkit::*;
 
 use crate::postgresql::servers;
+use crate::prelude::*;
 
 #[test]
 pub(crate) fn every_server_is_reached_from_here_alone_and_stops_without_a_trace() {

@@ -14,6 +14,7 @@ mod nothing_left_behind;
 mod owner;
 mod pooler;
 mod postgresql;
+mod prelude;
 mod private_server;
 mod sqlite;
 mod test_all;

@@ -1,17 +1,13 @@
 //! Real files of SQLite and SQLCipher, judged by the disk and by `rusqlite` itself.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use ciphertax_lab::catalogue::SQLITE;
-use ciphertax_lab::sqlite::options;
-use ciphertax_lab::sqlite::{ProvedFile, data_size, prove};
-use ciphertax_lab::{PrivateServer, disk_search};
-use ciphertax_model::{AtRest, AtRestPart, SqlCipher, Storage};
-use ciphertax_records::{Readability, Witness};
-use ciphertax_testkit::{contains, files_with};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
+use ciphertax_model::SqlCipher;
+use ciphertax_records::Witness;
 use ciphertax_wire::sqlite::{ConnectOptions, Session, is_disk_full, is_wrong_key};
 use rusqlite::{Connection, OpenFlags};
+
+use crate::prelude::*;
 
 /// Every setting once as it comes and once otherwise.
 const SETTINGS: [SqlCipher; 3] = [
@@ -154,10 +150,7 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
         let disk = witness(Witness::Disk).unwrap();
         match settings {
             None => {
-                assert!(
-                    word.contains("cipher_status=0") && word.contains("journal_mode=wal"),
-                    "{word}"
-                );
+                says(&word, "cipher_status=0 … journal_mode=wal");
                 // As its header has it.
                 assert!(word.contains("reserved_bytes_per_page=0,"), "{word}");
                 assert_eq!(fs::read(options.path()).unwrap()[20], 0);
@@ -172,11 +165,8 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
                     assert!(word.contains(words), "{words}: {word}");
                 }
                 assert!(disk.contains("cannot be read on the disk"), "{disk}");
-                assert!(
-                    witness(Witness::Authentication)
-                        .unwrap()
-                        .contains("no passphrase")
-                );
+                let words = "no passphrase";
+                assert!(witness(Witness::Authentication).unwrap().contains(words));
             }
         }
         // What it searched is gone, and no file has the passphrase.
@@ -204,20 +194,14 @@ fn a_file_that_is_not_as_its_arm_says_is_not_measured() {
     let encrypted = made(Some(SETTINGS[1]));
     let encrypted_options = options(&encrypted, &Storage::default());
     let as_plain = prove("plain", &encrypted_options.without_passphrase()).unwrap_err();
-    assert!(
-        as_plain.to_string().contains("arm plain cannot be measured"),
-        "{as_plain}"
-    );
+    says(&as_plain, "arm plain cannot be measured");
 
     let plain = made(None);
     let plain_options = options(&plain, &Storage::default());
     let cipher = encrypted_options.cipher().cloned();
     let as_encrypted = ConnectOptions::new(plain_options.path(), cipher, 1024);
     let refusal = prove("encrypted", &as_encrypted).unwrap_err();
-    assert!(
-        refusal.to_string().contains("arm encrypted cannot be measured"),
-        "{refusal}"
-    );
+    says(&refusal, "arm encrypted cannot be measured");
 
     // Rollback journal in place of a log.
     let connection = Connection::open(plain_options.path()).unwrap();
@@ -226,10 +210,7 @@ fn a_file_that_is_not_as_its_arm_says_is_not_measured() {
         .unwrap();
     drop(connection);
     let refusal = prove("plain", &plain_options).unwrap_err().to_string();
-    assert!(
-        refusal.contains("journal_mode = \"delete\"; expected \"wal\""),
-        "{refusal}"
-    );
+    says(&refusal, "journal_mode = \"delete\"; expected \"wal\"");
 }
 
 /// What stays readable if somebody asks for temporary files on the disk, which ciphertax does not: SQLCipher does not
@@ -260,10 +241,8 @@ fn the_size_on_disk_is_that_of_the_file_and_its_log() {
     assert_eq!(with_log, sizes);
     assert!(with_log > 1_000_000);
     session.close().unwrap();
-    assert_eq!(
-        data_size(options.path()).unwrap(),
-        fs::metadata(options.path()).unwrap().len()
-    );
+    let size = data_size(options.path()).unwrap();
+    assert_eq!(size, fs::metadata(options.path()).unwrap().len());
 }
 
 #[test]
@@ -304,10 +283,8 @@ fn a_full_disk_is_told_from_other_errors() {
     let error = session
         .command("INSERT INTO t VALUES (randomblob(1000000))")
         .unwrap_err();
-    assert!(
-        is_disk_full(&error) && error.to_string().contains("full"),
-        "{error}"
-    );
+    let is_full = is_disk_full(&error) && error.to_string().contains("full");
+    assert!(is_full, "{error}");
     let error = session.command("INSERT INTO nowhere VALUES (1)").unwrap_err();
     assert!(!is_disk_full(&error), "{error}");
 }

@@ -2,16 +2,10 @@
 //!
 //! All but the distribution's MariaDB are fetched unless they are in the user's cache.
 
-use std::path::Path;
-use std::sync::Arc;
+use ciphertax_model::TlsLibrary;
+use ciphertax_wire::{Client, Expectation, mongodb, mysql};
 
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, MYSQL_5_6};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, TlsLibrary, TlsVersion, Transport};
-use ciphertax_testkit::{fetched, run};
-use ciphertax_wire::mongodb::Login;
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client, Expectation, WireError, mongodb, mysql};
+use crate::prelude::*;
 
 #[test]
 fn mariadb_speaks_with_both_libraries() {
@@ -39,9 +33,7 @@ fn mysql_9_7_speaks_with_both_libraries() {
 
 #[test]
 fn mongodb_speaks_with_both_libraries() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let method = AuthenticationMethod::ScramSha256;
     let server = start(&MONGODB);
     let account = server.account(method).unwrap();

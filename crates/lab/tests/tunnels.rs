@@ -1,31 +1,16 @@
 //! Real tunnels to a real private MariaDB: what they carry, what proves them, who pays, and that nothing of them stays.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-use std::process::Command;
 use std::sync::LazyLock;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::mysql::select_canary;
-use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess};
-use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Link, SshCipher, Tunnel};
+use ciphertax_lab::tunnel::{Side, TunnelProcess};
+use ciphertax_model::SshCipher;
 use ciphertax_reactor::Reactor;
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{
-    EVERY_TUNNEL, OrdinaryUser, PATIENCE, copy_program, example, folders_in, is_root, is_running, not_tested,
-    owner_command, plain, processes_with, temporary_folder, unpacked_tunnels, within,
-};
+use ciphertax_testkit::*;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::owner::{Owner, said_by};
+use crate::prelude::*;
 
 #[test]
 fn every_tunnel_carries_queries_is_proved_and_pays_for_what_flows() {
@@ -48,10 +33,8 @@ fn every_tunnel_carries_queries_is_proved_and_pays_for_what_flows() {
         assert!(proofs[1].evidence.contains(cipher), "{kind}: {proofs:?}");
         let known = |fact: &String| !fact.is_empty() && !fact.contains("unknown");
         assert!(facts.values().all(known), "{facts:?}");
-        assert!(
-            facts["program"].contains(|letter: char| letter.is_ascii_digit()),
-            "{facts:?}"
-        );
+        let has_version = facts["program"].contains(|letter: char| letter.is_ascii_digit());
+        assert!(has_version, "{facts:?}");
         // Proved tunnels go on carrying, to the server itself.
         assert_eq!(ask(&options, tunnel.address(), "SELECT 6 * 7"), "42");
         assert_ne!(tunnel.address(), server.address());
@@ -60,10 +43,8 @@ fn every_tunnel_carries_queries_is_proved_and_pays_for_what_flows() {
 
         // A canary that does not come back is no proof.
         let error = tunnel.prove(select_canary(&wrong)).unwrap_err().to_string();
-        assert!(
-            error.contains(&kind.to_string()) && error.contains("Access denied"),
-            "{error}"
-        );
+        let is_refused = error.contains(&kind.to_string()) && error.contains("Access denied");
+        assert!(is_refused, "{error}");
         // What stood in the way has gone although the proof failed.
         assert_eq!(ask(&options, tunnel.address(), "SELECT 1"), "1");
         both_sides_pay(kind, &tunnel, &options);

@@ -206,10 +206,8 @@ mod tests {
 
     #[test]
     fn the_pretty_name_loses_its_quotes() {
-        assert_eq!(
-            operating_system("ID=x\nPRETTY_NAME=\"Some Linux 12\"\n"),
-            "Some Linux 12"
-        );
+        let name = operating_system("ID=x\nPRETTY_NAME=\"Some Linux 12\"\n");
+        assert_eq!(name, "Some Linux 12");
         assert_eq!(operating_system(""), UNKNOWN);
     }
 

@@ -12,7 +12,7 @@ use ciphertax_model::FileSystem;
 use ciphertax_observe::{FileSystemMeter, FileSystemUsed, Storage};
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};
-use ciphertax_testkit::{PATIENCE, not_tested, within};
+use ciphertax_testkit::{PATIENCE, not_tested, says, within};
 
 ciphertax_testkit::plays_roles!();
 
@@ -75,18 +75,14 @@ fn meter_agrees_with_the_kernel(kind: FileSystem, mounted: &MountedFileSystem) -
     let (own, outer) = (ticks_ns(&pids) - own_before, risen(&outer_before, &workers_ns()));
     // The kernel says it in ticks, rounded down for each of them.
     let rounding = TICK_NS * (pids.len() as u64 + 1);
-    assert!(
-        settled.own.total_ns.abs_diff(own) <= rounding,
-        "{kind}: {settled:?} {own}"
-    );
+    let is_near = settled.own.total_ns.abs_diff(own) <= rounding;
+    assert!(is_near, "{kind}: {settled:?} {own}");
     let Some(shared) = used.shared.filter(|shared| shared.ended == 0) else {
         return false;
     };
     let said = (shared.cpu_ns + TICK_NS, outer + TICK_NS);
-    assert!(
-        said.0 >= inner && shared.cpu_ns <= said.1,
-        "{kind}: {inner} {shared:?} {outer}"
-    );
+    let is_between = said.0 >= inner && shared.cpu_ns <= said.1;
+    assert!(is_between, "{kind}: {inner} {shared:?} {outer}");
     true
 }
 
@@ -125,10 +121,7 @@ fn the_journal_pays_for_itself_and_workers_are_told_apart() {
     }
     assert!(workers.own[0].name.starts_with("jbd2/loop"), "{workers:?}");
     let shared = workers.shared.join("; ");
-    assert!(
-        shared.contains("loop device") && shared.contains("encrypted by the kworkers"),
-        "{shared}"
-    );
+    says(&shared, "loop device … encrypted by the kworkers");
     let meter = meter_of(&mounted);
     mounted.flush().unwrap();
     assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());

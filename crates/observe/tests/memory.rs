@@ -26,10 +26,8 @@ fn pages_that_are_touched_are_page_faults_and_peak_memory_by_every_meter() {
     for ((name, meter), before) in meters.iter().zip(&before) {
         let used = meter.read().unwrap().since(before);
         let faults = used.faults.unwrap();
-        assert!(
-            (PAGES as u64..PAGES as u64 + few).contains(&faults.minor),
-            "{name}: {faults:?}"
-        );
+        let is_each = (PAGES as u64..PAGES as u64 + few).contains(&faults.minor);
+        assert!(is_each, "{name}: {faults:?}");
         assert!(faults.major < few, "{name}: {faults:?}");
         // It was given back, but has been.
         let rose = used.peak_memory_bytes.unwrap() - peak;

@@ -135,10 +135,8 @@ fn a_process_that_ended_is_not_taken_for_another() {
     {
         thread::sleep(Duration::from_millis(1));
     }
-    assert!(
-        matches!(clock.read(), Err(Error::ProcessEnded { .. })),
-        "dead, not yet reaped"
-    );
+    let is_over = matches!(clock.read(), Err(Error::ProcessEnded { .. }));
+    assert!(is_over, "dead, not yet reaped");
     child.wait().unwrap();
     assert!(matches!(clock.read(), Err(Error::ProcessEnded { .. })), "reaped");
     assert!(clock.context_switches().is_err());

@@ -101,7 +101,7 @@ impl Head {
 }
 
 /// Who measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Always `ciphertax`.
     pub name: String,
@@ -127,7 +127,7 @@ pub struct RankRecord {
 }
 
 /// Where it was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Operating system, as it names itself.
     pub os: String,

@@ -15,7 +15,7 @@ use crate::why::Look;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
 /// parts stand side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// Which slice.
     #[serde(flatten)]
@@ -299,7 +299,7 @@ impl AddAssign for Handshakes {
 }
 
 /// Operations of one kind in one slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OperationSample {
     /// Kind of operation, for example `point_select`.
     pub kind: String,

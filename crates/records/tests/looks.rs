@@ -6,10 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ciphertax_records::why::{
-    Blocked, Complete, LookFiles, Looks, ModuleRecord, Profile, ProfiledSide, SideProfile, SymbolRecord,
-    SymbolTable, WaitEvents, Waits,
-};
+use ciphertax_records::why::*;
 use ciphertax_records::{CutOff, Destination, Head, Recorded, Results, Run, RunFolder, SliceId, write_run};
 
 #[test]
@@ -161,16 +158,12 @@ fn another_format_is_refused_by_its_name_and_what_has_none_is_damaged() {
         let written = Folder::new();
         fs::write(written.path.join(file), "{\"schema\":\"ciphertax.else/9\"}\n").unwrap();
         let message = read_all(&written.path).unwrap_err();
-        assert!(
-            message.contains(file) && message.contains("ciphertax.else/9"),
-            "{message}"
-        );
+        let is_told = message.contains(file) && message.contains("ciphertax.else/9");
+        assert!(is_told, "{message}");
         fs::write(written.path.join(file), "{\"x\":1}\n").unwrap();
         let message = read_all(&written.path).unwrap_err();
-        assert!(
-            message.contains(file) && message.contains("does not say its version"),
-            "{message}"
-        );
+        let is_told = message.contains(file) && message.contains("does not say its version");
+        assert!(is_told, "{message}");
     }
 }
 

@@ -5,11 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ciphertax_records::{
-    AuthenticationFacts, Handshakes, Head, LoginPath, OperationSample, Phase, PhaseSample, RecordError,
-    Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, Samples, VoidReason, Yield,
-    write_run,
-};
+use ciphertax_records::*;
 use ciphertax_stats::HistogramText;
 
 /// A record as `play` writes it before the first slice, without its results.
@@ -38,10 +34,8 @@ const SAMPLE: &str = concat!(
 fn a_line_that_a_crash_cut_off_is_passed_over() {
     let (_temporary, folder) = run_folder();
     append(&folder, &format!("{SAMPLE}\n{}", &SAMPLE[..100]));
-    assert_eq!(
-        Recorded::open(&folder).unwrap().read_all().unwrap().samples.len(),
-        1
-    );
+    let samples = Recorded::open(&folder).unwrap().read_all().unwrap().samples.len();
+    assert_eq!(samples, 1);
 }
 
 #[test]

@@ -278,10 +278,8 @@ mod tests {
 
     #[test]
     fn names_call_nobody() {
-        assert_eq!(
-            escaped("@app #12 #x a@ #"),
-            "\\@<!-- -->app \\#<!-- -->12 \\#x a\\@ \\#"
-        );
+        let expected = "\\@<!-- -->app \\#<!-- -->12 \\#x a\\@ \\#";
+        assert_eq!(escaped("@app #12 #x a@ #"), expected);
         assert_eq!(html("@app, #12 & #x"), "@<!-- -->app, #<!-- -->12 &amp; #x");
     }
 }

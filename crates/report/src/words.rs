@@ -279,10 +279,8 @@ mod tests {
             "server CPU: cannot tell whether ever less than 10 % (at the earliest from 310 queries per connection on): a query \
              alone costs +18.1 % [−2.8, 43.4]"
         );
-        assert_eq!(
-            with([0.181, 0.16, 0.2], [None, None, None]),
-            "server CPU: never less than 10 %, because a query alone costs +18.1 % [16.0, 20.0]"
-        );
+        let expected = "server CPU: never less than 10 %, because a query alone costs +18.1 % [16.0, 20.0]";
+        assert_eq!(with([0.181, 0.16, 0.2], [None, None, None]), expected);
         assert_eq!(
             with([0.02, 0.01, 0.03], [Some(521.0), Some(379.0), Some(834.0)]),
             "server CPU: less than 10 % from 521 queries per connection on [379, 834]"
@@ -296,11 +294,8 @@ mod tests {
             query_verdict: Verdict::CannotTell,
             ..row_of([0.181, 0.16, 0.2], [None, None, None])
         };
-        assert!(
-            churn(&row).contains("cannot tell whether ever"),
-            "{}",
-            churn(&row)
-        );
+        let words = "cannot tell whether ever";
+        assert!(churn(&row).contains(words), "{}", churn(&row));
     }
 
     #[test]
@@ -316,25 +311,15 @@ mod tests {
                 verdict,
             })
         };
-        assert_eq!(
-            cores(Verdict::CannotTell, 1.1, -1.0, 3.3),
-            "cannot tell: −1.0 to 3.3 more server cores per 10,000 queries/s"
-        );
-        assert_eq!(
-            cores(Verdict::Gains, -0.5, -0.6, -0.4),
-            "0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]"
-        );
-        assert_eq!(
-            cores(Verdict::NoCost, -0.005, -0.006, -0.003),
-            "no more server cores per 10,000 queries/s"
-        );
-        assert_eq!(
-            cores(Verdict::Costs, 0.21, 0.19, 0.23),
-            "0.21 more server cores per 10,000 queries/s [0.19, 0.23]"
-        );
-        assert_eq!(
-            cores(Verdict::NoCost, 0.001, -0.001, 0.003),
-            "at most 0.0030 more server cores per 10,000 queries/s"
-        );
+        let expected = "cannot tell: −1.0 to 3.3 more server cores per 10,000 queries/s";
+        assert_eq!(cores(Verdict::CannotTell, 1.1, -1.0, 3.3), expected);
+        let expected = "0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]";
+        assert_eq!(cores(Verdict::Gains, -0.5, -0.6, -0.4), expected);
+        let expected = "no more server cores per 10,000 queries/s";
+        assert_eq!(cores(Verdict::NoCost, -0.005, -0.006, -0.003), expected);
+        let expected = "0.21 more server cores per 10,000 queries/s [0.19, 0.23]";
+        assert_eq!(cores(Verdict::Costs, 0.21, 0.19, 0.23), expected);
+        let expected = "at most 0.0030 more server cores per 10,000 queries/s";
+        assert_eq!(cores(Verdict::NoCost, 0.001, -0.001, 0.003), expected);
     }
 }

@@ -57,10 +57,8 @@ fn estimates(run: &Run) -> Vec<Vec<(String, String)>> {
 fn every_comparison_is_a_line_with_the_figures_of_the_record() {
     let run = hostile();
     let rows = estimates(&run);
-    assert_eq!(
-        rows.len(),
-        run.results.estimates.len() + run.results.noise_floor.len()
-    );
+    let count = rows.len();
+    assert_eq!(count, run.results.estimates.len() + run.results.noise_floor.len());
     for (row, of_record) in rows.iter().zip(&run.results.estimates) {
         assert_eq!(field(row, "arm"), of_record.arm);
         assert_eq!(field(row, "change").parse::<f64>().unwrap(), of_record.change);
@@ -82,10 +80,8 @@ fn a_run_in_which_nothing_was_compared_leaves_the_names_of_the_columns() {
     let mut text = Vec::new();
     csv::estimates(&run, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    assert!(
-        text.starts_with("study,cell,arm,kind,metric,") && text.lines().count() == 1,
-        "{text}"
-    );
+    let is_empty = text.starts_with("study,cell,arm,kind,metric,") && text.lines().count() == 1;
+    assert!(is_empty, "{text}");
     // The names of the columns are those of the fields.
     assert!(estimates(&fixture::run()).iter().all(|row| row.len() == 20));
 }
@@ -148,21 +144,16 @@ fn a_histogram_that_is_none_is_an_error() {
 }
 
 fn sample(load: Yield) -> Sample {
+    let slice = SliceId {
+        cell: "select".into(),
+        position: 1,
+        arm: HOSTILE.into(),
+        ..SliceId::default()
+    };
     Sample {
-        slice: SliceId {
-            cell: "select".into(),
-            block: 0,
-            position: 1,
-            arm: HOSTILE.into(),
-        },
-        start_ns: 0,
+        slice,
         load,
-        server: Default::default(),
-        quiet: None,
-        others_worked: false,
-        left_cached: None,
-        look: None,
-        void: None,
+        ..Sample::default()
     }
 }
 
@@ -202,16 +193,12 @@ fn openmetrics_calls_a_run_complete_that_measured_to_its_end_and_left_something(
         problem: "a schema is left".into(),
     };
     let text = openmetrics::render(&run).unwrap();
-    assert!(
-        text.contains("ciphertax_run_complete{study=\"tls\"} 1.0\n"),
-        "{text}"
-    );
+    let words = "ciphertax_run_complete{study=\"tls\"} 1.0\n";
+    assert!(text.contains(words), "{text}");
     run.head.status = RunStatus::Running;
     let text = openmetrics::render(&run).unwrap();
-    assert!(
-        text.contains("ciphertax_run_complete{study=\"tls\"} 0.0\n"),
-        "{text}"
-    );
+    let words = "ciphertax_run_complete{study=\"tls\"} 0.0\n";
+    assert!(text.contains(words), "{text}");
 }
 
 #[test]

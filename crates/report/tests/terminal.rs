@@ -75,10 +75,8 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
         "redo log readable readable",
         "temporary files not encrypted –",
     ] {
-        assert!(
-            told.iter().any(|other| other == line),
-            "{line:?} is not in {told:#?}"
-        );
+        let is_told = told.iter().any(|other| other == line);
+        assert!(is_told, "{line:?} is not in {told:#?}");
     }
     // Files of a database without a server are each arm's own.
     let mut apart = run.clone();

@@ -119,15 +119,11 @@ fn judge(title: &str, runs: u32, study: &Study, judged: &[Metric]) -> Option<Tal
     }
     println!("{}", tally.document(title, runs, study));
     let all = tally.all();
-    assert_eq!(
-        all.rows.len(),
-        tally.runs as usize * study.cells.len() * judged.len()
-    );
+    let rows = all.rows.len();
+    assert_eq!(rows, tally.runs as usize * study.cells.len() * judged.len());
     let ended = tally.runs;
-    assert!(
-        ended * 10 >= runs * 9,
-        "only {ended} of {runs} runs came to their end"
-    );
+    let are_enough = ended * 10 >= runs * 9;
+    assert!(are_enough, "only {ended} of {runs} runs came to their end");
     let costs = all.of(Verdict::Costs) as f64 / all.rows.len() as f64;
     assert!(costs <= MOST_COSTS, "{:.1} % false alarms", costs * 100.0);
     Some(tally)

@@ -137,10 +137,8 @@ mod tests {
         let of_variant = stalled([2, 2, 2]);
         assert_eq!(of_variant.location, Location::Mean);
         assert_eq!(of_variant.disturbed.unwrap().variant, 6);
-        assert!(
-            (of_variant.estimate.log_mean - 0.15).abs() < 0.005,
-            "{of_variant:?}"
-        );
+        let is_near = (of_variant.estimate.log_mean - 0.15).abs() < 0.005;
+        assert!(is_near, "{of_variant:?}");
         // A variant that is spared what stalls the baseline.
         let of_baselines = stalled([0, 1, 1]);
         assert_eq!(of_baselines.location, Location::Robust, "six are too few");

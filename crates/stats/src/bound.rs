@@ -169,16 +169,10 @@ mod tests {
             (0.321, Over),
             (0.9, Over),
         ] {
-            assert_eq!(
-                held(Direction::HigherCosts, mean, Some(0.01)).0,
-                expected,
-                "{mean}"
-            );
-            assert_eq!(
-                held(Direction::LowerCosts, -mean, Some(0.01)).0,
-                expected,
-                "{mean}"
-            );
+            let found = held(Direction::HigherCosts, mean, Some(0.01)).0;
+            assert_eq!(found, expected, "{mean}");
+            let found = held(Direction::LowerCosts, -mean, Some(0.01)).0;
+            assert_eq!(found, expected, "{mean}");
         }
     }
 
@@ -201,10 +195,8 @@ mod tests {
         };
         let p_value = bound.p_value_over(&ratio(0.322));
         assert_eq!(bound.holds(&ratio(0.322), p_value).0, BoundVerdict::Over);
-        assert_eq!(
-            bound.holds(&ratio(0.322), 12.0 * p_value),
-            (BoundVerdict::CannotTell, Rule::ManyComparisons)
-        );
+        let found = bound.holds(&ratio(0.322), 12.0 * p_value);
+        assert_eq!(found, (BoundVerdict::CannotTell, Rule::ManyComparisons));
     }
 
     fn judged(direction: Direction, mean: f64, floor: Option<f64>) -> (CostVerdict, Rule) {
@@ -228,25 +220,16 @@ mod tests {
             (-0.021, Cheaper),
             (0.5, Dearer),
         ] {
-            assert_eq!(
-                judged(Direction::HigherCosts, mean, Some(0.01)).0,
-                expected,
-                "{mean}"
-            );
+            let found = judged(Direction::HigherCosts, mean, Some(0.01)).0;
+            assert_eq!(found, expected, "{mean}");
         }
         assert_eq!(judged(Direction::LowerCosts, -0.1, Some(0.01)).0, Dearer);
-        assert_eq!(
-            judged(Direction::HigherCosts, 0.04, Some(0.045)),
-            (CannotTell, Rule::WithinFloor)
-        );
-        assert_eq!(
-            judged(Direction::HigherCosts, 0.0, Some(0.06)),
-            (CannotTell, Rule::FloorTooWide)
-        );
-        assert_eq!(
-            judged(Direction::HigherCosts, 0.0, None),
-            (CannotTell, Rule::NoFloor)
-        );
+        let found = judged(Direction::HigherCosts, 0.04, Some(0.045));
+        assert_eq!(found, (CannotTell, Rule::WithinFloor));
+        let found = judged(Direction::HigherCosts, 0.0, Some(0.06));
+        assert_eq!(found, (CannotTell, Rule::FloorTooWide));
+        let found = judged(Direction::HigherCosts, 0.0, None);
+        assert_eq!(found, (CannotTell, Rule::NoFloor));
     }
 
     #[test]
@@ -261,13 +244,9 @@ mod tests {
             margin: 0.05,
             adjusted_p_value: 1.0,
         };
-        assert_eq!(
-            sameness.judge(&wide),
-            (CostVerdict::CannotTell, Rule::IntervalTooWide)
-        );
-        assert_eq!(
-            sameness.judge(&ratio(0.025)),
-            (CostVerdict::CannotTell, Rule::ManyComparisons)
-        );
+        let found = sameness.judge(&wide);
+        assert_eq!(found, (CostVerdict::CannotTell, Rule::IntervalTooWide));
+        let found = sameness.judge(&ratio(0.025));
+        assert_eq!(found, (CostVerdict::CannotTell, Rule::ManyComparisons));
     }
 }

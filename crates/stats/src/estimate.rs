@@ -196,9 +196,7 @@ mod tests {
 
     #[test]
     fn one_block_has_no_interval() {
-        assert_eq!(
-            MeanEstimate::of(&[1.0]),
-            Err(StatsError::TooFewBlocks { blocks: 1 })
-        );
+        let found = MeanEstimate::of(&[1.0]);
+        assert_eq!(found, Err(StatsError::TooFewBlocks { blocks: 1 }));
     }
 }

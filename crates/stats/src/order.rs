@@ -159,9 +159,7 @@ mod tests {
             places[((number - 5) % 4) as usize] += 1;
         }
         // 2,000 groups: 500 each, give or take 19 (one standard deviation).
-        assert!(
-            places.iter().all(|count| (430..570).contains(count)),
-            "{places:?}"
-        );
+        let are_even = places.iter().all(|count| (430..570).contains(count));
+        assert!(are_even, "{places:?}");
     }
 }

@@ -208,10 +208,8 @@ mod tests {
         let logs = [0.10, 0.12, 0.11, 0.09, 0.10, 0.13];
         let estimate = Estimate::of_log_ratios(&logs).unwrap();
         let change = ratio(&logs).change();
-        assert_eq!(
-            [change.value, change.low, change.high],
-            [estimate.change, estimate.low, estimate.high]
-        );
+        let found = [change.value, change.low, change.high];
+        assert_eq!(found, [estimate.change, estimate.low, estimate.high]);
         assert_eq!(ratio(&logs).p_value(), estimate.p_value);
     }
 
@@ -233,10 +231,8 @@ mod tests {
         let ratio = ratio(&[0.2, 0.4, 0.2, 0.4, 0.2, 0.4]);
         assert!((2.0 * ratio.p_value_above(0.0) - ratio.p_value()).abs() < 1e-15);
         let (above, below) = (ratio.p_value_above(0.35), ratio.inverse().p_value_above(-0.35));
-        assert!(
-            (above + below - 1.0).abs() < 1e-12 && above > 0.5,
-            "{above} {below}"
-        );
+        let are_halves = (above + below - 1.0).abs() < 1e-12 && above > 0.5;
+        assert!(are_halves, "{above} {below}");
     }
 
     #[test]
@@ -277,11 +273,8 @@ mod tests {
                 .collect();
             let ratio = estimate_of(&logs);
             let found = difference(20.0, &baseline, &ratio).unwrap();
-            assert_eq!(
-                found.low > 0.0 || found.high < 0.0,
-                ratio.excludes_zero(),
-                "{shift}: {found:?} {ratio:?}"
-            );
+            let excludes = found.low > 0.0 || found.high < 0.0;
+            assert_eq!(excludes, ratio.excludes_zero(), "{shift}: {found:?} {ratio:?}");
         }
     }
 

@@ -140,10 +140,8 @@ mod tests {
     #[test]
     fn does_not_see_the_effect() {
         for blocks in [8, 20, 60] {
-            assert_eq!(
-                watch(&noise(blocks, 0.0), 0.008),
-                watch(&noise(blocks, 0.7), 0.008)
-            );
+            let found = watch(&noise(blocks, 0.0), 0.008);
+            assert_eq!(found, watch(&noise(blocks, 0.7), 0.008));
         }
     }
 
@@ -180,22 +178,16 @@ mod tests {
     #[test]
     fn a_row_without_an_estimate_is_not_precise() {
         assert!(!is_precise(&[Target::of_variant(None, 1.0)]));
-        assert_eq!(
-            progress(&[Target::of_variant(None, 1.0)]),
-            Progress::Continue { more_blocks: None }
-        );
+        let found = progress(&[Target::of_variant(None, 1.0)]);
+        assert_eq!(found, Progress::Continue { more_blocks: None });
     }
 
     #[test]
     fn does_not_forecast_from_too_few_blocks_nor_beyond_reason() {
-        assert_eq!(
-            watch(&noise(3, 0.0), 0.01),
-            Progress::Continue { more_blocks: None }
-        );
-        assert_eq!(
-            watch(&noise(20, 0.0), 1e-5),
-            Progress::Continue { more_blocks: None }
-        );
+        let found = watch(&noise(3, 0.0), 0.01);
+        assert_eq!(found, Progress::Continue { more_blocks: None });
+        let found = watch(&noise(20, 0.0), 1e-5);
+        assert_eq!(found, Progress::Continue { more_blocks: None });
     }
 
     #[test]

@@ -20,10 +20,8 @@ fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_97_percent_
     for noise in Noise::CALIBRATED {
         for blocks in [10, 20, 40] {
             let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
-            assert!(
-                (0.93..=0.97).contains(&coverage),
-                "{noise:?}, {blocks} blocks: {coverage}"
-            );
+            let is_near = (0.93..=0.97).contains(&coverage);
+            assert!(is_near, "{noise:?}, {blocks} blocks: {coverage}");
         }
     }
 }
@@ -34,14 +32,10 @@ fn a_rule_that_is_asked_after_every_block_raises_few_false_alarms_and_stops_wher
     for noise in [Noise::Independent, Noise::Autocorrelated { rho: 0.7 }] {
         for blocks in [14, 20] {
             let outcome = at_the_stop(noise, half_width_after(noise, blocks), 200);
-            assert!(
-                outcome.coverage() >= 0.9,
-                "{noise:?}, {blocks} blocks: {outcome:?}"
-            );
-            assert!(
-                outcome.false_verdicts() <= 2.0 * SIGNIFICANCE,
-                "{noise:?}: {outcome:?}"
-            );
+            let is_covered = outcome.coverage() >= 0.9;
+            assert!(is_covered, "{noise:?}, {blocks} blocks: {outcome:?}");
+            let are_few = outcome.false_verdicts() <= 2.0 * SIGNIFICANCE;
+            assert!(are_few, "{noise:?}: {outcome:?}");
             let later = outcome.mean_blocks() / blocks as f64;
             assert!((0.8..1.4).contains(&later), "{noise:?}, {blocks} blocks: {later}");
         }
@@ -67,10 +61,8 @@ fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
             families.count() as f64 / REPETITIONS as f64
         };
         let adjusted = any(holm);
-        assert!(
-            adjusted <= SIGNIFICANCE + simulation_error(REPETITIONS),
-            "{noise:?}: {adjusted}"
-        );
+        let is_bounded = adjusted <= SIGNIFICANCE + simulation_error(REPETITIONS);
+        assert!(is_bounded, "{noise:?}: {adjusted}");
         let unadjusted = any(<[f64]>::to_vec);
         assert!(
             unadjusted > 2.0 * SIGNIFICANCE,
@@ -83,10 +75,8 @@ fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
 fn intervals_of_the_churn_model_cover_the_truth() {
     for (connect_blocks, query_blocks) in [(12, 12), (12, 40)] {
         let coverage = churn_coverage(connect_blocks, query_blocks, REPETITIONS);
-        assert!(
-            (0.93..=0.97).contains(&coverage),
-            "{connect_blocks} and {query_blocks} blocks: {coverage}"
-        );
+        let is_near = (0.93..=0.97).contains(&coverage);
+        assert!(is_near, "{connect_blocks} and {query_blocks} blocks: {coverage}");
     }
 }
 
@@ -113,10 +103,8 @@ fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
                 12 => 0.985,
                 _ => 0.975,
             };
-            assert!(
-                (0.93..=most).contains(&coverage),
-                "{factor}, {blocks} blocks: {coverage}"
-            );
+            let is_near = (0.93..=most).contains(&coverage);
+            assert!(is_near, "{factor}, {blocks} blocks: {coverage}");
         }
     }
 }
@@ -155,10 +143,8 @@ mod test_all {
     fn stopping_early_raises_no_more_than_5_percent_false_alarms() {
         for stop in STOPS.iter() {
             let bare = 1.0 - stop.outcome.coverage();
-            assert!(
-                bare <= SIGNIFICANCE + simulation_error(REPETITIONS),
-                "{stop:?}: intervals without zero: {bare}"
-            );
+            let is_bounded = bare <= SIGNIFICANCE + simulation_error(REPETITIONS);
+            assert!(is_bounded, "{stop:?}: intervals without zero: {bare}");
             let verdicts = stop.outcome.false_verdicts();
             assert!(verdicts <= SIGNIFICANCE, "{stop:?}: false verdicts: {verdicts}");
         }
@@ -169,10 +155,8 @@ mod test_all {
         for stop in stops_of(&Noise::CALIBRATED) {
             let expected = stop.expected_blocks as f64;
             let blocks = stop.outcome.mean_blocks();
-            assert!(
-                (0.9 * expected..1.3 * expected).contains(&blocks),
-                "{stop:?}: {blocks}"
-            );
+            let is_near = (0.9 * expected..1.3 * expected).contains(&blocks);
+            assert!(is_near, "{stop:?}: {blocks}");
         }
     }
 
@@ -182,10 +166,8 @@ mod test_all {
         for noise in Noise::HEAVY {
             for blocks in [10, 20, 40] {
                 let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
-                assert!(
-                    allowed.contains(&coverage),
-                    "{noise:?}, {blocks} blocks: {coverage}"
-                );
+                let is_allowed = allowed.contains(&coverage);
+                assert!(is_allowed, "{noise:?}, {blocks} blocks: {coverage}");
             }
         }
         for stop in stops_of(&Noise::HEAVY) {

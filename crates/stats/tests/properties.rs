@@ -140,9 +140,7 @@ fn over_seeds_either_order_of_two_arms_is_equally_likely_in_every_block() {
             .count();
         let share = first_before_third as f64 / seeds as f64;
         // Four standard errors of a fair coin.
-        assert!(
-            (share - 0.5).abs() < 4.0 * 0.5 / (seeds as f64).sqrt(),
-            "block {block}: {share}"
-        );
+        let is_even = (share - 0.5).abs() < 4.0 * 0.5 / (seeds as f64).sqrt();
+        assert!(is_even, "block {block}: {share}");
     }
 }

@@ -110,10 +110,8 @@ fn the_same_samples_give_narrower_intervals() {
             100.0 * row.former.half_width(),
             row.location
         );
-        assert!(
-            row.ratio_of_half_widths() < 0.95 || row.location == Location::Mean,
-            "{row:?}"
-        );
+        let is_narrower = row.ratio_of_half_widths() < 0.95 || row.location == Location::Mean;
+        assert!(is_narrower, "{row:?}");
     }
     // One in twenty is taken for disturbed by chance.
     let by_mean = rows.iter().filter(|row| row.location == Location::Mean).count();

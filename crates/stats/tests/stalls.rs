@@ -95,10 +95,8 @@ fn stalls_of_one_arm_alone_are_found_and_reported_in_full() {
         );
         assert!(found.by_mean >= found_in, "{share}, {blocks} blocks: {found:?}");
         if found_in >= 0.95 {
-            assert!(
-                found.coverage >= 0.93 && found.bias.abs() <= 0.001,
-                "{share}, {blocks} blocks: {found:?}"
-            );
+            let is_sound = found.coverage >= 0.93 && found.bias.abs() <= 0.001;
+            assert!(is_sound, "{share}, {blocks} blocks: {found:?}");
         }
     }
 }
@@ -163,14 +161,10 @@ fn a_machine_that_disturbs_one_arm_more_moves_the_estimate_by_at_most_two_tenths
                 100.0 * found.coverage,
                 100.0 * found.by_mean
             );
-            assert!(
-                found.bias_of_robust.abs() <= 0.002,
-                "{often}, {long}, {blocks} blocks: {found:?}"
-            );
-            assert!(
-                found.bias.abs() < 0.7 * found.bias_of_mean,
-                "{often}, {long}, {blocks} blocks: {found:?}"
-            );
+            let is_small = found.bias_of_robust.abs() <= 0.002;
+            assert!(is_small, "{often}, {long}, {blocks} blocks: {found:?}");
+            let is_smaller = found.bias.abs() < 0.7 * found.bias_of_mean;
+            assert!(is_smaller, "{often}, {long}, {blocks} blocks: {found:?}");
         }
     }
 }

@@ -202,10 +202,8 @@ mod tests {
         let error = PrivateFolder::create_in(Path::new("/nowhere/at/all"), 0)
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains("/nowhere/at/all") && error.contains("TMPDIR"),
-            "{error}"
-        );
+        let has_remedy = error.contains("/nowhere/at/all") && error.contains("TMPDIR");
+        assert!(has_remedy, "{error}");
     }
 
     #[test]

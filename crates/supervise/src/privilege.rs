@@ -211,10 +211,8 @@ mod tests {
         run_as_reader(&mut command, user);
         let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
         assert!(output.starts_with("contents"), "{output}");
-        assert!(
-            output.contains(&format!("Uid:\t{user}\t{user}\t{user}\t{user}")),
-            "{output}"
-        );
+        let is_users = output.contains(&format!("Uid:\t{user}\t{user}\t{user}\t{user}"));
+        assert!(is_users, "{output}");
         let reads = output.contains("CapEff:\t0000000000000004");
         assert!(reads || output.contains("CapEff:\t0000000000000002"), "{output}");
         let written = fs::read_to_string(&secret).unwrap() != "contents";

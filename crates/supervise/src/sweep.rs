@@ -146,10 +146,8 @@ mod tests {
         sweep(parent.path(), &[KNOWN]);
         assert!(!folder.exists());
         for process in [&mut with_recorded_pid, &mut other_program, &mut other_folder] {
-            assert!(
-                process.try_wait().unwrap().is_none(),
-                "a foreign process was killed"
-            );
+            let is_running = process.try_wait().unwrap().is_none();
+            assert!(is_running, "a foreign process was killed");
             process.kill().unwrap();
             process.wait().unwrap();
         }

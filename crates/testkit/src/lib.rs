@@ -24,4 +24,4 @@ pub use servers::{
     plain_postgresql, postgresql_programs, unpacked_tunnels,
 };
 pub use user::{OrdinaryUser, is_root};
-pub use waiting::{PATIENCE, not_tested, run, run_within, uninterrupted, within};
+pub use waiting::{PATIENCE, not_tested, rows, run, run_within, says, uninterrupted, within};

@@ -51,6 +51,27 @@ pub fn run_within<T>(limit: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T)
     reactor.run_one(task(&reactor), Instant::now() + limit).unwrap()
 }
 
+/// Fails unless the text has all of these words, which ` … ` parts.
+#[track_caller]
+pub fn says(text: impl Display, words: &str) {
+    let text = text.to_string();
+    for words in words.split(" … ") {
+        assert!(text.contains(words), "{words:?} is not in {text:?}");
+    }
+}
+
+/// The rows of a table of cases: a line each, whose columns ` → ` parts; what begins with `//` is said of the next.
+pub fn rows<const COLUMNS: usize>(table: &str) -> Vec<[&str; COLUMNS]> {
+    let lines = table.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines
+        .map(|line| {
+            let columns: Vec<&str> = line.split('→').map(str::trim).collect();
+            columns.try_into().expect(line)
+        })
+        .collect()
+}
+
 /// Says on standard error that this test did not happen, and why. Where everything must be tested, which the environment
 /// says by `CI` or `CIPHERTAX_TEST_ALL`, it is a failure.
 #[track_caller]

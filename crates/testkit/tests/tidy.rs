@@ -73,10 +73,8 @@ fn no_file_and_no_function_is_longer() {
 
 fn hold(what: &str, is: usize, bound: usize, room: usize) {
     assert!(is <= bound, "{what}: {is}, and no more than {bound} are allowed");
-    assert!(
-        bound - is <= room,
-        "{what}: {is}; lower the bound, which is {bound}"
-    );
+    let fits = bound - is <= room;
+    assert!(fits, "{what}: {is}; lower the bound, which is {bound}");
 }
 
 struct Source {

@@ -1,21 +1,10 @@
 //! Conversations with a real server, cut and changed at every place.
 
-use std::rc::Rc;
-use std::sync::OnceLock;
-use std::time::Duration;
-
-use ciphertax_model::TlsLibrary;
-use ciphertax_model::TlsVersion::{V1_2, V1_3};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
-use ciphertax_wire::tls::TlsPolicy;
 use proptest::prelude::*;
 
-use crate::common::{
-    Ending, FakeServer, Proxy, Tampering, plain, policy, run, run_within, server, with_policy,
-};
+use crate::common::*;
 
 #[test]
 fn a_recorded_conversation_can_be_had_again() {
@@ -43,10 +32,8 @@ fn a_tls_connection_closed_anywhere_is_an_error() {
             let (recorded, outcome) = through(options, Tampering::CutAfter(length));
             // The last record is the server's goodbye, which nobody needs.
             if let Ok(answer) = outcome {
-                assert!(
-                    length + 100 > recorded.len(),
-                    "{length} bytes were taken for the whole"
-                );
+                let is_whole = length + 100 > recorded.len();
+                assert!(is_whole, "{length} bytes were taken for the whole");
                 assert_eq!(answer, rows());
             }
         }

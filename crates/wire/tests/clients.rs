@@ -1,17 +1,9 @@
 //! What every client has in common, by one function for all of them and on real servers.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_model::{AuthenticationMethod, TlsVersion, Transport};
-use ciphertax_testkit::fetched;
-use ciphertax_wire::mongodb::Login;
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, mongodb, mysql};
+use ciphertax_wire::{Expectation, mongodb, mysql};
 
-use crate::common::run;
+use crate::common::*;
 
 #[test]
 fn mysqls_client_does_what_all_do() {
@@ -30,9 +22,7 @@ fn mysqls_client_does_what_all_do() {
 
 #[test]
 fn mongodbs_client_does_what_all_do() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let method = AuthenticationMethod::ScramSha256;
     let server = PrivateServer::builder(&MONGODB)
         .access_control(true)

@@ -1,17 +1,12 @@
 //! Servers that lie while a client logs in: they learn no password and get no session.
 
-use std::sync::Arc;
-
-use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{ConnectOptions, KeyFile, KeysOverTls, TrustedKeys};
-use ciphertax_wire::tls::{TlsPolicy, Verification};
-use openssl::pkey::Private;
-use openssl::rsa::{Padding, Rsa};
+use ciphertax_wire::mysql::{ConnectOptions, KeyFile};
+use openssl::rsa::Padding;
 
 use crate::common::packets::{
     NONCE, OK, error, greeting, greeting_payload, native_switch, offer_key, packet, switch,
 };
-use crate::common::{Ending, FakeServer, PASSWORD, ask, breach_in, contains};
+use crate::common::*;
 
 #[test]
 fn no_length_of_a_nonce_is_taken_on_trust() {
@@ -33,36 +28,28 @@ fn a_login_without_end_is_ended() {
 #[test]
 fn the_password_is_sent_in_plaintext_to_nobody() {
     let nonce = [NONCE.as_slice(), b"\0"].concat();
-    let greeted = greeting("mysql_native_password");
+    let asked = |method| switch(2, method, &nonce);
+    let greeted = |then: Vec<u8>| [greeting("mysql_native_password"), then].concat();
     let scripts = [
         greeting("mysql_clear_password"),
         greeting("mysql_old_password"),
         greeting("dialog"),
         [greeting("mysql_clear_password"), packet(2, OK)].concat(),
-        [greeted.clone(), switch(2, "mysql_clear_password", b"")].concat(),
-        [
-            greeted.clone(),
-            switch(2, "mysql_clear_password", &nonce),
-            packet(4, OK),
-        ]
-        .concat(),
-        [greeted.clone(), switch(2, "mysql_old_password", &nonce)].concat(),
-        [greeted.clone(), switch(2, "dialog", b"\x02Password: ")].concat(),
-        [greeted.clone(), packet(2, [0xFE])].concat(),
+        greeted(switch(2, "mysql_clear_password", b"")),
+        greeted([asked("mysql_clear_password"), packet(4, OK)].concat()),
+        greeted(asked("mysql_old_password")),
+        greeted(switch(2, "dialog", b"\x02Password: ")),
+        greeted(packet(2, [0xFE])),
         // The full path of caching_sha2_password and a key that is none; then the question for the plaintext password.
-        [
-            greeted.clone(),
-            switch(2, "caching_sha2_password", &nonce),
-            packet(4, [1, 4]),
-            packet(6, b"\x01key"),
-        ]
-        .concat(),
-        [
-            greeted,
-            switch(2, "sha256_password", &nonce),
-            packet(4, b"\x01key"),
-        ]
-        .concat(),
+        greeted(
+            [
+                asked("caching_sha2_password"),
+                packet(4, [1, 4]),
+                packet(6, b"\x01key"),
+            ]
+            .concat(),
+        ),
+        greeted([asked("sha256_password"), packet(4, b"\x01key")].concat()),
     ];
     for script in scripts {
         let server = FakeServer::start(script, Ending::Close);
@@ -230,10 +217,8 @@ fn a_nonce_that_ends_with_zero_is_taken_whole() {
     ]
     .concat();
     let server = FakeServer::start(script, Ending::Close);
-    assert!(
-        matches!(ask(&server.options()), Err(WireError::Closed)),
-        "the login failed"
-    );
+    let is_closed = matches!(ask(&server.options()), Err(WireError::Closed));
+    assert!(is_closed, "the login failed");
     assert!(contains(&server.heard(), [64, 0, 0, 3]), "no signature was sent");
 }
 
@@ -245,10 +230,8 @@ fn plaintext_bytes_injected_before_the_handshake_are_refused() {
         let problem = ask(&server.encrypted_options()).unwrap_err();
         assert!(matches!(problem, WireError::Protocol(_)), "{problem}");
         assert!(problem.to_string().contains("plaintext"), "{problem}");
-        assert!(
-            !contains(&server.heard(), "somebody"),
-            "the login was sent unencrypted"
-        );
+        let is_sent = !contains(&server.heard(), "somebody");
+        assert!(is_sent, "the login was sent unencrypted");
     }
 }
 
@@ -263,10 +246,8 @@ fn a_server_that_answers_the_request_for_tls_with_something_else_is_refused() {
         let server = FakeServer::start(greeting("mysql_native_password"), Ending::Answer(answer));
         let problem = ask(&server.encrypted_options()).unwrap_err();
         assert!(matches!(problem, WireError::NotTls), "{problem}");
-        assert!(
-            !contains(&server.heard(), "somebody"),
-            "the login was sent unencrypted"
-        );
+        let is_sent = !contains(&server.heard(), "somebody");
+        assert!(is_sent, "the login was sent unencrypted");
     }
 }
 

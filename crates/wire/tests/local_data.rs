@@ -1,14 +1,11 @@
 //! Rows that come from the client: to servers that take them, to those that do not, and to those that want something else.
 
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
-use ciphertax_testkit::fetched;
+use ciphertax_lab::catalogue::MYSQL_5_6;
 use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
 use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Value, WireError};
 
 use crate::common::packets::{OK, error, packet, welcome};
-use crate::common::{Ending, FakeServer, administer, builder_of, contains, plain, run};
+use crate::common::*;
 
 /// The name that this client makes up.
 const NAME: &[u8] = b"\xFBciphertax-rows";
@@ -64,10 +61,8 @@ fn any_number_of_pieces_of_any_length_is_sent() {
         let lines: String = (10..1_010).map(|id| format!("{id}\tpiece\t{long}\n")).collect();
         let pieces = lines.as_bytes().chunks(7_777);
         assert!(pieces.len() > 512);
-        assert_eq!(
-            session.load_lines("of_lines.t (id, a, b)", pieces).await.unwrap(),
-            1_000
-        );
+        let loaded = session.load_lines("of_lines.t (id, a, b)", pieces).await.unwrap();
+        assert_eq!(loaded, 1_000);
         let rows = session
             .query("SELECT COUNT(*), SUM(LENGTH(b)), SUM(id) FROM of_lines.t")
             .await
@@ -110,10 +105,8 @@ fn rows_that_the_server_leaves_out_or_changes_are_an_error() {
                 .load_lines("of_lines.nothing (id)", [LINES])
                 .await
                 .unwrap_err();
-            assert!(
-                matches!(missing, WireError::Server { code: 1146, .. }),
-                "{entry}: {missing}"
-            );
+            let is_missing = matches!(missing, WireError::Server { code: 1146, .. });
+            assert!(is_missing, "{entry}: {missing}");
             assert_eq!(session.query("SELECT 7").await.unwrap()[0].text(0), "7");
         });
     }
@@ -191,10 +184,8 @@ fn a_server_that_does_not_ask_or_asks_twice_is_noticed() {
     let asks = packet(1, NAME);
     let (outcome, heard) = loading_from([offers(), asks.clone(), packet(4, OK)].concat());
     assert_eq!(outcome.unwrap(), 0);
-    assert!(
-        contains(&heard, b"\x0A\0\0\x021\tsecret\t\n\0\0\0\x03"),
-        "{heard:?}"
-    );
+    let has_row = contains(&heard, b"\x0A\0\0\x021\tsecret\t\n\0\0\0\x03");
+    assert!(has_row, "{heard:?}");
     for answers in [
         packet(1, OK),
         packet(1, [1]),

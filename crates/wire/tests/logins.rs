@@ -1,21 +1,12 @@
 //! Logins by every plugin that the server has, over TCP and over its Unix socket.
 
-use std::sync::Arc;
-
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{MARIADB_11_8, MYSQL};
-use ciphertax_model::TlsVersion::V1_3;
-use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
-use ciphertax_records::{LoginPath, Phase};
-use ciphertax_testkit::fetched;
-use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, KeysOverTls, Session, TrustedKeys};
-use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, Negotiated as _, Session as _, WireError};
-use openssl::rsa::Rsa;
+use ciphertax_lab::catalogue::MARIADB_11_8;
+use ciphertax_model::PasswordCache;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
+use ciphertax_wire::{Client as _, Negotiated as _, Session as _};
 
 use crate::common::packets::offer_key;
-use crate::common::{Ending, FakeServer, contains};
-use crate::common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
+use crate::common::*;
 
 #[test]
 fn each_account_is_logged_in_by_the_plugin_it_uses() {
@@ -38,9 +29,7 @@ fn each_account_is_logged_in_by_the_plugin_it_uses() {
 /// The keys that a real server names over TLS are those that it sends without; a fake one's is another.
 #[test]
 fn a_password_is_encrypted_with_the_key_that_the_server_names_over_tls() {
-    if fetched(&MYSQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MYSQL) else { return };
     let server = builder_of(&MYSQL).start().unwrap();
     for plugin in ["sha256_password", "caching_sha2_password"] {
         administer(
@@ -76,10 +65,7 @@ fn a_password_is_encrypted_with_the_key_that_the_server_names_over_tls() {
         let impostor = FakeServer::start(offer_key(plugin, &other), Ending::Close);
         let problem = refusal(&verified(impostor.options()));
         assert!(matches!(problem, WireError::PasswordWithheld(_)), "{problem}");
-        assert!(
-            problem.to_string().contains("not the one that it names over TLS"),
-            "{problem}"
-        );
+        says(&problem, "not the one that it names over TLS");
         assert!(!contains(&impostor.heard(), "a hashed secret"));
     }
 }
@@ -183,10 +169,7 @@ fn a_login_by_another_plugin_or_path_is_told() {
             ("mysql_native_password", Some(LoginPath::Fast)),
         ] {
             let problem = expecting(method, path).check(&session).unwrap_err();
-            assert!(
-                problem.contains("mysql_native_password/single") && problem.contains("expected"),
-                "{problem}"
-            );
+            says(&problem, "mysql_native_password/single … expected");
         }
         let proved = Expectation::new(Transport::Plain).proved(&session.facts().await.unwrap());
         assert_eq!(proved.login.unwrap().method, "mysql_native_password");
@@ -200,10 +183,8 @@ fn a_socket_that_is_not_there_is_named() {
         ..plain(server())
     };
     let problem = refusal(&missing);
-    assert!(
-        problem.is_disconnect() && problem.to_string().contains("no-such.sock"),
-        "{problem}"
-    );
+    let is_told = problem.is_disconnect() && problem.to_string().contains("no-such.sock");
+    assert!(is_told, "{problem}");
 }
 
 fn local(server: &PrivateServer) -> ConnectOptions {
@@ -225,9 +206,7 @@ mod test_all {
     /// The plugin belongs to a package besides that of the server's core, so the server is one that is fetched with all.
     #[test]
     fn ed25519_logs_in() {
-        if fetched(&MARIADB_11_8).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MARIADB_11_8) else { return };
         let server = builder_of(&MARIADB_11_8).start().unwrap();
         administer(&server, &["INSTALL SONAME 'auth_ed25519'"]);
         administer(

@@ -1,18 +1,11 @@
 //! What a policy asks for is what is negotiated, by both sides' word, with either library.
 
-use std::sync::OnceLock;
-
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::certificates::{Authority, CertificateFiles, KeyFormat};
-use ciphertax_model::TlsVersion::{self, V1_0, V1_1, V1_2, V1_3};
-use ciphertax_model::{Arm, CertificateKind, Group, TlsLibrary, Transport};
-use ciphertax_records::TlsFacts;
+use ciphertax_lab::certificates::KeyFormat;
+use ciphertax_model::Arm;
+use ciphertax_wire::Client as _;
 use ciphertax_wire::mysql::{Expectation, Session};
-use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
-use openssl::x509::X509;
 
-use crate::common::{administer, as_user, builder, plain, policy, refusal, run, with_policy};
+use crate::common::*;
 
 const LIBRARIES: [TlsLibrary; 2] = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
 
@@ -101,10 +94,8 @@ fn the_group_asked_for_is_the_group_negotiated() {
                     ..policy(&server, version)
                 };
                 let tls = negotiated(&server, &pinned);
-                assert_eq!(
-                    (tls.group.as_str(), tls.hello_retry_request),
-                    (group.name(), false)
-                );
+                let found = (tls.group.as_str(), tls.hello_retry_request);
+                assert_eq!(found, (group.name(), false));
             }
         }
     }
@@ -132,10 +123,8 @@ fn a_server_that_wants_another_group_is_told_by_its_retry() {
             assert!(tls.client_hello_bytes > 1200, "{tls:?}");
         }
         let small = negotiated(old_server(), &pinned(Some(Group::P256)));
-        assert!(
-            small.client_hello_bytes < guessed.client_hello_bytes,
-            "{small:?} {guessed:?}"
-        );
+        let is_smaller = small.client_hello_bytes < guessed.client_hello_bytes;
+        assert!(is_smaller, "{small:?} {guessed:?}");
     }
 }
 
@@ -169,10 +158,8 @@ fn every_kind_of_certificate_is_verified_and_named() {
                     continue;
                 }
                 let certificate = negotiated(&server, &policy).certificate;
-                assert_eq!(
-                    (certificate.key.as_str(), certificate.signature.as_str()),
-                    (key, signature)
-                );
+                let found = (certificate.key.as_str(), certificate.signature.as_str());
+                assert_eq!(found, (key, signature));
             }
         }
     }
@@ -186,10 +173,8 @@ fn a_weak_key_is_taken_only_by_those_who_ask_for_it() {
         .start()
         .unwrap();
     let problem = refusal(&with_policy(plain(&server), &policy(&server, V1_3))).to_string();
-    assert!(
-        problem.contains("too small") || problem.contains("too weak"),
-        "{problem}"
-    );
+    let is_told = problem.contains("too small") || problem.contains("too weak");
+    assert!(is_told, "{problem}");
 }
 
 #[test]
@@ -215,10 +200,8 @@ fn every_certificate_of_a_chain_is_counted() {
                 )
             };
             let certificate = negotiated(&server, &policy).certificate;
-            assert_eq!(
-                (certificate.chain_length, certificate.chain_bytes),
-                (3, bytes as u32)
-            );
+            let found = (certificate.chain_length, certificate.chain_bytes);
+            assert_eq!(found, (3, bytes as u32));
         }
     }
 }
@@ -359,10 +342,8 @@ fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
             TlsLibrary::Rustls => "rustls 0.23",
         };
         assert!(tls.client_library.contains(library), "{tls:?}");
-        assert!(
-            !tls.resumed && (60..4000).contains(&tls.client_hello_bytes),
-            "{tls:?}"
-        );
+        let is_full = !tls.resumed && (60..4000).contains(&tls.client_hello_bytes);
+        assert!(is_full, "{tls:?}");
         tls
     })
 }

@@ -1,28 +1,14 @@
 //! Servers that break PostgreSQL's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use ciphertax_model::TlsVersion::V1_3;
-use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{ConnectOptions, Method, ProtocolVersion, Session, Statement};
+use ciphertax_wire::postgresql::{ConnectOptions, ProtocolVersion, Session, Statement};
 use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use openssl::hash::MessageDigest;
-use openssl::pkcs5::pbkdf2_hmac;
-use openssl::pkey::PKey;
-use openssl::sign::Signer;
 use proptest::prelude::*;
 
 use crate::common::pg_messages::{
     authentication, done, error, key, let_in, message, notice, one_column, ready, row, setting, welcome,
 };
-use crate::common::{Ending, FakeServer, PASSWORD, contains, run, run_within};
+use crate::common::*;
 
 #[test]
 fn an_honest_script_is_understood_with_notices_anywhere() {
@@ -137,10 +123,8 @@ fn messages_out_of_order_are_refused() {
         let shown = String::from_utf8_lossy(&script).into_owned();
         let problem = problem_with(script);
         let is_second_error = matches!(&problem, WireError::PostgreSql { .. });
-        assert!(
-            matches!(problem, WireError::Protocol(_)) || is_second_error,
-            "{shown}: {problem}"
-        );
+        let is_refused = matches!(problem, WireError::Protocol(_)) || is_second_error;
+        assert!(is_refused, "{shown}: {problem}");
     }
 }
 
@@ -194,10 +178,8 @@ fn an_error_at_any_stage_is_the_servers_own() {
     ] {
         let script = [before, error(severity, "XX000", "out of order"), ready()].concat();
         let problem = problem_with(script);
-        assert!(
-            matches!(&problem, WireError::PostgreSql { sql_state, .. } if sql_state == "XX000"),
-            "{problem}"
-        );
+        let is_servers = matches!(&problem, WireError::PostgreSql { sql_state, .. } if sql_state == "XX000");
+        assert!(is_servers, "{problem}");
         assert!(problem.to_string().contains("out of order"), "{problem}");
     }
     for cut_short in [b"".as_slice(), b"\0", b"SERROR\0\0", b"SERROR\0C42000\0Mno end"] {
@@ -227,10 +209,8 @@ fn a_no_to_the_request_for_tls_is_named_and_what_follows_a_yes_is_refused() {
         let said = problem.to_string();
         assert!(said.contains(words), "{words}: {problem}");
         assert!(!said.contains("nobody known"), "{problem}");
-        assert!(
-            !contains(&server.heard(), "somebody"),
-            "the login was sent unencrypted"
-        );
+        let is_sent = !contains(&server.heard(), "somebody");
+        assert!(is_sent, "the login was sent unencrypted");
     }
 }
 
@@ -272,10 +252,8 @@ fn a_login_that_is_none_gets_no_password() {
             "{problem}"
         );
         let heard = server.heard();
-        assert!(
-            !contains(&heard, PASSWORD) && !contains(&heard, "n,,"),
-            "{script:?}"
-        );
+        let is_withheld = !contains(&heard, PASSWORD) && !contains(&heard, "n,,");
+        assert!(is_withheld, "{script:?}");
     }
 }
 

@@ -1,22 +1,15 @@
 //! Logins to a PostgreSQL by every method that it has, unencrypted and over TLS, as both sides see them.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::thread;
-
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
-use ciphertax_model::TlsVersion::{V1_2, V1_3};
-use ciphertax_model::{Group, Secret, TlsLibrary, TlsVersion, Transport};
-use ciphertax_records::{ConnectTrace, LoginPath, Phase, PhaseTrace};
+use ciphertax_records::ConnectTrace;
+use ciphertax_wire::Negotiated as _;
 use ciphertax_wire::postgresql::{
-    ALPN, ConnectOptions, Expectation, ExpectedLogin, Method, Negotiation, ScramKeys, Session,
+    ALPN, ConnectOptions, Expectation, ExpectedLogin, Negotiation, ScramKeys, Session,
 };
-use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Client, Endpoint, Negotiated as _, Protocol, WireError};
 use openssl::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod};
 
 use crate::common::postgres::{ITERATIONS, Postgres, postgres};
-use crate::common::run;
+use crate::common::*;
 
 const LIBRARIES: [(TlsLibrary, TlsVersion); 3] = [(OpenSsl, V1_2), (OpenSsl, V1_3), (Rustls, V1_3)];
 
@@ -129,10 +122,8 @@ fn a_wrong_secret_and_a_wrong_way_in_are_refused_by_the_server() {
     ] {
         let (what, wrong) = Session::with_wrong_secret(&options).unwrap();
         let problem = refusal(&wrong);
-        assert!(
-            problem.is_access_denied() && !problem.is_tls_demanded(),
-            "{problem}"
-        );
+        let is_denied = problem.is_access_denied() && !problem.is_tls_demanded();
+        assert!(is_denied, "{problem}");
         assert_eq!(sql_state(&problem), "28P01", "{problem}");
         assert_eq!(what, "a wrong password");
     }
@@ -141,10 +132,8 @@ fn a_wrong_secret_and_a_wrong_way_in_are_refused_by_the_server() {
     let remedy = demanded.remedy(Protocol::PostgreSql);
     assert!(remedy.contains("hostssl may over TLS"), "{remedy}");
     let forbidden = refusal(&server.encrypted("unencrypted", OpenSsl, V1_3));
-    assert!(
-        forbidden.is_access_denied() && !forbidden.is_tls_demanded(),
-        "{forbidden}"
-    );
+    let is_forbidden = forbidden.is_access_denied() && !forbidden.is_tls_demanded();
+    assert!(is_forbidden, "{forbidden}");
 }
 
 #[test]
@@ -325,10 +314,8 @@ fn a_server_without_direct_tls_is_named_as_that() {
         return assert_eq!(facts(&options).0, "trust");
     }
     let problem = refusal(&options);
-    assert!(
-        matches!(problem, WireError::HungUp { encrypted: true }),
-        "{problem}"
-    );
+    let has_hung_up = matches!(problem, WireError::HungUp { encrypted: true });
+    assert!(has_hung_up, "{problem}");
     assert!(problem.remedy(Protocol::PostgreSql).contains("PostgreSQL 17"));
 }
 

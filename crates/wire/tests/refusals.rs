@@ -1,26 +1,17 @@
 //! Sessions that are refused, by the server or by the client: each says why, and none is something else instead.
 
-use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ciphertax_lab::certificates::Authority;
-use ciphertax_model::TlsVersion::{V1_0, V1_1, V1_2, V1_3};
-use ciphertax_model::{CertificateKind, Secret, TlsLibrary};
+use ciphertax_wire::Distrust;
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Distrust, Protocol, WireError};
 use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
-use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
-use openssl::pkey::{PKey, Private};
+use openssl::x509::X509Name;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
-use openssl::x509::{X509, X509Name};
 
-use crate::common::{
-    as_user, builder, encrypted, facts, file_in, plain, policy, refusal, server, with_policy, with_tls,
-};
+use crate::common::*;
 
 #[test]
 fn wrong_credentials_are_refused_by_name() {
@@ -42,15 +33,11 @@ fn wrong_credentials_are_refused_by_name() {
             as_user(options, "unknown", "any"),
         ] {
             let problem = refusal(&refused);
-            assert!(
-                problem.is_access_denied() && !problem.is_disconnect(),
-                "{problem}"
-            );
+            let is_denied = problem.is_access_denied() && !problem.is_disconnect();
+            assert!(is_denied, "{problem}");
             let message = problem.to_string();
-            assert!(
-                message.contains("1045") && message.contains(&refused.user),
-                "{message}"
-            );
+            let is_told = message.contains("1045") && message.contains(&refused.user);
+            assert!(is_told, "{message}");
             assert!(!message.contains("not the password"), "{message}");
         }
     }
@@ -83,27 +70,15 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
         .issue_for_localhost(&other)
         .unwrap();
     for version in [V1_2, V1_3] {
-        for (verification, expected, reasons) in [
-            (
-                Verification::Ca(other.ca.clone()),
-                Distrust::OtherAuthority,
-                ["certificate", "BadSignature"],
-            ),
-            (
-                Verification::HostName(other.ca.clone(), "127.0.0.1".into()),
-                Distrust::OtherAuthority,
-                ["certificate", "BadSignature"],
-            ),
-            (
-                Verification::HostName(ca.clone(), "wrong.example".into()),
-                Distrust::OtherName,
-                ["hostname mismatch", "not valid for name \"wrong.example\""],
-            ),
-            (
-                Verification::HostName(ca.clone(), "192.0.2.1".into()),
-                Distrust::OtherName,
-                ["IP address mismatch", "not valid for name"],
-            ),
+        let of_name = |ca: &Path, name: &str| Verification::HostName(ca.to_owned(), name.to_owned());
+        let other_authority = (Distrust::OtherAuthority, ["certificate", "BadSignature"]);
+        let name = ["hostname mismatch", "not valid for name \"wrong.example\""];
+        let address = ["IP address mismatch", "not valid for name"];
+        for (verification, (expected, reasons)) in [
+            (Verification::Ca(other.ca.clone()), other_authority),
+            (of_name(&other.ca, "127.0.0.1"), other_authority),
+            (of_name(&ca, "wrong.example"), (Distrust::OtherName, name)),
+            (of_name(&ca, "192.0.2.1"), (Distrust::OtherName, address)),
         ] {
             for (library, reason) in [TlsLibrary::OpenSsl, TlsLibrary::Rustls].into_iter().zip(reasons) {
                 let policy = TlsPolicy {
@@ -111,15 +86,11 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
                     ..TlsPolicy::new(version, verification.clone())
                 };
                 let problem = refusal(&with_policy(plain(server()), &policy));
-                assert!(
-                    matches!(problem, WireError::NotTrusted { why, .. } if why == expected),
-                    "{problem:?}"
-                );
+                let is_expected = matches!(problem, WireError::NotTrusted { why, .. } if why == expected);
+                assert!(is_expected, "{problem:?}");
                 let problem = problem.to_string();
-                assert!(
-                    problem.contains("not trusted") && problem.contains(reason),
-                    "{problem}"
-                );
+                let is_told = problem.contains("not trusted") && problem.contains(reason);
+                assert!(is_told, "{problem}");
             }
         }
     }
@@ -146,10 +117,8 @@ fn a_certificate_that_is_not_valid_at_the_time_is_told_from_one_of_another_autho
                     ..TlsPolicy::new(V1_3, verification)
                 };
                 let problem = refusal(&with_policy(plain(&server), &policy));
-                assert!(
-                    matches!(problem, WireError::NotTrusted { why, .. } if why == expected),
-                    "{problem:?}"
-                );
+                let is_expected = matches!(problem, WireError::NotTrusted { why, .. } if why == expected);
+                assert!(is_expected, "{problem:?}");
             }
         }
     }
@@ -239,10 +208,8 @@ fn a_ca_file_that_cannot_be_used_is_named() {
                 ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
             };
             let problem = impossible(&policy);
-            assert!(
-                problem.contains(path.to_str().unwrap()) && problem.contains(reason),
-                "{problem}"
-            );
+            let is_told = problem.contains(path.to_str().unwrap()) && problem.contains(reason);
+            assert!(is_told, "{problem}");
         }
     }
 }
@@ -258,106 +225,76 @@ fn a_clients_certificate_that_cannot_be_used_is_named() {
     let of_another = server().folder().join("server-key.pem");
     let nothing = file_in(server(), "nothing.pem", b"");
     for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+        let missing = |name: &str| PathBuf::from(name);
         for (certificate, key, culprit) in [
+            (&missing("/no/such/cert.pem"), &client.key, "/no/such/cert.pem"),
             (
-                PathBuf::from("/no/such/cert.pem"),
-                client.key.clone(),
-                "/no/such/cert.pem",
-            ),
-            (
-                client.certificate.clone(),
-                PathBuf::from("/no/such/key.pem"),
+                &client.certificate,
+                &missing("/no/such/key.pem"),
                 "/no/such/key.pem",
             ),
-            (nothing.clone(), client.key.clone(), "nothing.pem"),
-            (client.certificate.clone(), nothing.clone(), "nothing.pem"),
-            (client.certificate.clone(), of_another.clone(), "server-key.pem"),
+            (&nothing, &client.key, "nothing.pem"),
+            (&client.certificate, &nothing, "nothing.pem"),
+            (&client.certificate, &of_another, "server-key.pem"),
         ] {
+            let (certificate, key) = (certificate.clone(), key.clone());
             let policy = TlsPolicy {
                 client_certificate: Some(ClientCertificate { certificate, key }),
                 library,
                 ..TlsPolicy::new(V1_3, Verification::None)
             };
             let problem = impossible(&policy);
-            assert!(
-                problem.contains("client's certificate or key") && problem.contains(culprit),
-                "{problem}"
-            );
+            let is_told = problem.contains("client's certificate or key") && problem.contains(culprit);
+            assert!(is_told, "{problem}");
         }
     }
 }
 
 #[test]
 fn what_a_library_cannot_do_is_refused_with_what_it_can() {
-    let base = |library, version| TlsPolicy {
-        library,
-        ..TlsPolicy::new(version, Verification::None)
-    };
-    let cipher = |library, version, cipher: &str| TlsPolicy {
-        cipher: Some(cipher.into()),
-        ..base(library, Some(version))
-    };
-    for (policy, words) in [
+    use TlsLibrary::{OpenSsl, Rustls};
+    for (library, version, cipher, instead) in [
+        (Rustls, V1_0, None, "TLSv1 … TLSv1.2 … openssl"),
+        (Rustls, V1_1, None, "TLSv1.1 … TLSv1.2 … openssl"),
         (
-            base(TlsLibrary::Rustls, Some(V1_0)),
-            ["rustls", "TLSv1", "TLSv1.2", "openssl"],
+            Rustls,
+            V1_2,
+            Some("ECDHE-RSA-AES128-SHA"),
+            "ECDHE-RSA-AES128-GCM-SHA256",
         ),
         (
-            base(TlsLibrary::Rustls, Some(V1_1)),
-            ["rustls", "TLSv1.1", "TLSv1.2", "openssl"],
+            Rustls,
+            V1_3,
+            Some("TLS_AES_128_CCM_SHA256"),
+            "TLS_AES_128_GCM_SHA256",
         ),
         (
-            cipher(TlsLibrary::Rustls, V1_2, "ECDHE-RSA-AES128-SHA"),
-            [
-                "rustls",
-                "ECDHE-RSA-AES128-SHA",
-                "nearest",
-                "ECDHE-RSA-AES128-GCM-SHA256",
-            ],
+            OpenSsl,
+            V1_2,
+            Some("ECDHE-RSA-AES512-SHA"),
+            "ECDHE-RSA-AES256-SHA",
         ),
         (
-            cipher(TlsLibrary::Rustls, V1_3, "TLS_AES_128_CCM_SHA256"),
-            [
-                "rustls",
-                "TLS_AES_128_CCM_SHA256",
-                "nearest",
-                "TLS_AES_128_GCM_SHA256",
-            ],
-        ),
-        (
-            cipher(TlsLibrary::OpenSsl, V1_2, "ECDHE-RSA-AES512-SHA"),
-            [
-                "OpenSSL",
-                "ECDHE-RSA-AES512-SHA",
-                "nearest",
-                "ECDHE-RSA-AES256-SHA",
-            ],
-        ),
-        (
-            cipher(TlsLibrary::OpenSsl, V1_3, "TLS_AES_512_GCM_SHA512"),
-            [
-                "OpenSSL",
-                "TLS_AES_512_GCM_SHA512",
-                "nearest",
-                "TLS_AES_256_GCM_SHA384",
-            ],
+            OpenSsl,
+            V1_3,
+            Some("TLS_AES_512_GCM_SHA512"),
+            "TLS_AES_256_GCM_SHA384",
         ),
         // Names of many suites at once are no names of one.
-        (
-            cipher(TlsLibrary::OpenSsl, V1_2, "HIGH"),
-            ["OpenSSL", "HIGH", "nearest", "SHA"],
-        ),
-        (
-            cipher(TlsLibrary::OpenSsl, V1_2, "ALL:!RSA"),
-            ["OpenSSL", "ALL:!RSA", "nearest", "SHA"],
-        ),
-        (
-            cipher(TlsLibrary::OpenSsl, V1_2, "ADH-AES128-SHA"),
-            ["OpenSSL", "ADH-AES128-SHA", "nearest", "SHA"],
-        ),
+        (OpenSsl, V1_2, Some("HIGH"), "SHA"),
+        (OpenSsl, V1_2, Some("ALL:!RSA"), "SHA"),
+        (OpenSsl, V1_2, Some("ADH-AES128-SHA"), "SHA"),
     ] {
-        let problem = impossible(&policy);
-        assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
+        let problem = impossible(&TlsPolicy {
+            library,
+            cipher: cipher.map(str::to_owned),
+            ..TlsPolicy::new(version, Verification::None)
+        });
+        says(&problem, if library == Rustls { "rustls" } else { "OpenSSL" });
+        says(&problem, instead);
+        if let Some(cipher) = cipher {
+            says(&problem, &format!("{cipher} … nearest"));
+        }
     }
 }
 
@@ -374,15 +311,11 @@ fn a_tls_version_that_the_server_does_not_speak_is_an_error_and_no_other_version
                 ..policy(&server, asked)
             };
             let problem = refusal(&with_policy(plain(&server), &policy)).to_string();
-            assert!(
-                problem.contains("TLS") && problem.to_lowercase().contains("version"),
-                "{problem}"
-            );
+            let is_told = problem.contains("TLS") && problem.to_lowercase().contains("version");
+            assert!(is_told, "{problem}");
         }
-        assert_eq!(
-            facts(&encrypted(&server, spoken)).tls.unwrap().version,
-            spoken.name()
-        );
+        let version = facts(&encrypted(&server, spoken)).tls.unwrap().version;
+        assert_eq!(version, spoken.name());
     }
 }
 
@@ -391,16 +324,14 @@ fn a_server_that_demands_tls_refuses_a_plain_session() {
     let server = builder().option("--require-secure-transport=ON").start().unwrap();
     // MariaDB says access denied, as for a wrong password; MySQL has ER_SECURE_TRANSPORT_REQUIRED.
     let problem = refusal(&plain(&server));
-    assert!(
-        matches!(
-            problem,
-            WireError::Server {
-                code: 1045 | 3159,
-                ..
-            }
-        ),
-        "{problem}"
+    let is_refused = matches!(
+        problem,
+        WireError::Server {
+            code: 1045 | 3159,
+            ..
+        }
     );
+    assert!(is_refused, "{problem}");
     assert!(facts(&encrypted(&server, V1_3)).tls.is_some());
 }
 
@@ -411,12 +342,7 @@ fn nobody_listening_is_told_with_the_address() {
     server.stop().unwrap();
     let problem = refusal(&options);
     assert!(problem.is_disconnect(), "{problem}");
-    assert!(
-        problem
-            .to_string()
-            .contains(&format!("127.0.0.1:{}", options.port)),
-        "{problem}"
-    );
+    says(&problem, &format!("127.0.0.1:{}", options.port));
 }
 
 /// Why a policy is not available.

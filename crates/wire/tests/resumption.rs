@@ -1,21 +1,11 @@
 //! Sessions that take up earlier ones: by ticket and by id, with either library, as both sides see it.
 
-use std::rc::Rc;
-use std::time::Instant;
-
-use ciphertax_model::TlsVersion::{self, V1_0, V1_1, V1_2, V1_3};
-use ciphertax_model::{Resumption, TlsLibrary, Transport};
-use ciphertax_reactor::Reactor;
-use ciphertax_records::{Phase, PhaseTrace, TlsFacts};
+use ciphertax_model::Resumption;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::tls::{TlsPolicy, TlsSummary};
+use ciphertax_wire::tls::TlsSummary;
 use ciphertax_wire::{Client as _, Negotiated as _};
 
-use openssl::x509::X509;
-
-use crate::common::{
-    PATIENCE, Proxy, Tampering, builder, contains, plain, policy, refusal, run, server, with_policy,
-};
+use crate::common::*;
 
 /// The combinations that libraries and the server can.
 const KINDS: [(TlsLibrary, TlsVersion, Resumption); 6] = [
@@ -46,10 +36,8 @@ fn a_resumed_session_sends_no_certificate_and_takes_fewer_bytes() {
                 assert_eq!(resumed.certificate.key, full.certificate.key);
                 assert_eq!((&resumed.version, &resumed.cipher), (&full.version, &full.cipher));
                 let saved = full_handshake.bytes_received - handshake.bytes_received;
-                assert!(
-                    saved > u64::from(full.certificate.chain_bytes),
-                    "{what} {full_handshake:?}"
-                );
+                let is_saved = saved > u64::from(full.certificate.chain_bytes);
+                assert!(is_saved, "{what} {full_handshake:?}");
             }
         });
     }
@@ -90,10 +78,8 @@ fn old_versions_resume_too() {
             let options = with_policy(plain(&server), &policy);
             run(async |reactor| {
                 assert!(!connect(reactor, &options).await.0.resumed);
-                assert!(
-                    connect(reactor, &options).await.0.resumed,
-                    "{version} {resumption:?}"
-                );
+                let is_resumed = connect(reactor, &options).await.0.resumed;
+                assert!(is_resumed, "{version} {resumption:?}");
             });
         }
     }
@@ -225,10 +211,8 @@ fn a_session_that_the_server_forgot_is_replaced() {
                 assert!(summary.offered, "{library:?}");
                 resumed.push(summary.resumed);
             }
-            assert!(
-                resumed[10..].iter().all(|resumed| *resumed),
-                "{library:?} {resumed:?}"
-            );
+            let are_resumed = resumed[10..].iter().all(|resumed| *resumed);
+            assert!(are_resumed, "{library:?} {resumed:?}");
         });
     }
 }

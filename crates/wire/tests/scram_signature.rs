@@ -1,22 +1,12 @@
 //! A server proves by the end of a SCRAM login that it knows the password too: one that does not is refused, as is one
 //! that leaves the proof out.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::thread;
-
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use ciphertax_wire::WireError;
-use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Mechanism, Session};
-use openssl::hash::{MessageDigest, hash};
-use openssl::pkcs5::pbkdf2_hmac;
-use openssl::pkey::PKey;
-use openssl::sign::Signer;
+use ciphertax_wire::mongodb::bson::RawDocumentBuf;
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use crate::common::op_msg::{account, answer, binary, greeting};
-use crate::common::{PASSWORD, contains, run};
+use crate::common::*;
 
 const SALT: &[u8] = b"a salt of some length";
 const ITERATIONS: usize = 4096;

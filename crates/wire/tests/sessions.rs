@@ -1,25 +1,16 @@
 //! What a session with a real server is, how it came to be, and why it sometimes does not.
 
-use std::time::Instant;
-
-use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
-use ciphertax_model::Transport;
-use ciphertax_records::{LoginPath, Phase, PhaseTrace, Verified};
+use ciphertax_records::Verified;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
-use ciphertax_wire::tls::Verification;
 use ciphertax_wire::{Negotiated as _, Session as _};
 
-use crate::common::{encrypted, facts, plain, run, server, with_tls};
+use crate::common::*;
 
 #[test]
 fn facts_of_a_plain_session_name_the_server_and_no_tls() {
     let facts = facts(&plain(server()));
-    assert!(
-        facts.server_version.contains("MariaDB"),
-        "{}",
-        facts.server_version
-    );
+    says(&facts.server_version, "MariaDB");
     assert_eq!(facts.authentication.method, "mysql_native_password");
     assert_eq!(facts.authentication.path, LoginPath::Single);
     assert_eq!(facts.tls, None);
@@ -47,10 +38,8 @@ fn facts_of_a_tls_session_name_what_was_negotiated() {
         assert!((200..4000).contains(&tls.certificate.chain_bytes), "{tls:?}");
         assert!((100..4000).contains(&tls.client_hello_bytes), "{tls:?}");
         assert!(!tls.cipher.is_empty() && !tls.group.is_empty(), "{tls:?}");
-        assert!(
-            !tls.resumed && tls.client_library.contains("OpenSSL 3.5"),
-            "{tls:?}"
-        );
+        let is_ours = !tls.resumed && tls.client_library.contains("OpenSSL 3.5");
+        assert!(is_ours, "{tls:?}");
     }
 }
 
@@ -82,10 +71,8 @@ fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
                 for (witness, problem) in ["client", "server"].iter().zip(&problems) {
                     assert!(problem.contains(witness), "{problem}");
                     let expected = name(expected).unwrap_or("a plaintext session");
-                    assert!(
-                        problem.split("expected").last().unwrap().contains(expected),
-                        "{problem}"
-                    );
+                    let is_expected = problem.split("expected").last().unwrap().contains(expected);
+                    assert!(is_expected, "{problem}");
                 }
             }
         });
@@ -102,12 +89,7 @@ fn a_cipher_other_than_the_proved_one_is_told_by_both_sides() {
             cipher: Some("TLS_AES_128_CCM_SHA256".into()),
             ..Expectation::new(Transport::Tls13)
         };
-        assert!(
-            expectation
-                .check(&session)
-                .unwrap_err()
-                .contains("TLS_AES_128_CCM_SHA256")
-        );
+        says(expectation.check(&session).unwrap_err(), "TLS_AES_128_CCM_SHA256");
         let word = expectation.check_status(&mut session).await.unwrap();
         assert!(word.unwrap_err().contains("TLS_AES_128_CCM_SHA256"));
     });
@@ -134,10 +116,8 @@ fn every_phase_of_a_connect_is_traced() {
             if tls.is_some() {
                 expected.insert(3, Phase::Tls);
             }
-            assert_eq!(
-                phases.iter().map(|(phase, _)| *phase).collect::<Vec<_>>(),
-                expected
-            );
+            let found = phases.iter().map(|(phase, _)| *phase).collect::<Vec<_>>();
+            assert_eq!(found, expected);
             assert_eq!(of(Phase::Tcp).unwrap().flights, 1);
             let preface = of(Phase::Preface).unwrap();
             assert_eq!(preface.flights, 1);

@@ -1,18 +1,11 @@
 //! What it takes to open an encrypted file of SQLite, beside OpenSSL's own derivation of its key.
 
-use std::fs;
-use std::path::Path;
-
-use ciphertax_model::{Secret, SqlCipher};
-use ciphertax_records::Phase;
-use ciphertax_wire::Value;
+use ciphertax_model::SqlCipher;
 use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Parameter, Query, Session};
-use openssl::hash::MessageDigest;
-use openssl::pkcs5::pbkdf2_hmac;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::common::run;
+use crate::common::*;
 
 /// Of each a few in turns, of which the least is taken: what else the machine does can only add to it. More of them where
 /// they are not enough.

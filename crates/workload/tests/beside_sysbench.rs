@@ -1,25 +1,17 @@
 //! The scenarios beside sysbench itself, on the same server: the same statements, by the server's own counters, and the
 //! same distributions. `scripts/setup.sh test` installs sysbench.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::process::Command;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
-use ciphertax_engine::{Engine, SliceYield, Workload};
-use ciphertax_model::{Dataset, Distribution, Load, Transport};
+use ciphertax_engine::Workload;
 use ciphertax_reactor::Reactor;
-use ciphertax_testkit::peers::{Limit, Sysbench, SysbenchCall, run_program};
-use ciphertax_testkit::{Lease, PATIENCE};
+use ciphertax_testkit::peers::{Sysbench, SysbenchCall};
 use ciphertax_wire::mysql::{Session, TextRow};
-use ciphertax_workload::dataset::SCHEMA;
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::{BulkInsert, Picker, Tables};
+use ciphertax_workload::sql::{Picker, Tables};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::common::{Compare, access, compare_scenarios, options, server_with};
+use crate::common::*;
 
 /// So small that the ids differ in everything that counts between two runs, so large that a range rarely meets the end.
 const DATASET: Dataset = Dataset {
@@ -92,10 +84,8 @@ fn bulk_inserts_have_as_many_rows_a_statement_as_those_of_sysbench() {
         .unwrap();
     let theirs = difference(&bed.counters(ALONE), &before);
     assert_eq!(theirs["Com_insert"], statements, "{rows} rows");
-    assert_eq!(
-        theirs["Com_commit"] + theirs["Com_begin"] + theirs["Com_stmt_execute"],
-        0
-    );
+    let others = theirs["Com_commit"] + theirs["Com_begin"] + theirs["Com_stmt_execute"];
+    assert_eq!(others, 0);
 }
 
 #[test]
@@ -220,18 +210,14 @@ impl Compare<MysqlAccess> for Bed {
         assert_eq!(few.statements, Some(queries * FEW), "{name}");
         assert_eq!(slice.queries, queries * operations, "{name}");
         let statement = "Com_stmt_prepare";
-        assert_eq!(
-            prepared[statement], theirs_in_few[statement],
-            "{name}: {statement}"
-        );
+        let prepared = prepared[statement];
+        assert_eq!(prepared, theirs_in_few[statement], "{name}: {statement}");
         for counter in COUNTERS {
             let per_transaction = |count: u64, of: u64| count as f64 / of as f64;
             let ours = per_transaction(ours[counter], operations);
             let theirs = per_transaction(theirs[counter], MORE);
-            assert!(
-                (ours - theirs).abs() < 1e-9,
-                "{name}: {counter}: {ours}, sysbench {theirs}"
-            );
+            let is_same = (ours - theirs).abs() < 1e-9;
+            assert!(is_same, "{name}: {counter}: {ours}, sysbench {theirs}");
         }
     }
 }

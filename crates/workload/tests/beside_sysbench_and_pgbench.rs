@@ -1,25 +1,15 @@
 //! The scenarios on PostgreSQL beside sysbench and pgbench themselves, on the same server: the same statements in the same
 //! order, prepared or not, by the server's own log. `scripts/setup.sh test` installs both.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
-
-use ciphertax_engine::{Engine, Workload};
-use ciphertax_lab::catalogue::POSTGRESQL;
+use ciphertax_engine::Workload;
+use ciphertax_lab::Account;
 use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{AuthenticationMethod, Dataset, Distribution, Load, Transport};
-use ciphertax_testkit::fetched;
-use ciphertax_testkit::peers::{Limit, Pgbench, PgbenchCall, PgbenchScript, run_program};
+use ciphertax_testkit::peers::{Pgbench, PgbenchCall, PgbenchScript};
 use ciphertax_wire::Expectation;
-use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
-use ciphertax_workload::dataset::{Contents, SCHEMA};
-use ciphertax_workload::postgresql::PostgresqlAccess;
-use ciphertax_workload::sql::{BulkInsert, SelectOnly, Tables, TpcbLike};
+use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_workload::sql::Tables;
 
-use crate::common::{Compare, compare_scenarios, prepared};
+use crate::common::*;
 use crate::postgresql::administer;
 
 const DATASET: Dataset = Dataset {

@@ -1,19 +1,9 @@
 //! The data set: made, taken up again, checked and removed; and nobody else's schema is touched.
 
-use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
-use ciphertax_lab::PrivateServer;
-use ciphertax_model::{Dataset, Distribution};
-use ciphertax_testkit::{PATIENCE, plain, within};
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::dataset;
 
-use crate::common::{
-    DAMAGE, administer, begin, empty_server, load_part, options, prepare, run, server_with, with_session,
-};
+use crate::common::*;
 
 const DATASET: Dataset = Dataset {
     tables: 2,
@@ -154,45 +144,24 @@ fn another_data_set_takes_the_place_of_one_of_ours() {
 #[test]
 fn the_check_notices_every_change() {
     let server = server_with(&DATASET);
-    for (change, repair, told) in [
-        (
-            "DELETE FROM ciphertax.sbtest1 WHERE id = 77",
-            "INSERT INTO ciphertax.sbtest1 SELECT 77, k, c, pad FROM ciphertax.sbtest1 WHERE id = 78",
-            "sbtest1",
-        ),
-        (
-            "INSERT INTO ciphertax.sbtest1 SELECT 2501, k, c, pad FROM ciphertax.sbtest1 WHERE id = 1",
-            "DELETE FROM ciphertax.sbtest1 WHERE id = 2501",
-            "sbtest1",
-        ),
-        (
-            "UPDATE ciphertax.sbtest1 SET id = 9999 WHERE id = 2500",
-            "UPDATE ciphertax.sbtest1 SET id = 2500 WHERE id = 9999",
-            "sbtest1",
-        ),
-        (
-            "UPDATE ciphertax.sbtest1 SET c = LEFT(c, 118) WHERE id = 5",
-            "UPDATE ciphertax.sbtest1 SET c = CONCAT(c, '0') WHERE id = 5",
-            "sbtest1",
-        ),
-        (
-            "UPDATE ciphertax.bulk SET payload = LEFT(payload, 65535) WHERE id = 3",
-            "UPDATE ciphertax.bulk SET payload = CONCAT(payload, '0') WHERE id = 3",
-            "bulk",
-        ),
-        (
-            "DROP INDEX k_2 ON ciphertax.sbtest2",
-            "CREATE INDEX k_2 ON ciphertax.sbtest2(k)",
-            "sbtest2",
-        ),
-        ("DELETE FROM ciphertax.bulk WHERE id = 0", "DO 0", "bulk"),
-    ] {
-        administer(&server, &[change]);
+    for [table, change, repair] in rows(
+        "
+        sbtest1 → DELETE FROM T WHERE id = 77 → INSERT INTO T SELECT 77, k, c, pad FROM T WHERE id = 78
+        sbtest1 → INSERT INTO T SELECT 2501, k, c, pad FROM T WHERE id = 1 → DELETE FROM T WHERE id = 2501
+        sbtest1 → UPDATE T SET id = 9999 WHERE id = 2500 → UPDATE T SET id = 2500 WHERE id = 9999
+        sbtest1 → UPDATE T SET c = LEFT(c, 118) WHERE id = 5 → UPDATE T SET c = CONCAT(c, '0') WHERE id = 5
+        bulk → UPDATE T SET payload = LEFT(payload, 65535) WHERE id = 3 → UPDATE T SET payload = CONCAT(payload, '0') WHERE id = 3
+        sbtest2 → DROP INDEX k_2 ON T → CREATE INDEX k_2 ON T(k)
+        bulk → DELETE FROM T WHERE id = 0 → DO 0
+        ",
+    ) {
+        let [change, repair] = [change, repair].map(|sql| sql.replace(" T", &format!(" ciphertax.{table}")));
+        administer(&server, &[&change]);
         match with_session(&server, async |session| dataset::check(session, &DATASET).await) {
-            Err(DatasetError::Wrong(problem)) => assert!(problem.starts_with(told), "{problem}"),
+            Err(DatasetError::Wrong(problem)) => assert!(problem.starts_with(table), "{problem}"),
             other => panic!("{change}: {other:?}"),
         }
-        administer(&server, &[repair]);
+        administer(&server, &[&repair]);
     }
 }
 

@@ -1,12 +1,10 @@
 //! The same lines fill the same table on every database that takes any.
 
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{MARIADB, MYSQL, POSTGRESQL};
-use ciphertax_testkit::{fetched, lease, plain, plain_postgresql, temporary_folder};
-use ciphertax_wire::{WireError, mysql, postgresql, sqlite};
-use ciphertax_workload::sql::{DataSession, Statements, Value};
+use ciphertax_testkit::temporary_folder;
+use ciphertax_wire::{WireError, sqlite};
+use ciphertax_workload::sql::Value;
 
-use crate::common::run;
+use crate::common::*;
 
 /// What means something in lines is escaped.
 const LINES: &[u8] =
@@ -15,9 +13,7 @@ const LINES: &[u8] =
 #[test]
 fn the_same_lines_are_the_same_rows_on_every_database() {
     for entry in [&MARIADB, &MYSQL] {
-        if fetched(entry).is_none() {
-            continue;
-        }
+        let Some(_) = fetched(entry) else { continue };
         let server = PrivateServer::builder(entry).start().unwrap();
         run(async |reactor| {
             let options = mysql::Session::that_loads(&plain(&server));
@@ -99,10 +95,8 @@ async fn loads<S: DataSession>(session: &mut S) {
         .load_lines("of_lines.nothing (id)", LINES)
         .await
         .unwrap_err();
-    assert!(
-        !S::takes_no_lines(&missing) && !S::is_duplicate(&missing),
-        "{missing}"
-    );
+    let is_neither = !S::takes_no_lines(&missing) && !S::is_duplicate(&missing);
+    assert!(is_neither, "{missing}");
 }
 
 fn text(value: &Value<'_>) -> Option<String> {

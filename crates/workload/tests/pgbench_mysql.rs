@@ -1,13 +1,9 @@
 //! pgbench's scripts on a MySQL-compatible server.
 
-use ciphertax_lab::PrivateServer;
 use ciphertax_model::Pgbench;
-use ciphertax_testkit::plain;
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::Contents;
-use ciphertax_workload::sql::{SelectOnly, TpcbLike};
 
-use crate::common::{SLICE, access, administer, begin, empty_server, load_part, slice};
+use crate::common::*;
 
 #[test]
 fn the_tables_are_made_once_and_transactions_keep_the_balances_equal() {

@@ -1,25 +1,15 @@
 //! The data set and the workloads on PostgreSQL.
 
 use ciphertax_engine::Workload;
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport};
-use ciphertax_testkit::{Lease, lease, plain_postgresql};
+use ciphertax_model::Pgbench;
 use ciphertax_wire::Expectation;
-use ciphertax_wire::mysql;
-use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
-use ciphertax_workload::connect::{Connect, Nothing};
-use ciphertax_workload::dataset::{self, BULK_BYTES, BULK_ROWS, Contents, DatasetError, SCHEMA};
-use ciphertax_workload::postgresql::{PostgresqlAccess, end_sessions};
-use ciphertax_workload::sql::{
-    BulkInsert, BulkRead, Columns, InsertAndCount, SelectOnly, SelectRow, SqlTable, Tables, TpcbLike,
-};
-use ciphertax_workload::ycsb::YcsbLoad;
+use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_workload::dataset;
+use ciphertax_workload::dataset::{BULK_BYTES, BULK_ROWS};
+use ciphertax_workload::postgresql::end_sessions;
+use ciphertax_workload::sql::*;
 
-use crate::common::{
-    Compare, DAMAGE, SLICE, TABLE, begin, compare_scenarios, core_workloads, engine, load_part, run, slice,
-    tables,
-};
+use crate::common::*;
 
 const TABLES: fn() -> Tables = || tables(2, 2500);
 const ROWS: &str =
@@ -132,10 +122,8 @@ fn a_bulk_read_carries_one_mebibyte() {
     let operations = yielded.operations[0].count;
     let rows = u64::from(BULK_ROWS);
     let received = yielded.bytes_received / operations;
-    assert!(
-        (BULK_BYTES..BULK_BYTES + 100 * rows).contains(&received),
-        "{received}"
-    );
+    let is_all = (BULK_BYTES..BULK_BYTES + 100 * rows).contains(&received);
+    assert!(is_all, "{received}");
 }
 
 #[test]
@@ -165,11 +153,8 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     };
     let columns = Columns::new(ColumnFunctions::Pgcrypto);
     assert_eq!(prepared(&server, &of_key(columns)).unwrap().last(), Some(&1050));
-    assert_eq!(
-        prepared(&server, &of_key(columns)).unwrap(),
-        [1050],
-        "it is right already"
-    );
+    let right = prepared(&server, &of_key(columns)).unwrap();
+    assert_eq!(right, [1050], "it is right already");
     // 100 bytes and their padding.
     const PADDED: &str =
         "SELECT COUNT(*) FROM ciphertax.usertable WHERE LENGTH(field0) = 112 AND LENGTH(field9) = 112";
@@ -178,16 +163,11 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     core_workloads(|_| encrypted(), || count(&server), |_| ());
     let (batches, _) = runs(YcsbLoad::new(encrypted(), &TABLE));
     assert!(batches > 0);
-    assert_eq!(
-        administer(&server, PADDED),
-        ["1050"],
-        "what was updated is encrypted too"
-    );
+    let padded = administer(&server, PADDED);
+    assert_eq!(padded, ["1050"], "what was updated is encrypted too");
     let heard = prepared(&server, &of_key(Columns::new(ColumnFunctions::Pgcrypto))).unwrap();
-    assert!(
-        heard.len() > 1 && heard.last() == Some(&1050),
-        "with another key it is written anew: {heard:?}"
-    );
+    let is_anew = heard.len() > 1 && heard.last() == Some(&1050);
+    assert!(is_anew, "with another key it is written anew: {heard:?}");
 }
 
 #[test]
@@ -196,15 +176,10 @@ fn pgbenchs_tables_are_made_and_its_transactions_keep_the_balances_equal() {
     let tables = Pgbench { scale: 2 };
     let contents = Contents::from(tables);
     let heard = prepared(&server, &contents).unwrap();
-    assert!(
-        heard.len() > 10 && heard.is_sorted() && heard.last() == Some(&tables.rows()),
-        "{heard:?}"
-    );
-    assert_eq!(
-        prepared(&server, &contents).unwrap(),
-        [tables.rows()],
-        "it is kept"
-    );
+    let is_in_order = heard.len() > 10 && heard.is_sorted() && heard.last() == Some(&tables.rows());
+    assert!(is_in_order, "{heard:?}");
+    let kept = prepared(&server, &contents).unwrap();
+    assert_eq!(kept, [tables.rows()], "it is kept");
 
     runs(SelectOnly {
         access: access(&server),
@@ -243,10 +218,8 @@ fn pgbenchs_tables_are_made_and_its_transactions_keep_the_balances_equal() {
     // Balances may be any.
     assert_eq!(prepared(&server, &contents).unwrap(), [tables.rows()]);
     administer(&server, "DELETE FROM ciphertax.pgbench_accounts WHERE aid = 5");
-    assert!(
-        prepared(&server, &contents).unwrap().len() > 10,
-        "it is made anew"
-    );
+    let is_anew = prepared(&server, &contents).unwrap().len() > 10;
+    assert!(is_anew, "it is made anew");
 }
 
 #[test]
@@ -261,16 +234,12 @@ fn somebody_elses_schema_is_left_alone_and_an_empty_one_is_taken() {
         administer(&server, "CREATE SCHEMA ciphertax");
         administer(&server, theirs);
         let refused = prepared(&server, &contents).unwrap_err();
-        assert!(
-            matches!(refused, DatasetError::NotOurs("schema")),
-            "{theirs}: {refused}"
-        );
+        let is_refused = matches!(refused, DatasetError::NotOurs("schema"));
+        assert!(is_refused, "{theirs}: {refused}");
         with_session(&server, async |session| {
             let refused = dataset::remove(session).await.unwrap_err();
-            assert!(
-                matches!(refused, DatasetError::NotOurs("schema")),
-                "{theirs}: {refused}"
-            );
+            let is_refused = matches!(refused, DatasetError::NotOurs("schema"));
+            assert!(is_refused, "{theirs}: {refused}");
         });
         administer(&server, "DROP SCHEMA ciphertax CASCADE");
     }

@@ -1,23 +1,13 @@
 //! Every workload through the engine against a real server: what a slice yields, and what makes it fail.
 
-use std::fs;
-use std::thread;
-use std::time::Duration;
-
-use ciphertax_engine::{Failure, SliceYield, Workload};
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
-use ciphertax_records::{Phase, PhaseSample};
+use ciphertax_engine::Workload;
+use ciphertax_model::TlsVersion::{V1_2, V1_3};
+use ciphertax_records::PhaseSample;
 use ciphertax_wire::mysql::Expectation;
-use ciphertax_workload::connect::{Connect, Nothing};
-use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{
-    access, administer, engine, opening, prepare, server, slice, status, tables, transport, with_session,
-};
+use crate::common::*;
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
@@ -57,10 +47,8 @@ fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
         let mut expected = vec![Phase::Resolve, Phase::Tcp, Phase::Preface];
         expected.extend(tls.map(|_| Phase::Tls));
         expected.extend([Phase::Auth, Phase::FirstOperation, Phase::Close]);
-        assert_eq!(
-            yielded.phases.iter().map(|phase| phase.phase).collect::<Vec<_>>(),
-            expected
-        );
+        let found = yielded.phases.iter().map(|phase| phase.phase).collect::<Vec<_>>();
+        assert_eq!(found, expected);
         for phase in &yielded.phases {
             assert_eq!(phase.count, count);
             assert!(phase.wall_sum_ns > 0);
@@ -73,10 +61,8 @@ fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
             .logins
             .iter()
             .map(|(login, count)| (login.to_string(), *count));
-        assert_eq!(
-            logins.collect::<Vec<_>>(),
-            [("mysql_native_password/single".to_owned(), count)]
-        );
+        let logins = logins.collect::<Vec<_>>();
+        assert_eq!(logins, [("mysql_native_password/single".to_owned(), count)]);
     }
     let [plain, older, newer] = &connects;
     assert_between(sent(plain), 100.0, 400.0);
@@ -209,10 +195,8 @@ fn sessions_that_are_not_what_their_arm_says_are_never_opened() {
                 opening(BulkRead { access: lie() }),
                 opening(connect(lie())),
             ] {
-                assert!(
-                    matches!(outcome, Err(Failure::FactsDiffer(_))),
-                    "{real:?} as {said:?}: {outcome:?}"
-                );
+                let is_found_out = matches!(outcome, Err(Failure::FactsDiffer(_)));
+                assert!(is_found_out, "{real:?} as {said:?}: {outcome:?}");
             }
         }
     }
@@ -289,10 +273,8 @@ fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
     assert!(Duration::from_nanos(yielded.duration_ns) < AN_HOUR);
     assert_eq!((yielded.failures, yielded.unfinished), (2, 0));
     let failure = yielded.first_failure.unwrap();
-    assert!(
-        matches!(failure, Failure::Disconnected(_)),
-        "{signal:?}: {failure:?}"
-    );
+    let is_gone = matches!(failure, Failure::Disconnected(_));
+    assert!(is_gone, "{signal:?}: {failure:?}");
     let outcome = engine.prepare(0).unwrap();
     assert!(matches!(outcome, Err(Failure::Disconnected(_))), "{outcome:?}");
 }
@@ -306,8 +288,6 @@ fn received(yielded: &SliceYield) -> f64 {
 }
 
 fn assert_between(value: f64, low: f64, high: f64) {
-    assert!(
-        (low..=high).contains(&value),
-        "{value} is not between {low} and {high}"
-    );
+    let is_between = (low..=high).contains(&value);
+    assert!(is_between, "{value} is not between {low} and {high}");
 }

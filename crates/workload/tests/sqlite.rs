@@ -1,26 +1,20 @@
 //! Every workload on real files, in plaintext and encrypted: no operation fails, each connection works, and the rows are
 //! what `rusqlite` finds by itself.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use ciphertax_engine::{Engine, Failure};
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::SQLITE;
 use ciphertax_lab::sqlite::options;
 use ciphertax_model::workload::{Tables, Vocabulary};
-use ciphertax_model::{AtRest, SqlCipher, Storage, Study, Transport, Workload};
-use ciphertax_records::{Phase, Yield};
+use ciphertax_model::{AtRest, SqlCipher, Storage, Study, Workload};
+use ciphertax_records::Yield;
 use ciphertax_testkit::run;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{ConnectOptions, Session};
-use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::dataset;
 use ciphertax_workload::sqlite::SqliteAccess;
-use ciphertax_workload::ycsb::KeySpace;
-use ciphertax_workload::{ArmColumns, Driver, Job};
+use ciphertax_workload::{Driver, Job};
 use rusqlite::Connection;
+
+use crate::common::*;
 
 const SLICE: Duration = Duration::from_millis(60);
 const ROWS: u32 = 1500;

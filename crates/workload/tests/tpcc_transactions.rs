@@ -1,22 +1,12 @@
 //! TPC-C's transactions on real servers: they ask what they must, and leave consistent tables.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use ciphertax_engine::{Engine, SliceYield};
-use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
-use ciphertax_model::{Isolation, Load, StatementKind, Tpcc, Transport};
-use ciphertax_testkit::{Lease, fetched, lease, plain, plain_postgresql, run_within};
-use ciphertax_wire::{Expectation, mysql, postgresql};
-use ciphertax_workload::ArmColumns;
-use ciphertax_workload::dataset::tpcc::{Counted, TableNames, TpccContents, When, check};
-use ciphertax_workload::dataset::{Contents, SCHEMA};
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::postgresql::PostgresqlAccess;
+use ciphertax_model::{Isolation, StatementKind};
+use ciphertax_wire::Expectation;
+use ciphertax_workload::dataset::tpcc::Counted;
+use ciphertax_workload::sql::Sql;
 use ciphertax_workload::sql::tpcc::Terminals;
-use ciphertax_workload::sql::{DataSession, Sql, Statements};
 
-use crate::common::{count_of, prepared};
+use crate::common::*;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -147,19 +137,15 @@ impl<C: Sql<Session: DataSession>> Ground<C> {
             .zip([10, 10, 1, 1, 1])
         {
             let dealt = all * cards / 23;
-            assert!(
-                count.abs_diff(dealt) <= 12 + dealt / 8,
-                "{count} of {all}, {cards} of 23"
-            );
+            let is_near = count.abs_diff(dealt) <= 12 + dealt / 8;
+            assert!(is_near, "{count} of {all}, {cards} of 23");
         }
         if counts.is_empty() || yielded.restarts > 0 {
             return;
         }
         let rolled_back = yielded.rolled_back;
-        assert!(
-            rolled_back <= 5 + new_orders / 25,
-            "{rolled_back} of {new_orders}"
-        );
+        let is_rare = rolled_back <= 5 + new_orders / 25;
+        assert!(is_rare, "{rolled_back} of {new_orders}");
         assert_eq!(counts["insert"], 3 * new_orders + payments);
         assert_eq!(counts["delete"], deliveries);
         assert_eq!(counts["commit"], new_orders - rolled_back + payments + deliveries);
@@ -239,9 +225,7 @@ mod test_all {
 
     #[test]
     fn mysql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
-        if fetched(&MYSQL).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MYSQL) else { return };
         let mut ground = of_mysql(&MYSQL, 1);
         ground.asks_and_stays_consistent(StatementKind::Prepared, None, 8, 2000);
         ground.asks_and_stays_consistent(StatementKind::Text, None, 1, 500);
@@ -249,9 +233,7 @@ mod test_all {
 
     #[test]
     fn postgresql_is_asked_what_it_must_be_and_its_tables_stay_consistent() {
-        if fetched(&POSTGRESQL).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&POSTGRESQL) else { return };
         let mut ground = of_postgresql(2);
         ground.asks_and_stays_consistent(StatementKind::Prepared, None, 1, 1000);
         ground.asks_and_stays_consistent(StatementKind::Prepared, Some(Isolation::RepeatableRead), 8, 2000);

@@ -1,28 +1,14 @@
 //! Fields of YCSB's table that the client encrypts, on MariaDB and MongoDB.
 
-use std::sync::Arc;
-
-use ciphertax_columns::MasterKey;
-use ciphertax_engine::{Failure, SliceYield};
-use ciphertax_lab::PrivateServer;
-use ciphertax_model::{
-    CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
-    Decrypt, Workload,
-};
-use ciphertax_testkit::{contains, plain, plain_mongodb};
+use ciphertax_model::*;
+use ciphertax_testkit::contains;
 use ciphertax_wire::mongodb::Session as MongodbSession;
-use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
-use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::Contents;
-use ciphertax_workload::mongodb::{self, DATABASE, MongodbTable};
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::SqlTable;
-use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, KeyValue, Ycsb, YcsbLoad};
+use ciphertax_workload::mongodb;
+use ciphertax_workload::mongodb::DATABASE;
+use ciphertax_workload::ycsb::FieldEncryption;
 
-use crate::common::{
-    SLICE, TABLE, access, administer, core_workloads, count_of, empty_server, prepared, run, slice,
-};
+use crate::common::*;
 use crate::ycsb_mongodb::{documents, server};
 use crate::ycsb_mysql::count;
 
@@ -54,10 +40,8 @@ fn by(encryption: &ColumnEncryption, key: &str) -> FieldEncryption {
 /// Makes sure that a slice did what it should, and that no cell was left out.
 fn assert_whole(yielded: &SliceYield, cells_of_a_record: u64) {
     assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-    assert_eq!(
-        yielded.cells_encrypted + yielded.cells_decrypted,
-        yielded.cells_named
-    );
+    let cells = yielded.cells_encrypted + yielded.cells_decrypted;
+    assert_eq!(cells, yielded.cells_named);
     let read = count_of(yielded, "read") + count_of(yielded, "read_modify_write");
     let inserted = count_of(yielded, "insert");
     if count_of(yielded, "scan") == 0 {
@@ -183,10 +167,8 @@ fn a_changed_byte_or_another_key_on_mariadb_names_the_column_and_the_key() {
                 SUBSTR(FIELD3, 62))";
     administer(&server, &[flip]);
     let changed = error_of(read("07"));
-    assert!(
-        changed.starts_with("usertable.field3 of record user"),
-        "{changed}"
-    );
+    let beginning = "usertable.field3 of record user";
+    assert!(changed.starts_with(beginning), "{changed}");
     // Eight bytes of what the key is known by, and other ones than of the other key.
     assert_eq!(number(&changed).len(), 16, "{changed}");
     assert_ne!(number(&changed), number(&wrong_key));
@@ -235,10 +217,8 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
         let fields = by(&encryption, "07");
         load_mongodb(&server, Some(&fields));
         let stored = binary(&server, "field3");
-        assert_eq!(
-            (stored.subtype, stored.bytes[0]),
-            (BinarySubtype::Encrypted, kind)
-        );
+        let found = (stored.subtype, stored.bytes[0]);
+        assert_eq!(found, (BinarySubtype::Encrypted, kind));
         assert_eq!(
             stored.bytes.len(),
             18 + 16 + 112 + 32,
@@ -286,10 +266,8 @@ fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
     bytes[40] ^= 1;
     put(&bytes, BinarySubtype::Encrypted);
     let changed = error_of(read("07"));
-    assert!(
-        changed.starts_with("usertable.field3 of record user") && changed.contains("was changed"),
-        "{changed}"
-    );
+    let is_told = changed.starts_with("usertable.field3 of record user") && changed.contains("was changed");
+    assert!(is_told, "{changed}");
     assert_eq!(number(&changed).len(), 32, "{changed}");
     let plain = vec![b'x'; 100];
     put(&plain, BinarySubtype::Generic);

@@ -1,30 +1,17 @@
 //! YCSB's table and workloads on MongoDB, and connections to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::time::Duration;
 
-use ciphertax_engine::{Engine, Failure, Part};
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_model::{
-    ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
-};
-use ciphertax_records::Phase;
-use ciphertax_testkit::{Lease, fetched, lease, plain_mongodb, within};
+use ciphertax_model::*;
 use ciphertax_wire::Address;
-use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
-use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::bson::RawDocument;
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::Client;
-use ciphertax_workload::connect::{Connect, Nothing, Task};
-use ciphertax_workload::dataset::DatasetError;
-use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
-use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
+use ciphertax_workload::connect::Task;
+use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, dataset};
 
-use crate::common::{
-    SLICE, TABLE, assert_changed, core_workloads, count_of, engine_of, failure_of_reads, run, slice,
-};
+use crate::common::*;
 
 /// How long members may take to notice that there is no primary, and to elect one.
 const ELECTION: Duration = Duration::from_secs(10);
@@ -185,10 +172,8 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
         with_session(&server, async |session| dataset::refuse_foreign(session).await),
     ];
     for outcome in refused {
-        assert!(
-            matches!(outcome, Err(DatasetError::NotOurs("database"))),
-            "{outcome:?}"
-        );
+        let is_refused = matches!(outcome, Err(DatasetError::NotOurs("database")));
+        assert!(is_refused, "{outcome:?}");
     }
     assert_eq!(documents(&server, "usertable"), 1);
 }
@@ -201,10 +186,8 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
         &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
     );
     with_session(&server, async |session| dataset::refuse_foreign(session).await).unwrap();
-    assert_eq!(
-        load(&server, TABLE).unwrap().last(),
-        Some(&TABLE.record_count.into())
-    );
+    let heard = load(&server, TABLE).unwrap();
+    assert_eq!(heard.last(), Some(&TABLE.record_count.into()));
 }
 
 #[test]
@@ -420,9 +403,7 @@ mod test_all {
 
     #[test]
     fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
-        if fetched(&MONGODB).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MONGODB) else { return };
         let server = unless_elected_anew(load_members);
         let keys = Arc::new(KeySpace::new(&TABLE));
         let mix = Workload::YcsbA.ycsb_mix().unwrap();
@@ -441,9 +422,7 @@ mod test_all {
 
     #[test]
     fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
-        if fetched(&MONGODB).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MONGODB) else { return };
         unless_elected_anew(|server| {
             load_members(server);
             let keys = Arc::new(KeySpace::new(&TABLE));
@@ -482,26 +461,20 @@ mod test_all {
                     }
                     false => {
                         at_secondaries += queries;
-                        assert!(
-                            queries >= reads / 4 && written == 0,
-                            "{queries} and {written} of {reads}"
-                        );
+                        let are_primarys = queries >= reads / 4 && written == 0;
+                        assert!(are_primarys, "{queries} and {written} of {reads}");
                     }
                 }
             }
-            assert!(
-                writes > 0 && reads > 100 && at_secondaries >= reads,
-                "{at_secondaries} of {reads}"
-            );
+            let are_secondarys = writes > 0 && reads > 100 && at_secondaries >= reads;
+            assert!(are_secondarys, "{at_secondaries} of {reads}");
             assert!(at_primary < reads / 4, "{at_primary} of {reads}");
         });
     }
 
     #[test]
     fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
-        if fetched(&MONGODB).is_none() {
-            return;
-        }
+        let Some(_) = fetched(&MONGODB) else { return };
         unless_elected_anew(|server| {
             load_members(server);
             let keys = Arc::new(KeySpace::new(&TABLE));

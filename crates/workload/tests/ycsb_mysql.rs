@@ -1,21 +1,10 @@
 //! YCSB's table and workloads on MySQL-compatible servers.
 
-use std::sync::Arc;
-
-use ciphertax_engine::Part;
-use ciphertax_lab::PrivateServer;
-use ciphertax_model::{ColumnFunctions, Workload, YcsbMix, YcsbTable};
-use ciphertax_testkit::{Lease, plain};
+use ciphertax_model::Workload;
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::Contents;
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::{Columns, SqlTable};
-use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
+use ciphertax_workload::sql::Columns;
 
-use crate::common::{
-    SLICE, TABLE, access, administer, assert_changed, core_workloads, count_of, empty_server, engine,
-    failure_of_reads, prepared, slice, tables,
-};
+use crate::common::*;
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
@@ -136,10 +125,8 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
         ..contents
     };
     let heard = load(&of_another_key);
-    assert!(
-        heard.len() > 1 && heard.last() == Some(&1050),
-        "it is written anew: {heard:?}"
-    );
+    let is_anew = heard.len() > 1 && heard.last() == Some(&1050);
+    assert!(is_anew, "it is written anew: {heard:?}");
 }
 
 #[test]
@@ -151,10 +138,8 @@ fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
         let batches = yielded.operations[0].count;
-        assert_eq!(
-            (yielded.operations[0].kind.as_str(), yielded.queries),
-            ("insert", batches)
-        );
+        let found = (yielded.operations[0].kind.as_str(), yielded.queries);
+        assert_eq!(found, ("insert", batches));
         let loaded = administer(&server, &["SELECT COUNT(*) FROM ciphertax.usertable_load"]);
         assert_eq!(loaded, [(100 * batches).to_string()]);
     }

@@ -38,10 +38,8 @@ fn every_help_has_examples_and_all_of_them_are_understood() {
             .map(ToString::to_string)
             .unwrap_or_default();
         let examples = examples(&help);
-        assert!(
-            help.contains("Examples:\n  ") && !examples.is_empty(),
-            "{name} has no examples"
-        );
+        let has_examples = help.contains("Examples:\n  ") && !examples.is_empty();
+        assert!(has_examples, "{name} has no examples");
         for example in examples {
             match Arguments::try_parse_from(&example) {
                 Ok(_) => {}

@@ -1,14 +1,10 @@
 //! A command that runs, watched line by line and bounded in time.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use super::PATIENCE;
+use crate::common::*;
 
 /// A command that runs. It is killed when this is dropped, so that no test leaves it behind.
 pub(crate) struct Running {

@@ -1,17 +1,14 @@
 //! A server that answers in the name of another: it asks for the password, over TLS too and by a key of its own, and keeps all that
 //! it can read.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
+use std::sync::atomic::AtomicUsize;
 
-use ciphertax_lab::certificates::CertificateFiles;
-use ciphertax_testkit::{PATIENCE, within};
+use ciphertax_testkit::PATIENCE;
 use openssl::pkey::Private;
 use openssl::rsa::{Padding, Rsa};
 use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
+
+use crate::common::*;
 
 const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 /// `CLIENT_PROTOCOL_41`, `CLIENT_SECURE_CONNECTION`, `CLIENT_PLUGIN_AUTH`.

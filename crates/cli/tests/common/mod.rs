@@ -11,23 +11,51 @@ mod postgresql_copy;
 mod secrets;
 mod traces;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use std::{fs, thread};
+use std::process::ExitStatus;
 
-use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
-use ciphertax_lab::certificates::Authority;
-use ciphertax_model::CertificateKind;
-use ciphertax_records::{ArmRecord, Run, Sample, SampleFile, VoidReason, VoidRow};
+use ciphertax_records::{ArmRecord, SampleFile, VoidRow};
 use ciphertax_report::json::schema;
-use ciphertax_testkit::{cache, processes_with};
-use rustix::process::Signal;
-use serde_json::Value;
+use ciphertax_testkit::processes_with;
 
-pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
+pub(crate) use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use std::ffi::OsString;
+pub(crate) use std::fs::File;
+pub(crate) use std::io::{Read, Write};
+pub(crate) use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+pub(crate) use std::ops::Deref;
+pub(crate) use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+pub(crate) use std::path::{Path, PathBuf};
+pub(crate) use std::process::{Child, Command, Stdio};
+pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use std::sync::{Arc, Mutex, OnceLock, mpsc};
+pub(crate) use std::time::{Duration, Instant};
+pub(crate) use std::{fs, io, thread};
+
+pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, POSTGRESQL};
+pub(crate) use ciphertax_lab::certificates::{Authority, CertificateFiles};
+pub(crate) use ciphertax_lab::postgresql::DATABASE;
+pub(crate) use ciphertax_lab::{PrivateServerBuilder, catalogue};
+pub(crate) use ciphertax_model::study::BASELINE_AGAIN;
+pub(crate) use ciphertax_model::{AuthenticationMethod, CertificateKind, Metric, Study};
+pub(crate) use ciphertax_observe::{Listener, Meter, ProcessMeter, listener};
+pub(crate) use ciphertax_reactor::Reactor;
+pub(crate) use ciphertax_records::Readability::{Encrypted, Readable};
+pub(crate) use ciphertax_records::why::{Bound, ProfiledSide};
+pub(crate) use ciphertax_records::{
+    ArmRole, CpuSource, Phase, Recorded, Run, RunStatus, Sample, SessionRecord, Verified, VoidReason,
+    Witness, counter,
+};
+pub(crate) use ciphertax_stats::FEWEST_BLOCKS;
+pub(crate) use ciphertax_testkit::{
+    PATIENCE, cache, command_lines_with, copy_program, fetched, files_with, is_root, not_tested,
+    postgresql_programs, processes, rows, says, unpacked_tunnels, within,
+};
+pub(crate) use ciphertax_wire::WireError;
+pub(crate) use ciphertax_wire::mongodb::Login;
+pub(crate) use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
+pub(crate) use rustix::process::{Pid, Signal, kill_process};
+pub(crate) use serde_json::Value;
+
 pub(crate) use command::{Finished, Running};
 pub(crate) use own::{AnyOwn, on_each, refused, start_study, study};
 pub(crate) use own_mongodb::OwnMongoDb;

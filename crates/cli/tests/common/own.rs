@@ -1,19 +1,13 @@
 //! A server that ciphertax is given by URL, the "user's own", whichever database it is.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
-use std::ops::Deref;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use ciphertax_lab::catalogue::{Entry, Protocol};
-use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::Protocol;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::lease;
-use ciphertax_wire::mongodb::bson::rawdoc;
 
-use super::{OwnMongoDb, OwnPostgreSql, OwnServer, Running, Sandbox};
+use crate::common::*;
 
 /// A server of the test's own, or one that it borrows.
 type Held = Box<dyn Deref<Target = PrivateServer> + Send + Sync>;

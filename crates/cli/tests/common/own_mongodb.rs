@@ -1,21 +1,12 @@
 //! A MongoDB that ciphertax is given by URL.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::ops::Deref;
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Instant;
 
-use ciphertax_lab::PrivateServerBuilder;
-use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_model::{AuthenticationMethod, CertificateKind};
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::mongodb::bson::{RawDocument, RawDocumentBuf};
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
-use super::PATIENCE;
 use super::own::Own;
+use crate::common::*;
 
 pub(crate) struct OwnMongoDb(Own);
 

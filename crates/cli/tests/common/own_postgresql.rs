@@ -1,19 +1,9 @@
 //! A PostgreSQL that ciphertax is given by URL.
 
-use std::fs;
-use std::ops::Deref;
-use std::path::PathBuf;
-use std::time::Instant;
-
-use ciphertax_lab::PrivateServerBuilder;
-use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 
 use super::own::Own;
-use super::{PATIENCE, within};
+use crate::common::*;
 
 pub(crate) struct OwnPostgreSql(Own);
 

@@ -1,17 +1,10 @@
 //! A server of MySQL's family that ciphertax is given by URL.
 
-use std::ops::Deref;
-use std::time::Instant;
-
-use ciphertax_lab::PrivateServerBuilder;
-use ciphertax_lab::catalogue::{Entry, MARIADB};
-use ciphertax_reactor::Reactor;
 use ciphertax_testkit::plain;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
-use super::PATIENCE;
 use super::own::Own;
+use crate::common::*;
 
 pub(crate) struct OwnServer(Own);
 

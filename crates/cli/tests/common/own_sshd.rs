@@ -1,16 +1,6 @@
 //! An sshd of the test's own, by which an agent is reached as it would be on another machine.
 
-use std::ffi::OsString;
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-use ciphertax_testkit::{copy_program, is_root, processes, unpacked_tunnels, within};
-use rustix::process::{Pid, Signal, kill_process};
-
-use super::PATIENCE;
+use crate::common::*;
 
 /// Neither root's number nor one that tests could do harm with.
 const NOBODY: &str = "65534";

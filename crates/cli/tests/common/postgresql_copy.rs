@@ -1,19 +1,11 @@
 //! A copy of a PostgreSQL that runs beside it as a server of its own: its standby, or one with a small disk.
 
-use std::fs::{self, File};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::AtomicU16;
 
-use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_testkit::{is_root, postgresql_programs};
 use ciphertax_wire::postgresql::ConnectOptions;
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::own_postgresql::session;
-use super::{OwnPostgreSql, PATIENCE, within};
+use crate::common::*;
 
 /// The size of its small disk.
 const SMALL_DISK: &str = "size=6m";

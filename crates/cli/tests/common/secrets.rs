@@ -1,8 +1,6 @@
 //! Secrets stay where they belong.
 
-use std::path::PathBuf;
-
-use super::{Finished, Sandbox, files_with};
+use crate::common::*;
 
 /// Neither what a run left in its sandbox nor what it said holds the password or a private key; both name the target's
 /// URL, so that the search is known to see.

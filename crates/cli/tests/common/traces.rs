@@ -1,9 +1,8 @@
 //! What a run leaves in the process list.
 
-use std::path::Path;
+use ciphertax_testkit::{contains, parent_of};
 
-use ciphertax_testkit::{contains, parent_of, processes};
-use rustix::process::Pid;
+use crate::common::*;
 
 /// The servers that serve a folder below `folder`.
 pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {

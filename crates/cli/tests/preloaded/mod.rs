@@ -1,9 +1,6 @@
 //! Libraries to load into a server before its own, which make it slower in one place by a known amount.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::common::*;
 
 /// A library, in a folder of its own.
 pub(crate) struct Preloaded {

@@ -1,20 +1,9 @@
 //! Clusters through the whole command, on real servers: what travels between their nodes, and whose CPU time it is.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use ciphertax_lab::catalogue::{self, MARIADB, MONGODB, MYSQL};
-use ciphertax_records::{Run, Sample, Witness};
-use ciphertax_testkit::{cache, fetched, is_root, not_tested};
-
-use crate::common::{OwnServer, Running, Sandbox, no_slice_failed, record, samples};
+use crate::common::*;
 
 const ARMS: &str = r#"
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "both", transport = "tls1.3", cluster_tls = true },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "both", transport = "tls1.3", cluster_tls = true }]
 "#;
 
 #[test]
@@ -32,15 +21,10 @@ fn nodes_are_measured(server: &str) {
         return;
     }
     let cells = r#"
-[[cell]]
-name = "reads"
-workload = "oltp_point_select"
-load = { connections = 2 }
-
-[[cell]]
-name = "writes"
-workload = "oltp_insert"
-load = { connections = 2 }
+cell = [
+    { name = "reads", workload = "oltp_point_select", load = { connections = 2 } },
+    { name = "writes", workload = "oltp_insert", load = { connections = 2 } },
+]
 "#;
     let head = format!("server = \"{server}\"\nnodes = 3\ndataset = {{ table_size = 1000 }}");
     let samples = of_three(&head, cells);
@@ -97,10 +81,7 @@ fn a_replica_set_is_measured_with_all_its_members() {
         return;
     }
     let cells = r#"
-[[cell]]
-name = "writes"
-workload = "ycsb_a"
-load = { connections = 2 }
+cell = [{ name = "writes", workload = "ycsb_a", load = { connections = 2 } }]
 "#;
     let head = "server = \"mongodb\"\nreplica_set = { members = 3 }\nycsb = { record_count = 1000 }";
     of_three(head, cells);
@@ -108,13 +89,12 @@ load = { connections = 2 }
 
 #[test]
 fn tables_without_primary_keys_are_refused_on_a_replication_group() {
-    for (workload, has_none) in [
-        ("tpcc", "cell c: TPC-C's history has no primary key"),
-        (
-            "pgbench_tpcb_like",
-            "cell c: pgbench's tables are loaded before they have primary keys",
-        ),
-    ] {
+    for [workload, has_none] in rows(
+        "
+        tpcc → cell c: TPC-C's history has no primary key
+        pgbench_tpcb_like → cell c: pgbench's tables are loaded before they have primary keys
+    ",
+    ) {
         let cell =
             format!("[[cell]]\nname = \"c\"\nworkload = \"{workload}\"\nload = {{ connections = 2 }}\n");
         let sandbox = sandbox("server = \"mysql\"\nnodes = 3", &cell);
@@ -133,9 +113,7 @@ fn what_servers_of_ones_own_tell_each_other_is_not_ciphertaxs_to_set() {
 
 #[test]
 fn a_cluster_of_ones_own_is_measured_by_one_at_a_time() {
-    if fetched(&MARIADB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MARIADB) else { return };
     let server = OwnServer::start_with(|builder| builder.nodes(3));
     let target = server.url_with(server.password());
     let before = server.schemas();
@@ -153,9 +131,7 @@ fn a_cluster_of_ones_own_is_measured_by_one_at_a_time() {
 
 #[test]
 fn nodes_of_galera_named_in_one_url_are_measured_together() {
-    if fetched(&MARIADB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MARIADB) else { return };
     let server = OwnServer::start_with(|builder| builder.nodes(3));
     let nodes: Vec<String> = server.nodes().iter().rev().map(ToString::to_string).collect();
     // Nobody listens on port 1.
@@ -170,9 +146,7 @@ fn nodes_of_galera_named_in_one_url_are_measured_together() {
 
 #[test]
 fn of_a_replication_group_named_in_one_url_the_primary_is_measured() {
-    if fetched(&MYSQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MYSQL) else { return };
     let server = OwnServer::start_of(&MYSQL, |builder| builder.nodes(3));
     let [primary, others @ ..] = &server.nodes()[..] else {
         panic!()
@@ -335,9 +309,7 @@ fn make_up_the_servers(samples: &[Sample]) {
     for sample in valid {
         let each = cpu_of_each(sample);
         assert_eq!(each.len(), 3);
-        assert_eq!(
-            each.iter().sum::<u64>(),
-            sample.server.server_cpu.unwrap().total_ns
-        );
+        let sum = each.iter().sum::<u64>();
+        assert_eq!(sum, sample.server.server_cpu.unwrap().total_ns);
     }
 }

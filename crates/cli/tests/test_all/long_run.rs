@@ -1,11 +1,8 @@
 //! Runs of ten hours: what reads them needs little memory, of the program as it is released.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use ciphertax_records::{Results, RunFolder, write_run};
 
-use ciphertax_records::{Recorded, Results, Run, RunFolder, Sample, write_run};
-
-use crate::common::{Sandbox, end_and_peak_memory};
+use crate::common::*;
 
 /// Ten hours of two slices a second.
 const SLICES: usize = 72_000;

@@ -1,11 +1,8 @@
 //! What PostgreSQL itself says that its sessions wait for, beside what is seen of its processes.
 
-use std::fs;
-
-use ciphertax_records::Run;
 use ciphertax_records::why::StateRow;
 
-use crate::common::{Sandbox, is_looked_into, record};
+use crate::common::*;
 
 /// Eight sessions change one row, which one of them has at a time: the others wait.
 const STUDY: &str = r#"
@@ -17,13 +14,8 @@ precision = { cpu = 0.001, throughput = 0.001 }
 profile = "waits"
 server = "postgresql"
 dataset = { table_size = 1 }
-arm = [
-    { name = "plain", transport = "plain" },
-    { name = "tls", transport = "tls1.3" },
-]
-cell = [
-    { name = "update", workload = "oltp_update_non_index", load = { connections = 8 } },
-]
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "update", workload = "oltp_update_non_index", load = { connections = 8 } }]
 "#;
 
 #[test]
@@ -41,10 +33,8 @@ fn the_servers_own_wait_events_are_those_that_were_seen() {
     let runnable = share(&run, &why.states, &["runnable"]);
     assert!(said > 0.4, "{said} of {:?}", why.wait_events);
     // Whoever has the lock by now and no CPU yet still waits, by the server's word.
-    assert!(
-        (seen - 0.1..seen + runnable + 0.1).contains(&said),
-        "{said} by its own word; {seen} seen, {runnable} runnable"
-    );
+    let agrees = (seen - 0.1..seen + runnable + 0.1).contains(&said);
+    assert!(agrees, "{said} by its own word; {seen} seen, {runnable} runnable");
     sandbox.expect_nothing_left();
 }
 

@@ -1,18 +1,6 @@
 //! Several load generators that MPI starts.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
-use ciphertax_observe::{Listener, Meter, ProcessMeter, listener};
-use ciphertax_records::{CpuSource, Run, RunStatus, Sample, VoidReason};
-use ciphertax_testkit::{cache, fetched, not_tested};
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::common::{CLEANED_UP, OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
+use crate::common::*;
 use crate::tpcc::consistency;
 
 /// Three databases, closed and open loops, connections that stay and that do not, records that each inserts.
@@ -23,38 +11,14 @@ const THREE_DATABASES: &str = r#"
     dataset = { table_size = 1000 }
     ycsb = { record_count = 1000 }
     arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
-
-    [[cell]]
-    name = "mariadb"
-    workload = "oltp_point_select"
-    load = { connections = 7 }
-
-    [[cell]]
-    name = "scheduled"
-    workload = "oltp_point_select"
-    load = { connections = 8, rate = 2000 }
-
-    [[cell]]
-    name = "postgresql"
-    server = "postgresql"
-    workload = "connect"
-    load = { connections = 4 }
-
-    [[cell]]
-    name = "mongodb"
-    server = "mongodb"
-    workload = "ycsb_d"
-    load = { connections = 4 }
-
-    [[cell]]
-    name = "inserts"
-    workload = "ycsb_d"
-    load = { connections = 4 }
-
-    [[cell]]
-    name = "scans"
-    workload = "ycsb_e"
-    load = { connections = 4 }
+    cell = [
+        { name = "mariadb", workload = "oltp_point_select", load = { connections = 7 } },
+        { name = "scheduled", workload = "oltp_point_select", load = { connections = 8, rate = 2000 } },
+        { name = "postgresql", server = "postgresql", workload = "connect", load = { connections = 4 } },
+        { name = "mongodb", server = "mongodb", workload = "ycsb_d", load = { connections = 4 } },
+        { name = "inserts", workload = "ycsb_d", load = { connections = 4 } },
+        { name = "scans", workload = "ycsb_e", load = { connections = 4 } },
+    ]
 "#;
 
 /// One cell, for as long as nobody stops it.
@@ -215,10 +179,8 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
         let seconds = sample.load.duration_ns as f64 / 1e9;
         let rate = open_loop.planned as f64 / seconds;
         assert!((1_500.0..2_100.0).contains(&rate), "{rate} in {seconds} s");
-        assert_eq!(
-            open_loop.planned,
-            sample.load.operation_count() + open_loop.not_begun
-        );
+        let planned = open_loop.planned;
+        assert_eq!(planned, sample.load.operation_count() + open_loop.not_begun);
     }
     finished.shows(&["The load came from 4 load generators on one machine"]);
     sandbox.expect_nothing_left();
@@ -259,11 +221,8 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
         let wrote = format!(
             "SELECT COUNT(DISTINCT thread_id) FROM mysql.general_log WHERE argument LIKE '{statement}%'"
         );
-        assert_eq!(
-            server.query(&wrote),
-            [sessions],
-            "all three wrote the table: {statement}"
-        );
+        let written = server.query(&wrote);
+        assert_eq!(written, [sessions], "all three wrote the table: {statement}");
     }
     assert!(
         !fs::read_to_string(sandbox.run().join("run.json"))
@@ -341,10 +300,8 @@ fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
     // What is measured around its ends is that of two slices of fifty.
     let of = |sample: &Sample| sample.server.server_cpu.unwrap().total_ns;
     let there: u64 = samples[first..last].iter().map(of).sum();
-    assert!(
-        (0.9..1.1).contains(&(there as f64 / here as f64)),
-        "{there} of {here} ns"
-    );
+    let is_alike = (0.9..1.1).contains(&(there as f64 / here as f64));
+    assert!(is_alike, "{there} of {here} ns");
     let Some(CpuSource::Agent(agent)) = &run.head.servers[0].cpu_from else {
         panic!("{:?}", run.head.servers[0]);
     };
@@ -415,10 +372,7 @@ fn a_load_generator_that_dies_ends_the_run_with_what_was_measured() {
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let reason = partial(&sandbox, Duration::ZERO);
-    assert!(
-        reason.contains("rank 2 on ") && reason.contains("is gone"),
-        "{reason}"
-    );
+    says(&reason, "rank 2 on  … is gone");
     assert!(record(&sandbox.run()).results.cells[0].blocks >= 1);
     sandbox
         .finish(&["run", "--resume", "run"])
@@ -438,10 +392,7 @@ fn what_a_load_generator_did_that_dies_is_not_asked_of_tpccs_tables() {
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let reason = partial(&sandbox, Duration::ZERO);
-    assert!(
-        reason.contains("rank 1 on ") && reason.contains("is gone"),
-        "{reason}"
-    );
+    says(&reason, "rank 1 on  … is gone");
     let run = record(&sandbox.run());
     assert_eq!(run.head.inconsistent, None);
     let tables = consistency(&run, "plain");
@@ -460,10 +411,7 @@ fn a_load_generator_that_hangs_ends_the_run_with_what_was_measured() {
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let reason = partial(&sandbox, Duration::ZERO);
-    assert!(
-        reason.contains("rank 1 on ") && reason.contains("does not answer"),
-        "{reason}"
-    );
+    says(&reason, "rank 1 on  … does not answer");
     sandbox.expect_nothing_left();
 }
 
@@ -477,10 +425,8 @@ fn the_report_is_written_also_where_mpi_kills_all_that_it_started() {
         measures(&sandbox, 16);
         kill_process(process_of(&sandbox, whom, "ciphertax-mpi"), Signal::KILL).unwrap();
         let reason = partial(&sandbox, PATIENCE);
-        assert!(
-            reason.contains("gone") || reason.contains("stopped"),
-            "{whom}: {reason}"
-        );
+        let is_told = reason.contains("gone") || reason.contains("stopped");
+        assert!(is_told, "{whom}: {reason}");
         assert_ne!(running.finish_within(PATIENCE).code, Some(0));
         assert!(record(&sandbox.run()).results.cells[0].blocks >= 1);
         sandbox.expect_nothing_left();
@@ -561,10 +507,8 @@ fn what_carries_messages_sleeps_while_the_load_generators_of_one_machine_work() 
     for (after, before) in wake_ups().iter().zip(before) {
         // They look every 20 ms, and at what rings.
         let per_second = (after - before) as f64 / took;
-        assert!(
-            (1.0..150.0).contains(&per_second),
-            "{per_second} wake-ups a second"
-        );
+        let is_rare = (1.0..150.0).contains(&per_second);
+        assert!(is_rare, "{per_second} wake-ups a second");
     }
     running.signal(Signal::INT);
     partial(&sandbox, PATIENCE);

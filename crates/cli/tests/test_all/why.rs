@@ -1,15 +1,11 @@
 //! Why: what a report says of a server in which it is known what takes how long.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use ciphertax_explain::why::categories::Rules;
-use ciphertax_records::why::{CategoryRow, Looks, ProfiledSide};
-use ciphertax_records::{Recorded, Samples};
+use ciphertax_records::Samples;
+use ciphertax_records::why::{CategoryRow, Looks};
 use ciphertax_stats::MeanEstimate;
-use ciphertax_testkit::not_tested;
 
-use crate::common::{Running, Sandbox};
+use crate::common::*;
 use crate::slow_write::{SLOW_ARM, SlowWrite};
 
 #[test]
@@ -87,11 +83,7 @@ fn every_format_is_written(sandbox: &Sandbox) {
         Running::start(sandbox.command(&arguments)).finish()
     };
     let text = why(&[]);
-    assert!(
-        text.measured().contains("TLS record: protocol"),
-        "{}",
-        text.stderr
-    );
+    says(text.measured(), "TLS record: protocol");
     let csv = why(&["--format", "csv", "--arm", "tl?"]);
     let lines: Vec<&str> = csv.measured().lines().collect();
     assert!(lines.len() > 10 && lines[1..].iter().all(|line| line.contains("tls")));
@@ -106,11 +98,7 @@ fn every_format_is_written(sandbox: &Sandbox) {
     serde_json::from_str::<serde_json::Value>(json.measured()).unwrap();
     let wrong = why(&["--arm", "tsl"]);
     assert_ne!(wrong.code, Some(0));
-    assert!(
-        wrong.stderr.contains("tsl") && wrong.stderr.contains("tls"),
-        "{}",
-        wrong.stderr
-    );
+    says(&wrong.stderr, "tsl … tls");
 }
 
 /// Microseconds that an operation over TLS spends in what was made slower, which counts as the record protocol.

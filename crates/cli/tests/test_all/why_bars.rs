@@ -2,19 +2,11 @@
 
 mod bounds;
 
-use std::fs;
-use std::path::Path;
-use std::process::Stdio;
-
-use ciphertax_lab::catalogue;
-use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_records::Run;
-use ciphertax_records::why::{Bound, ProfiledSide, Why};
+use ciphertax_records::why::Why;
 use ciphertax_stats::Interval;
-use ciphertax_testkit::{cache, fetched};
 
 use super::why::spent_slowed;
-use crate::common::{PATIENCE, Running, Sandbox, end_and_peak_memory, record};
+use crate::common::*;
 use crate::slow_write::{STUDY, SlowWrite};
 
 /// One run slows by these, in turn, in nanoseconds.

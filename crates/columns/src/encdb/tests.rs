@@ -76,10 +76,8 @@ impl Vector {
             other => panic!("{other}"),
         };
         let key = MasterKey::from_hex(&self.mek).unwrap();
-        assert_eq!(
-            *derivation.data_key(&key, &nonce(&self.nonce)).unwrap(),
-            *hex(&self.dek)
-        );
+        let data_key = *derivation.data_key(&key, &nonce(&self.nonce)).unwrap();
+        assert_eq!(data_key, *hex(&self.dek));
         let mut cipher = Cipher::with_nonce(&encryption, &key, derivation, nonce(&self.nonce)).unwrap();
         cipher.cells.random =
             RandomPool::of(&[hex(self.iv.as_deref().unwrap_or_default()), vec![0; 16]].concat());
@@ -132,10 +130,8 @@ fn published_cells_are_read_and_those_of_the_older_layout_are_refused() {
             continue;
         }
         let layout = Layout::of(&cell).unwrap();
-        assert_eq!(
-            (layout.kind.0, layout.nonce),
-            (vector.mysql_type_code, nonce(&vector.nonce))
-        );
+        let read = (layout.kind.0, layout.nonce);
+        assert_eq!(read, (vector.mysql_type_code, nonce(&vector.nonce)));
         let mut decryptor = Decryptor::new(layout.algorithm, dek.as_slice().try_into().unwrap()).unwrap();
         let mut read = Vec::new();
         decryptor
@@ -183,10 +179,8 @@ fn a_ctr_cell_made_of_a_gcm_cell_is_read_by_sessions_without_tags_alone() {
         let mut rewritten = [&[0, VERSION, 3, code], layout.nonce.as_slice(), &body].concat();
         rewritten[0] = xor(&rewritten);
         let mut read = Vec::new();
-        assert_eq!(
-            open(CellAlgorithm::Sm4Cbc).decrypt(&rewritten, &mut read),
-            Ok(CellKind(3))
-        );
+        let kind = open(CellAlgorithm::Sm4Cbc).decrypt(&rewritten, &mut read);
+        assert_eq!(kind, Ok(CellKind(3)));
         assert_eq!(read, b"1000");
         assert!(open(gcm).decrypt(&rewritten, &mut read).is_err());
     }

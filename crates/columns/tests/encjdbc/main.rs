@@ -13,10 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_model::{
-    CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
-    Decrypt,
-};
+use ciphertax_model::*;
 use ciphertax_testkit::{cache, not_tested, plain, run};
 use ciphertax_wire::mysql::Session;
 use serde_json::json;
@@ -109,46 +106,12 @@ fn judged() -> Vec<Judged> {
         (10, "2026-11-20"),
     ];
     let typed = typed.map(|(code, value)| (CellKind(code), value.to_owned()));
-    for (algorithm, mode, feature) in [
-        (CellAlgorithm::Sm4Gcm, CellMode::Random, ColumnFeature::InResults),
-        (
-            CellAlgorithm::Sm4Gcm,
-            CellMode::Deterministic,
-            ColumnFeature::Stored,
-        ),
-        (CellAlgorithm::Sm4Cbc, CellMode::Random, ColumnFeature::InResults),
-        (
-            CellAlgorithm::Sm4Cbc,
-            CellMode::Deterministic,
-            ColumnFeature::Stored,
-        ),
-        (CellAlgorithm::Sm4Ecb, CellMode::Random, ColumnFeature::InResults),
-        (
-            CellAlgorithm::Aes128Gcm,
-            CellMode::Random,
-            ColumnFeature::InResults,
-        ),
-        (
-            CellAlgorithm::Aes128Gcm,
-            CellMode::Deterministic,
-            ColumnFeature::Stored,
-        ),
-        (
-            CellAlgorithm::Aes128Cbc,
-            CellMode::Random,
-            ColumnFeature::InResults,
-        ),
-        (
-            CellAlgorithm::Aes128Cbc,
-            CellMode::Deterministic,
-            ColumnFeature::Stored,
-        ),
-        (
-            CellAlgorithm::Aes128Ecb,
-            CellMode::Random,
-            ColumnFeature::InResults,
-        ),
-    ] {
+    use CellAlgorithm::{Aes128Cbc, Aes128Ecb, Aes128Gcm, Sm4Cbc, Sm4Ecb, Sm4Gcm};
+    let in_results = [Sm4Gcm, Sm4Cbc, Sm4Ecb, Aes128Gcm, Aes128Cbc, Aes128Ecb];
+    let in_results = in_results.map(|algorithm| (algorithm, CellMode::Random, ColumnFeature::InResults));
+    let stored = [Sm4Gcm, Sm4Cbc, Aes128Gcm, Aes128Cbc];
+    let stored = stored.map(|algorithm| (algorithm, CellMode::Deterministic, ColumnFeature::Stored));
+    for (algorithm, mode, feature) in in_results.into_iter().chain(stored) {
         let encryption = encryption(algorithm, mode, feature);
         let mut cipher = CellCipher::open(&encryption, &MasterKey::from_hex(KEY).unwrap()).unwrap();
         for (kind, value) in texts.iter().chain(&typed) {

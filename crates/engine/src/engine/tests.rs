@@ -379,10 +379,8 @@ fn in_open_loop_operations_begin_in_order_and_none_before_its_time() {
     began.sort_unstable();
     assert_eq!(began.len(), 40);
     for (number, began) in (0..).zip(began) {
-        assert!(
-            began >= yielded.began + Duration::from_millis(5) * number,
-            "{number}"
-        );
+        let is_in_time = began >= yielded.began + Duration::from_millis(5) * number;
+        assert!(is_in_time, "{number}");
     }
 }
 
@@ -404,10 +402,8 @@ fn response_times_count_from_the_intended_start_when_operations_are_slow() {
     let yielded = (0..10).find_map(begun_in_time).expect("a first that is in time");
     let open_loop = yielded.open_loop.as_ref().unwrap();
     let operations = &yielded.operations[0];
-    assert_eq!(
-        (operations.count, open_loop.planned, open_loop.not_begun),
-        (20, 20, 0)
-    );
+    let counts = (operations.count, open_loop.planned, open_loop.not_begun);
+    assert_eq!(counts, (20, 20, 0));
     let waited_ns: u64 = (0..20).map(|number| number * 10_000_000).sum();
     assert!(open_loop.response_sum_ns >= operations.latency_sum_ns + waited_ns);
     // All but the first found the connection busy, which is not the load generator's fault.
@@ -489,10 +485,8 @@ fn a_dealt_batch_gives_every_connection_of_every_arm_the_same_to_do() {
                 yielded.cells_named,
             );
             assert_eq!(cells, (37, 2 * 37, 3 * 37));
-            assert_eq!(
-                (yielded.rolled_back, yielded.skipped_deliveries),
-                (4 * 37, 5 * 37)
-            );
+            let counts = (yielded.rolled_back, yielded.skipped_deliveries);
+            assert_eq!(counts, (4 * 37, 5 * 37));
             let mut done = std::mem::take(&mut *done.lock().unwrap());
             done.sort_by_key(|(index, ..)| *index);
             of_arms.push(done);
@@ -604,10 +598,8 @@ fn pauses_go_before_operations_and_are_no_part_of_their_latency() {
             assert!(*began >= yielded.began + paused);
         }
         let measured = Duration::from_nanos(operations.latency_sum_ns);
-        assert!(
-            paused + measured <= Duration::from_nanos(yielded.duration_ns),
-            "{yielded:?}"
-        );
+        let fits = paused + measured <= Duration::from_nanos(yielded.duration_ns);
+        assert!(fits, "{yielded:?}");
     }
 }
 

@@ -254,11 +254,8 @@ mod tests {
             confirmation: Confirmation::Refuted,
             ..commit()
         };
-        assert!(
-            only(bounds(&run(vec![refuted])))
-                .summary
-                .ends_with("without it the arm is no faster.")
-        );
+        let ending = "without it the arm is no faster.";
+        assert!(only(bounds(&run(vec![refuted]))).summary.ends_with(ending));
     }
 
     #[test]
@@ -268,12 +265,8 @@ mod tests {
             row("tls", Bound::ServerCpu, Some("TLS record: cipher")),
         ];
         let found = only(bounds(&run(rows)));
-        assert!(
-            found
-                .summary
-                .contains("tls by the server's CPU, most of all TLS record: cipher"),
-            "{found:?}"
-        );
+        let words = "tls by the server's CPU, most of all TLS record: cipher";
+        assert!(found.summary.contains(words), "{found:?}");
         assert_eq!(bounds(&run(vec![row("plain", Bound::Mixed, None)])).count(), 0);
         assert_eq!(bounds(&run(Vec::new())).count(), 0);
     }
@@ -288,9 +281,7 @@ mod tests {
             row("plain", Bound::LogFlush, None),
             hidden,
         ])));
-        assert_eq!(
-            (found.id.as_str(), found.summary.as_str()),
-            ("bound-follows", "select: tls does not show here: …")
-        );
+        let told = (found.id.as_str(), found.summary.as_str());
+        assert_eq!(told, ("bound-follows", "select: tls does not show here: …"));
     }
 }

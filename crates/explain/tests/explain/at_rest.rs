@@ -1,10 +1,7 @@
 //! Findings about encryption at rest: what decides its cost.
 
 use ciphertax_model::{Metric, Study};
-use ciphertax_records::{
-    CpuTime, DataSize, DeviceUse, DiskRecord, FilesOnDisk, Finding, Head, Rated, Readability, Round,
-    RoundOfArm, Sample, SampleLog, ServerId, ServerRecord, SessionRecord, Severity, Side, counter,
-};
+use ciphertax_records::*;
 
 use crate::comparisons::{found, measured, only};
 use crate::made_up::{OPERATIONS, explain, head, says};
@@ -14,29 +11,13 @@ const AT_REST: &str = r#"
 name = "at-rest"
 question = "What decides?"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[arm]]
-name = "rest"
-transport = "plain"
-at_rest = { tables = true }
-
-[[arm]]
-name = "both"
-transport = "tls1.3"
-at_rest = { tables = true }
-
-[[cell]]
-name = "write"
-workload = "oltp_write_only"
-load = { connections = 8 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "tls", transport = "tls1.3" },
+    { name = "rest", transport = "plain", at_rest = { tables = true } },
+    { name = "both", transport = "tls1.3", at_rest = { tables = true } },
+]
+cell = [{ name = "write", workload = "oltp_write_only", load = { connections = 8 } }]
 "#;
 
 fn study() -> Study {
@@ -137,15 +118,11 @@ fn what_is_in_memory_and_what_is_moved_is_known_of_every_arm() {
     assert_eq!(results.storage("write", "plain"), None);
     let row = results.storage("write", "rest").unwrap();
     assert_eq!((row.hit_rate, row.data_to_memory), (Some(0.96), Some(0.25)));
-    assert_eq!(
-        (row.pages_read, row.pages_written, row.log_bytes),
-        (Some(2.0), Some(1.0), Some(300.0))
-    );
+    let moved = (row.pages_read, row.pages_written, row.log_bytes);
+    assert_eq!(moved, (Some(2.0), Some(1.0), Some(300.0)));
     let near = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-3;
-    assert!(
-        near(row.device_busy, 0.25) && near(row.device_bytes_per_s, 2e6),
-        "{row:?}"
-    );
+    let is_near = near(row.device_busy, 0.25) && near(row.device_bytes_per_s, 2e6);
+    assert!(is_near, "{row:?}");
 }
 
 #[test]
@@ -155,10 +132,8 @@ fn reads_from_disk_are_a_suspicion_where_nobody_asked_for_them() {
         found(&head(Study::from_toml(text).unwrap()), &samples, "read-from-disk")
     };
     assert_eq!(only(told(AT_REST)).severity, Severity::Suspicion);
-    assert_eq!(
-        told(&AT_REST.replace("time_s", "storage = { memory_mb = 16 }\ntime_s")),
-        []
-    );
+    let asked_for = told(&AT_REST.replace("time_s", "storage = { memory_mb = 16 }\ntime_s"));
+    assert_eq!(asked_for, []);
 }
 
 #[test]
@@ -281,10 +256,8 @@ fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
 
 /// The study on two servers of these libraries.
 fn libraries(names: [&str; 2]) -> Head {
-    let text = format!(
-        "{AT_REST}\n[[cell]]\nname = \"write elsewhere\"\nserver = \"mariadb-10.2\"\nworkload = \"oltp_write_only\"\n\
-         load = {{ connections = 8 }}\n"
-    );
+    let cell = r#"{ name = "write elsewhere", server = "mariadb-10.2", workload = "oltp_write_only", load = { connections = 8 } }"#;
+    let text = AT_REST.replace("cell = [", &format!("cell = [{cell}, "));
     let mut head = head(Study::from_toml(&text).unwrap());
     let first = head.servers[0].clone();
     let server = |number: usize, cell: &str| ServerRecord {
@@ -421,10 +394,8 @@ fn cores_are_told_at_a_rate_of_writes_for_what_is_encrypted_at_rest() {
     let of_server = |row: &&ciphertax_records::CapacityRow| row.side == Side::Server && row.arm == "rest";
     let row = capacity.iter().find(of_server).unwrap();
     // 1,000 a second × 50 µs.
-    assert!(
-        (row.extra_cores.value - 0.05).abs() < 0.002 && row.rate == 1_000.0,
-        "{row:?}"
-    );
+    let is_near = (row.extra_cores.value - 0.05).abs() < 0.002 && row.rate == 1_000.0;
+    assert!(is_near, "{row:?}");
 }
 
 #[test]
@@ -450,31 +421,13 @@ const LAYERS: &str = r#"
 name = "layers"
 question = "At which layer?"
 time_s = 60
-
-[[arm]]
-name = "ext4"
-transport = "plain"
-at_rest = { file_system = "ext4" }
-
-[[arm]]
-name = "own"
-transport = "plain"
-at_rest = { tables = true, file_system = "ext4" }
-
-[[arm]]
-name = "fscrypt"
-transport = "plain"
-at_rest = { file_system = "fscrypt" }
-
-[[arm]]
-name = "gocryptfs"
-transport = "plain"
-at_rest = { file_system = "gocryptfs" }
-
-[[cell]]
-name = "write"
-workload = "oltp_write_only"
-load = { connections = 8 }
+arm = [
+    { name = "ext4", transport = "plain", at_rest = { file_system = "ext4" } },
+    { name = "own", transport = "plain", at_rest = { tables = true, file_system = "ext4" } },
+    { name = "fscrypt", transport = "plain", at_rest = { file_system = "fscrypt" } },
+    { name = "gocryptfs", transport = "plain", at_rest = { file_system = "gocryptfs" } },
+]
+cell = [{ name = "write", workload = "oltp_write_only", load = { connections = 8 } }]
 "#;
 
 #[test]
@@ -509,12 +462,8 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
     };
     let finding = told(150.0, 110.0);
     assert_eq!(finding.severity, Severity::Advice);
-    assert!(
-        finding
-            .summary
-            .starts_with("write: encrypt in the kernel's file system (fscrypt), which takes less CPU"),
-        "{finding:?}"
-    );
+    let beginning = "write: encrypt in the kernel's file system (fscrypt), which takes less CPU";
+    assert!(finding.summary.starts_with(beginning), "{finding:?}");
     says(&finding.summary, "own does not encrypt redo log.");
     let places = ["fscrypt: server", "own: server", "gocryptfs: server"]
         .map(|words| finding.evidence.find(words).unwrap());
@@ -537,16 +486,10 @@ fn a_kernel_that_encrypts_without_the_cpus_instructions_is_named_and_no_other() 
     };
     let finding = only(told(Some("xts(ecb(aes-fixed-time))")));
     assert_eq!(finding.severity, Severity::Advice);
-    assert!(
-        finding
-            .summary
-            .starts_with("fscrypt: this kernel computes AES-XTS without"),
-        "{finding:?}"
-    );
-    assert!(
-        finding.evidence.ends_with("xts(ecb(aes-fixed-time))"),
-        "{finding:?}"
-    );
+    let beginning = "fscrypt: this kernel computes AES-XTS without";
+    assert!(finding.summary.starts_with(beginning), "{finding:?}");
+    let ending = "xts(ecb(aes-fixed-time))";
+    assert!(finding.evidence.ends_with(ending), "{finding:?}");
     for driver in [Some("xts-aes-vaes-avx512"), Some("xts(ecb-aes-aesni)"), None] {
         assert_eq!(told(driver), []);
     }

@@ -38,36 +38,13 @@ name = "servers"
 question = "Who pays most?"
 server = "mariadb"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "mariadb-connect"
-workload = "connect"
-load = { connections = 2 }
-
-[[cell]]
-name = "postgresql-connect"
-server = "postgresql"
-workload = "connect"
-load = { connections = 2 }
-
-[[cell]]
-name = "mariadb-read"
-workload = "ycsb_c"
-load = { connections = 2 }
-
-[[cell]]
-name = "postgresql-read"
-server = "postgresql"
-workload = "ycsb_c"
-load = { connections = 2 }
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [
+    { name = "mariadb-connect", workload = "connect", load = { connections = 2 } },
+    { name = "postgresql-connect", server = "postgresql", workload = "connect", load = { connections = 2 } },
+    { name = "mariadb-read", workload = "ycsb_c", load = { connections = 2 } },
+    { name = "postgresql-read", server = "postgresql", workload = "ycsb_c", load = { connections = 2 } },
+]
 "#;
 
 /// The same handshake with every server.
@@ -144,10 +121,8 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
     };
     let verdict = explain(&head, samples.as_slice()).unwrap().verdict;
     let most = "connect, server CPU of a new connection: PostgreSQL pays most for tls, 705 µs [687, 723] more than MariaDB";
-    assert!(
-        verdict.starts_with(&format!("Against plain: {most}; ")),
-        "{verdict}"
-    );
+    let begins = verdict.starts_with(&format!("Against plain: {most}; "));
+    assert!(begins, "{verdict}");
     let connect = of("connect, server CPU of a new connection: PostgreSQL pays most for tls");
     // 1,600 − 900 µs.
     says(&connect.summary, "705 µs [687, 723] more than MariaDB");
@@ -171,11 +146,9 @@ fn where_handshakes_differ_that_is_said_and_one_server_alone_is_not_compared() {
     postgresql.as_mut().unwrap().group = "X25519".into();
     let told = found(&head, &samples, "pays-most");
     let differ = "The handshakes differ in group (PostgreSQL X25519, MariaDB P-256).";
-    assert!(
-        told.iter().any(|finding| finding.summary.contains(differ)),
-        "{told:#?}"
-    );
-    let alone = SERVERS.replace("server = \"postgresql\"\n", "");
+    let is_told = told.iter().any(|finding| finding.summary.contains(differ));
+    assert!(is_told, "{told:#?}");
+    let alone = SERVERS.replace("server = \"postgresql\", ", "");
     let study = Study::from_toml(&alone).unwrap();
     let samples = measured(&study, cost_of_servers);
     assert_eq!(found(&crate::made_up::head(study), &samples, "pays-most"), []);
@@ -186,36 +159,14 @@ name = "logins"
 question = "What does a login cost beside TLS?"
 server = "postgresql"
 time_s = 60
-
-[[arm]]
-name = "trust"
-transport = "plain"
-authentication = { method = "trust" }
-
-[[arm]]
-name = "trust-tls"
-transport = "tls1.3"
-authentication = { method = "trust" }
-
-[[arm]]
-name = "SCRAM"
-transport = "plain"
-authentication = { method = "SCRAM-SHA-256", password_cache = "cold" }
-
-[[arm]]
-name = "md5"
-transport = "plain"
-authentication = { method = "md5" }
-
-[[arm]]
-name = "password-tls"
-transport = "tls1.3"
-authentication = { method = "password" }
-
-[[cell]]
-name = "connect"
-workload = "connect_only"
-load = { connections = 2 }
+arm = [
+    { name = "trust", transport = "plain", authentication = { method = "trust" } },
+    { name = "trust-tls", transport = "tls1.3", authentication = { method = "trust" } },
+    { name = "SCRAM", transport = "plain", authentication = { method = "SCRAM-SHA-256", password_cache = "cold" } },
+    { name = "md5", transport = "plain", authentication = { method = "md5" } },
+    { name = "password-tls", transport = "tls1.3", authentication = { method = "password" } },
+]
+cell = [{ name = "connect", workload = "connect_only", load = { connections = 2 } }]
 "#;
 
 #[test]

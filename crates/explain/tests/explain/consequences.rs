@@ -88,12 +88,8 @@ fn slow_slices_of_one_arm_alone_are_told_and_counted_in_full() {
         .filter(|finding| finding.id == "own-stalls")
         .collect();
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(
-        told[0]
-            .summary
-            .starts_with("select: tls had slow slices of its own"),
-        "{told:#?}"
-    );
+    let beginning = "select: tls had slow slices of its own";
+    assert!(told[0].summary.starts_with(beginning), "{told:#?}");
     says(&told[0].evidence, "5 of 30 slices of tls");
     // The client's CPU is not touched, and by the location that noise does not move.
     let client = run.estimate("select", "tls", Metric::ClientCpuPerOp).unwrap();
@@ -188,10 +184,8 @@ fn phases_are_per_connect_and_name_the_cause() {
         .iter()
         .find(|row| row.arm == "tls" && row.phase == Phase::Tls)
         .unwrap();
-    assert!(
-        (row.mean_us - 1_340.0).abs() < 3.0 && (row.client_cpu_us.unwrap() - 550.0).abs() < 2.0,
-        "{row:?}"
-    );
+    let is_near = (row.mean_us - 1_340.0).abs() < 3.0 && (row.client_cpu_us.unwrap() - 550.0).abs() < 2.0;
+    assert!(is_near, "{row:?}");
     let latency = run
         .measurements
         .iter()
@@ -211,7 +205,7 @@ fn a_tunnel_that_is_open_already_saves_round_trips_and_anything_else_that_gains_
     let text = STUDY
         .replace(
             "transport = \"tls1.3\"",
-            "transport = \"plain\"\ntunnel = { ssh = \"aes256-ctr\" }",
+            "transport = \"plain\", tunnel = { ssh = \"aes256-ctr\" }",
         )
         .replace(
             "workload = \"connect\"",
@@ -293,7 +287,7 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
         )
         .replace(
             "transport = \"tls1.3\"",
-            "transport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }",
+            "transport = \"tls1.3\", pooler = { pgbouncer = \"session\" }",
         );
     let mut head = head(study());
     head.study = Study::from_toml(&text).unwrap();

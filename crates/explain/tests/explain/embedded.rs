@@ -11,32 +11,15 @@ name = "files"
 question = "What does SQLCipher cost?"
 server = "sqlite"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "SQLCipher"
-transport = "plain"
-at_rest = { sqlcipher = {} }
-
-[[cell]]
-name = "open"
-workload = "connect"
-load = { connections = 1 }
-
-[[cell]]
-name = "scan"
-workload = "ycsb"
-mix = { scan = 1.0 }
-load = { connections = 1 }
-
-[[cell]]
-name = "update"
-workload = "ycsb"
-mix = { update = 1.0 }
-load = { connections = 1 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "SQLCipher", transport = "plain", at_rest = { sqlcipher = {} } },
+]
+cell = [
+    { name = "open", workload = "connect", load = { connections = 1 } },
+    { name = "scan", workload = "ycsb", mix = { scan = 1.0 }, load = { connections = 1 } },
+    { name = "update", workload = "ycsb", mix = { update = 1.0 }, load = { connections = 1 } },
+]
 "#;
 
 /// What opening takes besides the derivation, in microseconds.
@@ -93,18 +76,10 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
     let finding = only(found(&head, &samples, "key-derivation"));
     assert_eq!(finding.severity, Severity::Advice);
     // 80 ms, give or take what two arms' noise does to their difference.
-    assert!(
-        finding
-            .summary
-            .starts_with("open: keep databases open: with SQLCipher it takes 80.0 ms ["),
-        "{finding:#?}"
-    );
-    assert!(
-        finding.summary.ends_with(
-            "longer to open one, 100 % of it to derive its key; where the passphrase is random, fewer rounds (kdf_iter) do."
-        ),
-        "{finding:#?}"
-    );
+    let beginning = "open: keep databases open: with SQLCipher it takes 80.0 ms [";
+    assert!(finding.summary.starts_with(beginning), "{finding:#?}");
+    let ending = "longer to open one, 100 % of it to derive its key; where the passphrase is random, fewer rounds (kdf_iter) do.";
+    assert!(finding.summary.ends_with(ending), "{finding:#?}");
     assert_eq!(
         finding.evidence,
         "key derivation by 256,000 rounds and the first page: 80.0 ms on average, of which 60.0 ms CPU"
@@ -113,21 +88,13 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
     let sqlcipher = fewer.study.arms[1].at_rest.sqlcipher.as_mut().unwrap();
     sqlcipher.kdf_iter = 4000;
     let finding = only(found(&fewer, &samples, "key-derivation"));
-    assert!(
-        finding.summary.ends_with("% of it to derive its key."),
-        "{finding:#?}"
-    );
+    let ending = "% of it to derive its key.";
+    assert!(finding.summary.ends_with(ending), "{finding:#?}");
     let cause = only(found(&head, &samples, "slowest-phase"));
-    assert!(
-        cause
-            .summary
-            .starts_with("open: opening the database with SQLCipher takes 80.0 ms ["),
-        "{cause:#?}"
-    );
-    assert_eq!(
-        cause.evidence,
-        "key derivation: 80.0 ms on average, of which the client's cryptography computes 60.0 ms"
-    );
+    let beginning = "open: opening the database with SQLCipher takes 80.0 ms [";
+    assert!(cause.summary.starts_with(beginning), "{cause:#?}");
+    let expected = "key derivation: 80.0 ms on average, of which the client's cryptography computes 60.0 ms";
+    assert_eq!(cause.evidence, expected);
 }
 
 #[test]
@@ -144,12 +111,10 @@ fn it_is_the_application_that_pays_and_cores_are_given_for_what_writes_alone() {
     let head = embedded();
     let results = explain(&head, samples(&head, 80_000, 60_000, 0).as_slice()).unwrap();
     let verdict = &results.verdict;
-    assert!(
-        verdict.contains("costs the application ")
-            && !verdict.contains("client")
-            && !verdict.contains("server"),
-        "{verdict}"
-    );
+    let is_the_applications = verdict.contains("costs the application ")
+        && !verdict.contains("client")
+        && !verdict.contains("server");
+    assert!(is_the_applications, "{verdict}");
     let cells = results.capacity.iter().map(|row| row.cell.as_str());
     assert_eq!(cells.collect::<Vec<_>>(), ["open", "update"]);
 }

@@ -25,10 +25,8 @@ fn costs_are_found_where_they_are_and_nowhere_else() {
 fn changes_are_the_ratios_that_were_put_in() {
     let run = explained(&samples(30));
     let row = run.estimate("select", "tls", Metric::ClientCpuPerOp).unwrap();
-    assert!(
-        (row.change - 0.2).abs() < 0.005 && row.low <= row.change && row.change <= row.high,
-        "{row:?}"
-    );
+    let is_near = (row.change - 0.2).abs() < 0.005 && row.low <= row.change && row.change <= row.high;
+    assert!(is_near, "{row:?}");
     assert!((row.variant / row.baseline - 1.0 - row.change).abs() < 1e-9);
     assert_eq!(row.blocks, 30);
 }
@@ -169,10 +167,8 @@ fn a_server_that_cannot_be_seen_has_no_cpu_rows_and_does_not_hold_up_the_rest() 
             .all(|row| row.metric != Metric::ServerCpuPerOp)
     );
     assert!(run.cells.iter().all(|cell| cell.precise));
-    assert_eq!(
-        run.churn.iter().map(|row| row.side).collect::<Vec<_>>(),
-        [Side::Client]
-    );
+    let sides = run.churn.iter().map(|row| row.side).collect::<Vec<_>>();
+    assert_eq!(sides, [Side::Client]);
 }
 
 #[test]
@@ -203,10 +199,8 @@ fn the_same_samples_give_the_same_run() {
 fn precision_counts_blocks_and_ends_when_narrow() {
     let study = study();
     let few = precision(&study, &study.cells[0], &samples(5).into()).unwrap();
-    assert!(
-        !few.precise && few.blocks == 5 && few.more_time_s.unwrap() > 0.0,
-        "{few:?}"
-    );
+    let is_wide = !few.precise && few.blocks == 5 && few.more_time_s.unwrap() > 0.0;
+    assert!(is_wide, "{few:?}");
     let many = precision(&study, &study.cells[0], &samples(30).into()).unwrap();
     assert!(many.precise && many.cpu_half_width.unwrap() < 0.01, "{many:?}");
 }

@@ -221,11 +221,8 @@ fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
         "connect: the server's CPU time is that of its servers together: 50 %, 25 %, 25 % of it",
     );
     says(&told[1].evidence, "40.0 µs, 20.0 µs, 20.0 µs an operation");
-    assert!(
-        told[1].evidence.ends_with("over 5 slices of plain"),
-        "{}",
-        told[1].evidence
-    );
+    let ending = "over 5 slices of plain";
+    assert!(told[1].evidence.ends_with(ending), "{}", told[1].evidence);
 }
 
 #[test]
@@ -233,7 +230,7 @@ fn what_servers_tell_each_other_is_told_of_the_cells_where_it_costs_and_not_of_a
     let text = STUDY
         .replace(
             "transport = \"tls1.3\"",
-            "transport = \"plain\"\ncluster_tls = true",
+            "transport = \"plain\", cluster_tls = true",
         )
         .replace("time_s", "nodes = 3\ntime_s");
     let run = explain(&head(Study::from_toml(&text).unwrap()), samples(20).as_slice()).unwrap();

@@ -3,24 +3,17 @@
 use ciphertax_estimate::EstimateError;
 use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;
-use ciphertax_records::{
-    CpuTime, Head, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample, Samples, ServerId,
-    ServerPlacement, ServerRecord, ServerSide, SliceId, Yield,
-};
+use ciphertax_records::*;
 use ciphertax_stats::histogram;
+
+use crate::record;
+pub(crate) use crate::record::head;
 
 pub(crate) const STUDY: &str = r#"
 name = "made-up"
 question = "Does it add up?"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
 
 [[cell]]
 name = "select"
@@ -112,60 +105,15 @@ pub(crate) fn samples(blocks: u32) -> Vec<Sample> {
 }
 
 /// A slice with so much CPU per operation; its phases are those of one that shakes hands if the arm is `tls`.
-pub(crate) fn sample(
-    cell: &str,
-    block: u32,
-    position: u32,
-    arm: &str,
-    [client_us, server_us]: [f64; 2],
-) -> Sample {
-    let cpu = |us: f64| CpuTime {
-        total_ns: (us * 1e3 * OPERATIONS as f64) as u64,
-        system_ns: 0,
-    };
-    let mean_ns = ((client_us + server_us) * 1e3) as u64;
-    let mut latency = histogram::empty();
-    for step in 0..OPERATIONS {
-        latency.saturating_record(mean_ns * (900 + step % 200) / 1_000);
+pub(crate) fn sample(cell: &str, block: u32, position: u32, arm: &str, cpu_us: [f64; 2]) -> Sample {
+    let mut sample = record::sample(record::slice_id(cell, block, position, arm), OPERATIONS, cpu_us);
+    if arm == "tls" {
+        sample.load.bytes_received = OPERATIONS * 230;
+        if cell == "connect" {
+            sample.load.phases = vec![handshake(((cpu_us[0] + cpu_us[1]) * 1e3) as u64)];
+        }
     }
-    Sample {
-        slice: SliceId {
-            cell: cell.into(),
-            block,
-            position,
-            arm: arm.into(),
-        },
-        start_ns: u64::from(block * 6 + position) * 100_000_000,
-        load: Yield {
-            duration_ns: OPERATIONS * mean_ns,
-            operations: vec![OperationSample {
-                kind: cell.into(),
-                count: OPERATIONS,
-                errors: 0,
-                latency_sum_ns: OPERATIONS * mean_ns,
-                latency: histogram::encode(&latency),
-            }],
-            client_cpu: cpu(client_us),
-            bytes_sent: OPERATIONS * 30,
-            bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
-            workers: 2,
-            phases: if cell == "connect" && arm == "tls" {
-                vec![handshake(mean_ns)]
-            } else {
-                Vec::new()
-            },
-            ..Yield::default()
-        },
-        server: ServerSide {
-            server_cpu: Some(cpu(server_us)),
-            ..ServerSide::default()
-        },
-        quiet: None,
-        others_worked: false,
-        left_cached: None,
-        look: None,
-        void: None,
-    }
+    sample
 }
 
 /// All of a connect is its handshake.
@@ -181,21 +129,5 @@ pub(crate) fn handshake(mean_ns: u64) -> PhaseSample {
         bytes_received: OPERATIONS * 1_300,
         flights: OPERATIONS,
         wall: histogram::encode(&wall),
-    }
-}
-
-/// A run that is complete, of a MariaDB for all cells.
-pub(crate) fn head(study: Study) -> Head {
-    let cells = study.cells.iter().map(|cell| cell.name.clone()).collect();
-    let server = ServerRecord {
-        product: "MariaDB".into(),
-        placement: ServerPlacement::Private,
-        same_host: true,
-        ..ServerRecord::unseen(ServerId::numbered(1), "mariadb", cells)
-    };
-    Head {
-        status: RunStatus::Complete,
-        servers: vec![server],
-        ..crate::head::head(study)
     }
 }

@@ -8,10 +8,11 @@ mod consequences;
 mod embedded;
 mod figures;
 mod flames;
-mod head;
 mod loads;
 mod looks;
 mod made_up;
+#[path = "../../../records/tests/made_up.rs"]
+mod record;
 mod rounds;
 mod targets;
 mod two_runs;

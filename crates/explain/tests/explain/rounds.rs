@@ -84,10 +84,8 @@ fn an_arm_that_flushes_later_is_cheaper_in_its_slices_and_costs_the_same() {
         ..RoundOfArm::default()
     }));
     assert_eq!(verdict(&results, Metric::ServerCpuPerOp), Some(Verdict::Gains));
-    assert_eq!(
-        verdict(&results, Metric::ServerCpuRoundPerOp),
-        Some(Verdict::NoCost)
-    );
+    let found = verdict(&results, Metric::ServerCpuRoundPerOp);
+    assert_eq!(found, Some(Verdict::NoCost));
     assert_eq!(results.server_cpu("select"), Metric::ServerCpuRoundPerOp);
     let row = results
         .estimate("select", "tls", Metric::ServerCpuRoundPerOp)
@@ -121,10 +119,8 @@ fn what_a_daemon_does_for_an_arm_is_part_of_what_the_arm_costs() {
         kernel_workers_cpu_ns: Some(OPERATIONS * if arm == "tls" { 3_000 } else { 1_000 }),
         ..RoundOfArm::default()
     }));
-    assert_eq!(
-        verdict(&results, Metric::ServerCpuRoundPerOp),
-        Some(Verdict::NoCost)
-    );
+    let found = verdict(&results, Metric::ServerCpuRoundPerOp);
+    assert_eq!(found, Some(Verdict::NoCost));
     let both = results
         .estimate("select", "tls", Metric::ServerAndFileSystemCpuPerOp)
         .unwrap();
@@ -161,10 +157,8 @@ fn what_is_put_off_to_another_round_is_paid_all_the_same() {
     let row = results
         .estimate("select", "tls", Metric::ServerCpuRoundPerOp)
         .unwrap();
-    assert!(
-        row.low < 0.0 && row.high > 0.0 && row.change.abs() < 0.05,
-        "{row:?}"
-    );
+    let is_unsure = row.low < 0.0 && row.high > 0.0 && row.change.abs() < 0.05;
+    assert!(is_unsure, "{row:?}");
     // The baseline never read.
     assert_eq!(verdict(&results, Metric::StorageReadPerOp), None);
     let read = results.measurements.iter();

@@ -1,8 +1,6 @@
 //! What is said of servers of the user's own.
 
-use ciphertax_records::{
-    AgentRecord, CounterRecord, CpuSource, Host, ServerId, ServerPlacement, SessionFacts, SessionRecord,
-};
+use ciphertax_records::*;
 use serde_json::json;
 
 use crate::made_up::{explain, head, samples, study};

@@ -3,9 +3,7 @@
 use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::gate::gate;
 use ciphertax_model::{Budget, Metric, ReadPreference, Study, TlsVersion};
-use ciphertax_records::{
-    Comparison, CostChange, Gate, HeldTo, LeftOut, LeftOutReason, Run, RunStatus, Sample, SessionRecord,
-};
+use ciphertax_records::*;
 use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
 use crate::made_up::{ARMS, STUDY, explain, head, sample, says};
@@ -79,14 +77,10 @@ fn change(comparison: &Comparison, cell: &str, metric: Metric) -> CostChange {
 fn a_cost_that_rose_is_dearer_by_the_ratio_of_the_ratios_and_what_stayed_is_the_same() {
     let comparison = compared(&run(STUDY, TLS, 30, 1), &run(STUDY, [12.0, 28.6], 30, 2));
     let server = change(&comparison, "select", Metric::ServerCpuPerOp);
-    assert_eq!(
-        (server.verdict, server.rule),
-        (CostVerdict::Dearer, Rule::BeyondFloor)
-    );
-    assert!(
-        server.change.low < 0.1 && server.change.high > 0.1 && server.headline,
-        "{server:?}"
-    );
+    let found = (server.verdict, server.rule);
+    assert_eq!(found, (CostVerdict::Dearer, Rule::BeyondFloor));
+    let is_near = server.change.low < 0.1 && server.change.high > 0.1 && server.headline;
+    assert!(is_near, "{server:?}");
     assert!((server.before.value - 0.3).abs() < 0.01 && (server.after.value - 0.43).abs() < 0.01);
     let client = change(&comparison, "select", Metric::ClientCpuPerOp);
     assert_eq!(client.verdict, CostVerdict::Same, "{client:?}");
@@ -309,10 +303,8 @@ fn what_cannot_be_told_says_which_precision_would_tell() {
     let distance = ((1.0 + budget.at_most) / (1.0 + measured.value)).ln();
     let gate = gate(named("run", &run), &[budget], None, None).unwrap();
     let row = &gate.rows[0];
-    assert_eq!(
-        (row.verdict, row.rule),
-        (BoundVerdict::CannotTell, Some(Rule::IntervalTooWide))
-    );
+    let found = (row.verdict, row.rule);
+    assert_eq!(found, (BoundVerdict::CannotTell, Some(Rule::IntervalTooWide)));
     let needed = row.precision_needed.unwrap();
     assert!(needed < distance && needed > 0.5 * distance, "{row:?}");
 }
@@ -383,10 +375,8 @@ fn who_reads_the_servers_cpu_differs_and_what_somebody_else_counts_is_refused() 
     other.head.servers[0].cpu_from = Some(agent_on("Fast CPU"));
     let comparison = compared(&one, &other);
     let what = differing(&comparison);
-    assert!(
-        what.contains(&"server's CPU read by") && what.contains(&"server's processor"),
-        "{what:?}"
-    );
+    let are_named = what.contains(&"server's CPU read by") && what.contains(&"server's processor");
+    assert!(are_named, "{what:?}");
     assert!(comparison.not_comparable.is_empty());
     other.head.servers[0].cpu_from = Some(counter("the whole machine"));
     let comparison = compared(&one, &other);

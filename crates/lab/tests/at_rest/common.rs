@@ -1,10 +1,8 @@
 //! Servers that encrypt.
 
-use ciphertax_lab::catalogue::{Entry, MARIADB};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, disk_proof};
-use ciphertax_model::{AtRest, Storage};
-use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+
+use crate::prelude::*;
 
 pub(crate) fn plain(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry).without_tls()

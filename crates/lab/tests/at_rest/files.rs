@@ -1,18 +1,13 @@
 //! What can be read in the files of a server, and what cannot.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-use ciphertax_lab::catalogue::{
-    Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL,
-};
-use ciphertax_lab::disk_proof::{self, prove, prove_measured};
+use ciphertax_lab::catalogue::*;
+use ciphertax_lab::disk_proof::{prove, prove_measured};
 use ciphertax_lab::mysql::at_rest::{FileKind, look_at_the_disk};
-use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, SystemTables, Tables, Temporary, UndoLog};
-use ciphertax_model::{AtRest, AtRestAlgorithm, AtRestPart, Storage};
-use ciphertax_records::Readability;
+use ciphertax_model::AtRestAlgorithm;
+use ciphertax_model::AtRestPart::{Aria, BinaryLog, Temporary, UndoLog};
 
 use super::common::{ask, is_fetched, plain, to_be_searched};
+use crate::prelude::*;
 
 /// Which kinds of files a server writes rows to, and the parts that hide them; none for those that stay readable.
 type Files = &'static [(FileKind, &'static [AtRestPart])];
@@ -101,10 +96,8 @@ fn hides_what_it_is_told_to(entry: &'static Entry, files: Files) {
         let readable: BTreeSet<FileKind> = on_disk.readable().collect();
         // Now and then Aria writes an index page with what lay in memory before; it is reported as what it is.
         let is_index = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "MAI");
-        assert!(
-            on_disk.others.iter().all(|file| is_index(&file)),
-            "{at_rest}: {on_disk:?}"
-        );
+        let are_indexes = on_disk.others.iter().all(|file| is_index(&file));
+        assert!(are_indexes, "{at_rest}: {on_disk:?}");
         for (kind, parts) in files {
             let hiding = parts.iter().filter(|part| at_rest.encrypts(**part)).count();
             let is_hidden = !parts.is_empty() && hiding == parts.len();

@@ -1,22 +1,12 @@
 //! Keys of servers that encrypt: whose they are, and what becomes of data without them.
 
 use std::cell::RefCell;
-use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MYSQL};
 use ciphertax_lab::mysql::at_rest::names_a_missing_key;
-use ciphertax_lab::{Error, PrivateServer};
-use ciphertax_model::AtRestPart::{RedoLog, SystemTables, Tables};
-use ciphertax_model::{AtRest, AtRestPart};
-use ciphertax_testkit::{contains, fetched, files_with, within};
 
 use super::common::{is_fetched, plain};
+use crate::prelude::*;
 
 #[test]
 fn keys_are_for_nobody_else_and_go_with_the_server() {

@@ -1,22 +1,17 @@
 //! Memory of real servers, and how they write, by their own words.
 
-use ciphertax_lab::catalogue::{CATALOGUE, Entry, MONGODB, MYSQL_5_6, Protocol};
-use ciphertax_lab::postgresql;
-use ciphertax_model::{FlushMethod, Storage};
-use ciphertax_testkit::{fetched, run};
-use ciphertax_wire::mongodb::bson::rawdoc;
+use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
 use ciphertax_wire::{mongodb, postgresql as pg};
 
 use super::common::{ask, plain};
+use crate::prelude::*;
 
 const MEMORY_MB: u32 = 96;
 const MEMORY: &str = "100663296";
 
 #[test]
 fn the_cache_of_mongodb_is_as_large_as_it_is_told() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let server = plain(&MONGODB)
         .access_control(false)
         .storage(memory(288))

@@ -1,17 +1,8 @@
 //! What the tests share.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
-use std::thread;
-
-use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
-use ciphertax_lab::{Account, PrivateServer, postgresql};
-use ciphertax_model::CertificateKind;
-use ciphertax_testkit::{fetched, run};
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+
+use crate::prelude::*;
 
 /// The server that is tested: the newer one in the tier of every server, whose tests call those of the other.
 pub(crate) fn servers() -> impl Iterator<Item = &'static Entry> {

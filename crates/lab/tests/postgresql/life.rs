@@ -1,18 +1,10 @@
 //! How servers are made, where they listen, as whom they run, and what they leave: nothing.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-
-use ciphertax_lab::catalogue::{POSTGRESQL, POSTGRESQL_18};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, RunningLink, pooler};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, Link, PoolMode, Pooler, TlsVersion, Transport};
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{fetched, is_root, not_tested, processes};
-use ciphertax_wire::postgresql::{ConnectOptions, Method};
-use ciphertax_wire::tls::{TlsPolicy, Verification};
+use ciphertax_testkit::processes;
+use ciphertax_wire::postgresql::ConnectOptions;
 
 use super::common::{ask, connector, options, servers, user_of};
+use crate::prelude::*;
 
 #[test]
 pub(crate) fn it_is_ready_from_a_template_and_is_reached_by_its_unix_socket_too() {
@@ -101,10 +93,7 @@ pub(crate) fn options_reach_the_server_and_its_record() {
             assert_eq!(server.settings()[setting], value);
         }
         let line = fs::read_to_string(format!("/proc/{}/cmdline", server.pids()[0])).unwrap();
-        assert!(
-            line.contains("--max_connections=30\0--synchronous-commit=off"),
-            "{line}"
-        );
+        says(&line, "--max_connections=30\0--synchronous-commit=off");
     }
 }
 
@@ -130,10 +119,7 @@ fn what_it_cannot_be_is_refused_before_it_is_looked_for() {
         .start()
         .unwrap_err()
         .to_string();
-    assert!(
-        error.contains("SCRAM-SHA-256-PLUS with a certificate ed25519"),
-        "{error}"
-    );
+    says(&error, "SCRAM-SHA-256-PLUS with a certificate ed25519");
 }
 
 #[test]
@@ -141,9 +127,7 @@ fn inside_a_link_it_is_reached_at_its_distance() {
     if !is_root() {
         return not_tested("links are for root");
     }
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL) else { return };
     let distance = Link {
         rtt_ms: 20.0,
         ..Link::NONE
@@ -156,12 +140,8 @@ fn inside_a_link_it_is_reached_at_its_distance() {
         ..near.clone()
     };
     for arm in [near, far] {
-        assert_eq!(
-            ask(&arm, "SELECT current_user").unwrap(),
-            server.user(),
-            "{}",
-            arm.host
-        );
+        let user = ask(&arm, "SELECT current_user").unwrap();
+        assert_eq!(user, server.user(), "{}", arm.host);
     }
     let pooler = Pooler {
         pgbouncer: PoolMode::Session,

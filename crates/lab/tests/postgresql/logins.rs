@@ -1,14 +1,9 @@
 //! Accounts, and proofs of arms.
 
-use std::sync::Arc;
-
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, postgresql};
-use ciphertax_model::{AuthenticationMethod, Transport};
-use ciphertax_testkit::run;
-use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
-use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 
 use super::common::{Known, ask, connector, options, servers, trust, with_certificate};
+use crate::prelude::*;
 
 #[test]
 pub(crate) fn each_account_logs_in_by_its_method_and_by_no_other() {

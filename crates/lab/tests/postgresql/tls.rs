@@ -1,14 +1,11 @@
 //! What of TLS servers offer.
 
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{Group, Resumption, TlsVersion};
-use ciphertax_testkit::run;
+use ciphertax_model::{Group, Resumption};
 use ciphertax_wire::Client as _;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Negotiation, Session, SessionStatus};
-use ciphertax_wire::tls::TlsPolicy;
 
 use super::common::{ask, connector, options, servers, trust};
+use crate::prelude::*;
 
 #[test]
 pub(crate) fn every_tls_version_is_offered_where_it_is_asked_for() {
@@ -78,11 +75,8 @@ pub(crate) fn direct_tls_is_taken_where_the_catalogue_says_so_and_no_session_is_
             ..TlsPolicy::new(None, trust(&server))
         };
         let answer = ask(&arm(&policy, Negotiation::Direct), "SELECT 42");
-        assert_eq!(
-            answer.is_ok(),
-            entry.capabilities.direct_tls,
-            "{entry}: {answer:?}"
-        );
+        let is_spoken = answer.is_ok();
+        assert_eq!(is_spoken, entry.capabilities.direct_tls, "{entry}: {answer:?}");
         for (version, resumption) in [
             (TlsVersion::V1_3, Resumption::Ticket),
             (TlsVersion::V1_2, Resumption::Ticket),

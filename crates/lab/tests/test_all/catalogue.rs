@@ -2,23 +2,14 @@
 //!
 //! All but the distribution's MariaDB are fetched, some 200 MB in all, unless they are in the user's cache.
 
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use ciphertax_lab::catalogue::{
-    Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
-};
-use ciphertax_lab::{Account, Error, Installation, PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{
-    Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
-    Transport,
-};
-use ciphertax_records::{LoginPath, SessionFacts};
-use ciphertax_testkit::{fetched, files_with, plain, run};
+use ciphertax_lab::Installation;
+use ciphertax_lab::catalogue::*;
+use ciphertax_model::*;
+use ciphertax_records::LoginPath;
+use ciphertax_wire::Client as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+
+use crate::prelude::*;
 
 #[test]
 fn every_mariadb_is_what_the_catalogue_says() {
@@ -83,10 +74,8 @@ fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &In
         "SELECT VERSION(), @@max_connections, @@innodb_buffer_pool_size, @@skip_name_resolve, @@log_bin",
     );
     let version = installation.version().unwrap();
-    assert!(
-        rows[0].starts_with(version.split('-').next().unwrap()),
-        "{rows:?}"
-    );
+    let is_version = rows[0].starts_with(version.split('-').next().unwrap());
+    assert!(is_version, "{rows:?}");
     assert_eq!(&rows[1..], ["2000", "268435456", "1", "0"]);
 }
 

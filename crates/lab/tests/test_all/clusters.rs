@@ -1,17 +1,11 @@
 //! Real servers that hold the same data: MariaDB's nodes by Galera, MySQL's by group replication, MongoDB's members; and what
 //! travels between them.
 
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
-
-use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MONGODB, MYSQL};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, RunningLink, cluster_proof};
-use ciphertax_model::{Distances, Link, ReplicaSet};
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{fetched, is_root, not_tested, plain, processes_with, run};
+use ciphertax_lab::cluster_proof;
 use ciphertax_wire::mongodb;
-use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+
+use crate::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -29,9 +23,7 @@ fn a_replication_group_holds_the_same_and_is_what_it_says() {
 }
 
 fn hold_the_same(entry: &'static Entry, name: &str, encryption: &str) {
-    if fetched(entry).is_none() {
-        return;
-    }
+    let Some(_) = fetched(entry) else { return };
     let servers = [false, true].map(|tls| builder(entry).nodes(3).cluster_tls(tls).start().unwrap());
     let [open, encrypted] = &servers;
     assert!(open.settings().contains_key(name));
@@ -56,9 +48,7 @@ fn hold_the_same(entry: &'static Entry, name: &str, encryption: &str) {
 
 #[test]
 fn members_of_a_replica_set_are_what_they_say() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let set = ReplicaSet {
         members: 3,
         read_only_member: false,
@@ -120,10 +110,7 @@ fn a_commit_waits_for_nodes_that_are_apart() {
 fn a_server_that_cannot_be_a_cluster_says_so() {
     for entry in [&MARIADB_10_2, &MONGODB] {
         let refusal = builder(entry).nodes(3).start().unwrap_err().to_string();
-        assert!(
-            refusal.contains("a cluster of 3 nodes; it can do a single server"),
-            "{refusal}"
-        );
+        says(&refusal, "a cluster of 3 nodes; it can do a single server");
     }
 }
 

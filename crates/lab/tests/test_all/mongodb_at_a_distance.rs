@@ -1,20 +1,10 @@
 //! A real private MongoDB behind tunnels and links: what travels, how far, and who is sent where.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::mongodb::find_canary;
-use ciphertax_lab::tunnel::{self, RunningTunnel};
-use ciphertax_lab::{Error, PrivateServer, PrivateServerBuilder, RunningLink};
-use ciphertax_model::{AuthenticationMethod, Link, ReplicaSet, Tunnel};
-use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{EVERY_TUNNEL, fetched, not_tested, run};
-use ciphertax_wire::WireError;
-use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_testkit::EVERY_TUNNEL;
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
+
+use crate::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -55,10 +45,7 @@ fn a_canary_whose_login_is_refused_is_no_proof() {
     };
     let mut tunnel = tunnel::start(Tunnel::Stunnel, server.address(), None, &program()).unwrap();
     let error = tunnel.prove(find_canary(&wrong)).unwrap_err().to_string();
-    assert!(
-        error.contains("stunnel") && error.contains("Authentication failed"),
-        "{error}"
-    );
+    says(&error, "stunnel … Authentication failed");
 }
 
 #[test]
@@ -69,10 +56,8 @@ fn a_server_inside_a_link_is_near_at_one_address_and_far_at_the_other() {
     let server = builder.inside(&link).start().unwrap();
     let direct = server.address();
     assert_eq!(direct.ip(), link.direct_address());
-    assert!(
-        TcpStream::connect(("127.0.0.1", direct.port())).is_err(),
-        "it is outside"
-    );
+    let is_outside = TcpStream::connect(("127.0.0.1", direct.port())).is_err();
+    assert!(is_outside, "it is outside");
     let far = SocketAddr::new(link.delayed_address(), direct.port());
     // The account was made although nobody can reach the server over its own loopback address from here.
     assert_eq!(who_is_logged_in(&options(&server, direct)), server.user());
@@ -128,10 +113,8 @@ fn every_member_of_a_set_inside_a_link_is_found_where_it_is_far() {
     let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
     for address in &direct {
         let answer = answer(&anonymous(*address), &hello).unwrap();
-        assert_eq!(
-            strings(&answer, "hosts"),
-            far.iter().map(ToString::to_string).collect()
-        );
+        let hosts = strings(&answer, "hosts");
+        assert_eq!(hosts, far.iter().map(ToString::to_string).collect());
     }
     link.set(&rtt(60.0).into()).unwrap();
     for address in &far {
@@ -161,10 +144,8 @@ fn a_set_has_no_only_address() {
     let Some(builder) = builder() else { return };
     let set = builder.replica_set(THREE).start().unwrap();
     let error = set.only_address().unwrap_err();
-    assert!(
-        matches!(error, Error::SeveralAddresses { members: 3, .. }),
-        "{error}"
-    );
+    let is_refused = matches!(error, Error::SeveralAddresses { members: 3, .. });
+    assert!(is_refused, "{error}");
     assert!(error.to_string().contains("measure a single server"), "{error}");
 }
 

@@ -1,23 +1,14 @@
 //! What the catalogue says of MongoDB and TLS, held against the server itself.
 
-use std::sync::Arc;
+use ciphertax_model::*;
+use ciphertax_wire::Client as _;
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
-use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{
-    Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
-};
-use ciphertax_records::SessionFacts;
-use ciphertax_testkit::{fetched, run};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+use crate::prelude::*;
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let server = builder()
         .certificate(CertificateKind::Rsa2048)
         .tls_versions(&TlsVersion::ALL)
@@ -64,9 +55,7 @@ fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
 
 #[test]
 fn certificates_are_what_the_catalogue_says() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let mut wrong = Vec::new();
     for kind in CertificateKind::ALL {
         let server = builder().certificate(kind).start().unwrap();

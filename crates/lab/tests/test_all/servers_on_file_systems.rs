@@ -1,18 +1,9 @@
 //! Real servers of every family on file systems of their own: what lies beneath these, and what becomes of a server whose
 //! file system fills up or ends.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use ciphertax_supervise::namespace::unmount;
 
-use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, POSTGRESQL};
-use ciphertax_lab::page_cache::cached;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, file_system};
-use ciphertax_model::{AtRest, FileSystem, FlushMethod, Storage};
-use ciphertax_records::Readability;
-use ciphertax_supervise::namespace::{mounts_below, unmount};
-use ciphertax_testkit::{PATIENCE, contains, fetched, not_tested, within};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::prelude::*;
 
 /// A text that is in files of each server's own, and in its file names.
 const KNOWN: [(&Entry, &str); 4] = [
@@ -65,20 +56,15 @@ fn writes_what_is_left_readable((entry, known): (&'static Entry, &str), kinds: &
             proved.disk.of("names of files"),
         ];
         assert_eq!(said, [Some(readability); 2], "{entry} on {kind}");
-        assert!(
-            proved.disk.searched_bytes > 1 << 20,
-            "{entry} on {kind}: {proved:?}"
-        );
+        let was_searched = proved.disk.searched_bytes > 1 << 20;
+        assert!(was_searched, "{entry} on {kind}: {proved:?}");
 
         // What this test finds by itself, in what the server wrote by itself.
         let mounted = server.file_system().unwrap();
         assert!(holds(mounted.folder(), known), "{entry} has no {known:?}");
         mounted.flush().unwrap();
-        assert_eq!(
-            holds(mounted.beneath(), known),
-            !kind.is_encrypted(),
-            "{entry} on {kind}"
-        );
+        let is_readable = holds(mounted.beneath(), known);
+        assert_eq!(is_readable, !kind.is_encrypted(), "{entry} on {kind}");
 
         let (folder, disk) = (server.folder().to_owned(), server.disk());
         server.stop().unwrap();
@@ -118,10 +104,8 @@ fn what_the_kernel_keeps_of_a_servers_files_is_dropped_on_each_side_of_its_file_
         let left = server.drop_cached().unwrap().left;
         let still = in_memory();
         // The server writes meanwhile, and maps some.
-        assert!(
-            left.files > 10 && left.bytes < read / 10 && still < read / 10,
-            "{kind:?}: {left:?} {still} {read}"
-        );
+        let is_forgotten = left.files > 10 && left.bytes < read / 10 && still < read / 10;
+        assert!(is_forgotten, "{kind:?}: {left:?} {still} {read}");
         server.stop().unwrap();
     }
 }
@@ -132,10 +116,8 @@ fn an_image_without_room_is_named_with_the_remedy_from_the_start_or_later() {
         return;
     };
     let error = builder.clone().disk_mb(30).start().unwrap_err().to_string();
-    assert!(
-        error.contains("the disk is full: mariadb found no space left on its ext4"),
-        "{error}"
-    );
+    let words = "the disk is full: mariadb found no space left on its ext4";
+    assert!(error.contains(words), "{error}");
     assert!(error.contains("on gocryptfs and bind"), "{error}");
 
     let server = builder.start().unwrap();
@@ -146,10 +128,8 @@ fn an_image_without_room_is_named_with_the_remedy_from_the_start_or_later() {
     server.kill_member(server.address()).unwrap();
     assert!(within(PATIENCE, || !server.is_alive()));
     let said = server.log_tail();
-    assert!(
-        said.starts_with("the disk is full: mariadb found no space left on its ext4"),
-        "{said}"
-    );
+    let beginning = "the disk is full: mariadb found no space left on its ext4";
+    assert!(said.starts_with(beginning), "{said}");
     server.stop().unwrap();
 }
 
@@ -164,10 +144,8 @@ fn a_daemon_that_is_killed_is_named_and_nothing_is_left() {
     kill_process(Pid::from_raw(daemon.cast_signed()).unwrap(), Signal::KILL).unwrap();
     assert!(within(PATIENCE, || !server.is_alive()));
     let said = server.log_tail();
-    assert!(
-        said.starts_with("gocryptfs, the server's file system, ended"),
-        "{said}"
-    );
+    let beginning = "gocryptfs, the server's file system, ended";
+    assert!(said.starts_with(beginning), "{said}");
     let folder = server.folder().to_owned();
     server.stop().unwrap();
     assert!(!folder.exists());
@@ -189,10 +167,7 @@ fn a_file_system_that_is_not_there_any_more_is_disproved() {
     let server = builder.start().unwrap();
     unmount(&server.disk()).unwrap();
     let error = server.prove_file_system("arm").unwrap_err().to_string();
-    assert!(
-        error.contains("arm arm") && error.contains("is not the ext4 it was to be"),
-        "{error}"
-    );
+    says(&error, "arm arm … is not the ext4 it was to be");
 }
 
 /// One without TLS; `None` where there can be none.

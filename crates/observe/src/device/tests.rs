@@ -188,10 +188,8 @@ fn a_file_system_without_a_device_is_followed_to_what_it_is_made_of() {
         let nodes = [("/dev/sda1", (8, 1)), ("/dev/dm", (253, 1))];
         beneath_all(&mounts, &files, &nodes, "/made-up/data/db")
     };
-    assert_eq!(
-        of("overlay overlay", ",lowerdir=/l,upperdir=/upper/one,workdir=/w"),
-        Beneath::Device((8, 16))
-    );
+    let beneath = of("overlay overlay", ",lowerdir=/l,upperdir=/upper/one,workdir=/w");
+    assert_eq!(beneath, Beneath::Device((8, 16)));
     assert_eq!(of("btrfs /dev/dm", ",subvol=/@"), Beneath::Device((8, 0)));
     assert_eq!(of("fuse.gocryptfs /upper/one", ""), Beneath::Device((8, 16)));
     assert_eq!(of("ecryptfs /upper/one", ""), Beneath::Device((8, 16)));
@@ -203,10 +201,8 @@ fn a_file_system_without_a_device_is_followed_to_what_it_is_made_of() {
     assert_eq!(unknown("zfs pool/data", ""), "a file system of the type zfs");
     assert_eq!(unknown("nfs4 host:/data", ""), "a file system of the type nfs4");
     assert_eq!(unknown("cifs //host/data", ""), "a file system of the type cifs");
-    assert_eq!(
-        unknown("fuse.x /dev/fuse", ""),
-        "a file system of the type fuse.x"
-    );
+    let expected = "a file system of the type fuse.x";
+    assert_eq!(unknown("fuse.x /dev/fuse", ""), expected);
     // The upper folder of a container's is on the machine below it.
     assert!(
         unknown("overlay overlay", ",upperdir=/var/lib/x/diff").contains("/var/lib/x/diff cannot be seen")

@@ -488,15 +488,11 @@ mod tests {
         let meter = Unmetered {
             reason: "it runs on another machine".into(),
         };
-        assert_eq!(
-            meter.read().unwrap_err().to_string(),
-            "it runs on another machine"
-        );
+        let expected = "it runs on another machine";
+        assert_eq!(meter.read().unwrap_err().to_string(), expected);
         assert!(meter.settle(Duration::ZERO, Duration::ZERO).is_err());
         let several = vec![meter];
-        assert_eq!(
-            several.read().unwrap().since(&several.read().unwrap()),
-            Used::default()
-        );
+        let used = several.read().unwrap().since(&several.read().unwrap());
+        assert_eq!(used, Used::default());
     }
 }

@@ -232,11 +232,8 @@ mod tests {
         let text = |error: Errno| refused(error.into()).to_string();
         assert!(text(Errno::MFILE).contains("ulimit -n"));
         assert!(text(Errno::NOSYS).contains("CONFIG_PERF_EVENTS"));
-        assert!(
-            refused_process(Errno::ACCESS.into())
-                .to_string()
-                .contains("another user's")
-        );
+        let words = "another user's";
+        assert!(refused_process(Errno::ACCESS.into()).to_string().contains(words));
         assert!(is_gone(&Errno::SRCH.into()) && !is_gone(&Errno::PERM.into()));
     }
 

@@ -226,10 +226,8 @@ mod tests {
             assert_eq!(seen, 2);
             assert_eq!(ring.free(), PAGE - 2608);
             assert!(ring.is_half_full());
-            assert_eq!(
-                read(&mut ring),
-                (vec![(1000, round), (1608, round + 100)], Ok(()))
-            );
+            let found = read(&mut ring);
+            assert_eq!(found, (vec![(1000, round), (1608, round + 100)], Ok(())));
             assert_eq!(ring.free(), PAGE);
         }
     }

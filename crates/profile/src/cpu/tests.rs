@@ -79,10 +79,8 @@ fn samples_with_this_stack(events: &mut Events, collector: &Arc<Mutex<Collector>
     let taken = collected.samples.into_taken();
     let count = taken.len();
     for sample in taken {
-        assert_eq!(
-            (sample.side, sample.pid),
-            (ProfiledSide::Client, std::process::id())
-        );
+        let found = (sample.side, sample.pid);
+        assert_eq!(found, (ProfiledSide::Client, std::process::id()));
         let User::Stack(registers, stack) = sample.user else {
             panic!("no user part")
         };

@@ -190,10 +190,8 @@ mod tests {
             });
             watch.follow(&Record::Ended(100));
             let expected = is_followed.then_some(ProfiledSide::Server);
-            assert_eq!(
-                [100, 101, 102].map(|pid| watch.side(pid, pid)),
-                [expected, expected, None]
-            );
+            let sides = [100, 101, 102].map(|pid| watch.side(pid, pid));
+            assert_eq!(sides, [expected, expected, None]);
             assert_eq!(watch.has_ended(100), is_followed);
             assert_eq!(watch.parent(101), is_followed.then_some(100));
             watch.follow(&Record::BecameProgram(101));

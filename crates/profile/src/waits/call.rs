@@ -269,10 +269,8 @@ mod tests {
         };
         assert_eq!((call.name().as_ref(), call.futex()), ("futex", Some(0x7f_0a4c)));
         assert_eq!(call.arguments[5], 0xffff_ffff);
-        assert_eq!(
-            (call.stack_pointer, call.instruction_pointer),
-            (0x7ffd_01fe_3c10, 0x7f1d_2a3b_4c5d)
-        );
+        let pointers = (call.stack_pointer, call.instruction_pointer);
+        assert_eq!(pointers, (0x7ffd_01fe_3c10, 0x7f1d_2a3b_4c5d));
     }
 
     #[test]

@@ -178,10 +178,8 @@ mod tests {
         assert_eq!(are_sessions(&mut roles, &second), [false, true, false]);
         let mut other = thread(2, "server", 0);
         other.start = 8;
-        assert_eq!(
-            are_sessions(&mut roles, &[main(), (other, stacks(Some("purge")))]),
-            [false, false]
-        );
+        let found = are_sessions(&mut roles, &[main(), (other, stacks(Some("purge")))]);
+        assert_eq!(found, [false, false]);
     }
 
     #[test]
@@ -193,10 +191,8 @@ mod tests {
             (thread(4, "server", 0), stacks(Some("purge"))),
             (thread(5, "cleaner", 0), stacks(Some("serve"))),
         ];
-        assert_eq!(
-            are_sessions(&mut Roles::default(), &threads),
-            [false, true, true, false, false]
-        );
+        let found = are_sessions(&mut Roles::default(), &threads);
+        assert_eq!(found, [false, true, true, false, false]);
     }
 
     #[test]
@@ -207,10 +203,8 @@ mod tests {
             (thread(3, "conn27", 0), stacks(Some("begin"))),
             (thread(4, "ftdc", 0), stacks(Some("begin"))),
         ];
-        assert_eq!(
-            are_sessions(&mut Roles::default(), &threads),
-            [false, true, true, false]
-        );
+        let found = are_sessions(&mut Roles::default(), &threads);
+        assert_eq!(found, [false, true, true, false]);
     }
 
     #[test]
@@ -221,11 +215,8 @@ mod tests {
         assert_eq!(are_sessions(&mut roles, &[main(), busy()]), [false, true]);
         let waits = (thread(2, "server", 0), stacks(Some("purge")));
         assert_eq!(are_sessions(&mut roles, &[main(), waits]), [false, false]);
-        assert_eq!(
-            are_sessions(&mut roles, &[main(), busy()]),
-            [false, false],
-            "it was seen waiting"
-        );
+        let found = are_sessions(&mut roles, &[main(), busy()]);
+        assert_eq!(found, [false, false], "it was seen waiting");
     }
 
     #[test]
@@ -235,10 +226,8 @@ mod tests {
             child.has_client = has_client;
             (child, stacks(Some("main")))
         };
-        assert_eq!(
-            are_sessions(&mut Roles::default(), &[child(true), child(false)]),
-            [true, false]
-        );
+        let found = are_sessions(&mut Roles::default(), &[child(true), child(false)]);
+        assert_eq!(found, [true, false]);
     }
 
     #[test]

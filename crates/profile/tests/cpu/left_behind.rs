@@ -61,10 +61,8 @@ fn nothing_stays_open_or_mapped() {
         assert!(has_ended, "its thread ends with the slice");
         during
     });
-    assert!(
-        during.0 > before.0 && during.1 > before.1 && during.2 == before.2 + 1,
-        "{during:?}"
-    );
+    let is_opened = during.0 > before.0 && during.1 > before.1 && during.2 == before.2 + 1;
+    assert!(is_opened, "{during:?}");
     bed.profiler.begin(&watched, &mut bed.stacks).unwrap();
     drop(bed);
     assert!(
@@ -82,18 +80,14 @@ fn a_process_that_never_was_is_an_error() {
         ..Watched::default()
     };
     let begun = bed.profiler.begin(&watched, &mut bed.stacks);
-    assert!(
-        matches!(begun, Err(ProfileError::ProcessEnded { .. })),
-        "{begun:?}"
-    );
+    let is_refused = matches!(begun, Err(ProfileError::ProcessEnded { .. }));
+    assert!(is_refused, "{begun:?}");
     // And the profiler goes on.
     let watched = Watched {
         client: vec![this_thread()],
         ..Watched::default()
     };
     let (profile, ()) = bed.profile(&watched, || thread::sleep(Duration::from_millis(5)));
-    assert_eq!(
-        side(&profile, ProfiledSide::Client).comprises,
-        bed.profiler.comprises()
-    );
+    let found = side(&profile, ProfiledSide::Client).comprises;
+    assert_eq!(found, bed.profiler.comprises());
 }

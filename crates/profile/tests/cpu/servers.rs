@@ -113,31 +113,23 @@ fn stacks_of_a_mariadb_over_tls_are_complete_and_cross_into_the_kernel() {
         // A machine that is busy may have samples lost.
         has_all |= of_server.lost == 0;
         assert!(of_server.samples > 20 && of_client.samples > 10, "{samples}");
-        assert!(
-            share(of_server.complete, of_server.samples) >= 0.99,
-            "{of_server:?}"
-        );
-        assert!(
-            share(of_client.complete, of_client.samples) >= 0.97,
-            "{of_client:?}"
-        );
+        let is_complete = share(of_server.complete, of_server.samples) >= 0.99;
+        assert!(is_complete, "{of_server:?}");
+        let is_complete = share(of_client.complete, of_client.samples) >= 0.97;
+        assert!(is_complete, "{of_client:?}");
         let functions = bed.functions(of_server);
         let modules: std::collections::BTreeSet<&str> =
             functions.keys().map(|(_, module)| module.as_str()).collect();
         assert!(modules.contains("mariadbd"), "{modules:?}");
-        assert!(
-            modules.iter().any(|module| module.starts_with("libssl")),
-            "{modules:?}"
-        );
+        let has_it = modules.iter().any(|module| module.starts_with("libssl"));
+        assert!(has_it, "{modules:?}");
         let is_whole = bed.profiler.comprises() == ciphertax_records::why::Complete::Whole;
         if is_whole {
             assert!(bed.samples_in(of_server, "do_syscall_64") > 0, "{functions:?}");
         }
         for function in ["dispatch_command", "SSL_write"] {
-            assert!(
-                bed.samples_in(of_server, function) > 0,
-                "{function}: {functions:?}"
-            );
+            let is_seen = bed.samples_in(of_server, function) > 0;
+            assert!(is_seen, "{function}: {functions:?}");
         }
     }
     assert!(has_all);
@@ -145,9 +137,7 @@ fn stacks_of_a_mariadb_over_tls_are_complete_and_cross_into_the_kernel() {
 
 #[test]
 fn postgresqls_backends_are_the_servers_whether_they_stay_or_live_shortly() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL) else { return };
     let Some(mut bed) = Bed::new() else { return };
     let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
     let options = plain_postgresql(&server);

@@ -61,10 +61,8 @@ fn a_function_without_a_name_never_has_its_neighbours() {
         if let Some(label) = name.strip_prefix("libcrypto.so.3+0x") {
             assert!(inside.is_none(), "{name} is {}", inside.unwrap().name);
             let begin = base + u64::from_str_radix(label, 16).unwrap();
-            assert!(
-                (begin..=begin + (64 << 10)).contains(&address),
-                "{name}: {address:x}"
-            );
+            let is_inside = (begin..=begin + (64 << 10)).contains(&address);
+            assert!(is_inside, "{name}: {address:x}");
             labels.insert(name);
         } else if let Some(symbol) = inside {
             assert_eq!(library.address(&name), Some(symbol.address), "{name}");

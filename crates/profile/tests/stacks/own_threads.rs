@@ -161,10 +161,8 @@ fn variables_are_found_by_their_bounds() {
     let address = black_box(&VARIABLE_OF_CIPHERTAX_TEST).as_ptr() as u64;
     let mut name = |address| stacks.variable(process::id(), address);
     assert_eq!(name(address).as_deref(), Some("VARIABLE_OF_CIPHERTAX_TEST"));
-    assert_eq!(
-        name(address + 40).as_deref(),
-        Some("VARIABLE_OF_CIPHERTAX_TEST+40")
-    );
+    let found = name(address + 40).unwrap();
+    assert_eq!(found, "VARIABLE_OF_CIPHERTAX_TEST+40");
     let on_the_stack = 0_u8;
     assert_eq!(name(&raw const on_the_stack as u64), None);
 }

@@ -86,9 +86,7 @@ mod test_all {
     fn all_threads_of_every_server_are_unwound_to_their_begin() {
         let mut stacks = Stacks::default();
         for entry in [&MARIADB_10_2, &MYSQL, &MYSQL_5_6, &POSTGRESQL, &MONGODB] {
-            if fetched(entry).is_none() {
-                continue;
-            }
+            let Some(_) = fetched(entry) else { continue };
             let server = PrivateServer::builder(entry).start().unwrap();
             let connections: Vec<TcpStream> = (0..CONNECTIONS)
                 .map(|_| TcpStream::connect(server.address()).unwrap())

@@ -109,13 +109,9 @@ fn a_process_of_another_user_is_refused_with_a_remedy_and_ones_own_is_not() {
 fn become_user(user: OrdinaryUser) {
     // SAFETY: system calls that take numbers; that only one thread becomes another's is what they are called for.
     unsafe {
-        assert_eq!(
-            libc::syscall(libc::SYS_setresgid, user.group, user.group, user.group),
-            0
-        );
-        assert_eq!(
-            libc::syscall(libc::SYS_setresuid, user.user, user.user, user.user),
-            0
-        );
+        let group = libc::syscall(libc::SYS_setresgid, user.group, user.group, user.group);
+        assert_eq!(group, 0);
+        let user = libc::syscall(libc::SYS_setresuid, user.user, user.user, user.user);
+        assert_eq!(user, 0);
     }
 }

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 
-use crate::common::{
-    Client, CpuOfLooking, Looker, assert_near, complete, cpu_and_delay, is_near, is_often, of_sessions,
-};
+use crate::common::*;
 
 fn server() -> PrivateServer {
     let server = PrivateServer::builder(&MARIADB).start().unwrap();

@@ -10,9 +10,7 @@ use crate::common::{Client, Looker, WAKE, assert_near, complete, of_sessions};
 
 #[test]
 fn backends_are_seen_idle_asleep_and_behind_a_row_lock() {
-    if fetched(&POSTGRESQL).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL) else { return };
     let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
     let clients: Vec<Client> = (0..7).map(|_| Client::postgresql(&server)).collect();
     clients[0].ask("CREATE TABLE waits (id INT PRIMARY KEY, v INT)");

@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::{
-    Entry, MARIADB, MARIADB_10_2, MARIADB_11_8, MONGODB, MYSQL, MYSQL_5_6, POSTGRESQL_18,
-};
+use ciphertax_lab::catalogue::*;
 use ciphertax_testkit::fetched;
 
 use crate::common::{Client, Looker, WAKE, assert_near, complete, of_sessions};
 
 /// Five sessions idle and one that waits for a lock, then fewer, whose threads the server keeps for later connections, and one that is new.
 fn look_at(entry: &'static Entry) {
-    if fetched(entry).is_none() {
-        return;
-    }
+    let Some(_) = fetched(entry) else { return };
     println!("{entry}");
     let server = PrivateServer::builder(entry)
         .option("--thread-cache-size=20")
@@ -66,9 +62,7 @@ fn mysql() {
 
 #[test]
 fn mongodb() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&MONGODB) else { return };
     let server = PrivateServer::builder(&MONGODB).start().unwrap();
     let mut looker = Looker::at(server.pids(), false);
     let clients: Vec<Client> = (0..5).map(|_| Client::mongodb(&server)).collect();
@@ -82,9 +76,7 @@ fn mongodb() {
 
 #[test]
 fn postgresql_18() {
-    if fetched(&POSTGRESQL_18).is_none() {
-        return;
-    }
+    let Some(_) = fetched(&POSTGRESQL_18) else { return };
     let server = PrivateServer::builder(&POSTGRESQL_18).start().unwrap();
     let mut looker = Looker::at(server.pids(), true);
     let clients: Vec<Client> = (0..5).map(|_| Client::postgresql(&server)).collect();

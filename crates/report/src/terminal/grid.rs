@@ -218,10 +218,8 @@ mod tests {
     #[test]
     fn names_break_at_their_joints_and_figures_at_none() {
         assert_eq!(name("oltp_point_select").wrapped(12), "oltp_point_\nselect");
-        assert_eq!(
-            name("one-thread-per-connection, always").wrapped(18),
-            "one-thread-per-\nconnection, always"
-        );
+        let expected = "one-thread-per-\nconnection, always";
+        assert_eq!(name("one-thread-per-connection, always").wrapped(18), expected);
         assert_eq!(name("abcdefgh").wrapped(3), "abc\ndef\ngh");
         let cost = figure("+41.2 % [40.1, 42.3]");
         assert_eq!(cost.wrapped(20), "+41.2 % [40.1, 42.3]");

@@ -66,10 +66,8 @@ fn it_finds_a_server_by_its_port_and_reads_its_clock() {
     let Answer::Found(found) = serde_json::from_str(found).unwrap() else {
         panic!("{found}")
     };
-    assert_eq!(
-        (found.pid, found.boot),
-        (std::process::id(), super::protocol::boot())
-    );
+    let it = (found.pid, found.boot);
+    assert_eq!(it, (std::process::id(), super::protocol::boot()));
     assert_eq!(found.program, super::protocol::program(std::process::id()));
     assert!(!found.program.is_empty());
     let Answer::Read(before) = serde_json::from_str(read).unwrap() else {
@@ -91,10 +89,8 @@ fn it_says_why_it_cannot_and_ends_at_what_is_no_request() {
     let (said, end) = answers(&[request(&READ), find(1)].concat());
     assert_eq!(end, Ok(()));
     assert!(said[1].contains("no server was looked for"), "{said:?}");
-    assert!(
-        said[2].contains("refused") && said[2].contains("listens there"),
-        "{said:?}"
-    );
+    let is_told = said[2].contains("refused") && said[2].contains("listens there");
+    assert!(is_told, "{said:?}");
     for broken in ["x\n", "{\"find\":1}\n", "{\"shell\":\"id\"}\n", "\n", "[]"] {
         assert!(answers(broken).1.unwrap_err().contains("no request"), "{broken}");
     }
@@ -190,10 +186,8 @@ fn who_is_no_agent_of_this_release_is_refused_with_a_remedy() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let refused = AgentMeter::open(fake(folder.path(), script)).unwrap_err();
-        assert!(
-            words.iter().all(|word| refused.contains(word)),
-            "{script}: {refused}"
-        );
+        let is_told = words.iter().all(|word| refused.contains(word));
+        assert!(is_told, "{script}: {refused}");
         assert!(!refused.contains('\n'), "{refused}");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -265,10 +259,8 @@ fn after_a_gap_nobody_else_is_read_without_a_word() {
     ] {
         let (meter, _folder) = replaced("exit;", &there);
         let error = meter.read().unwrap_err().to_string();
-        assert!(
-            error.contains("reads another server") && error.contains(words),
-            "{error}"
-        );
+        let is_told = error.contains("reads another server") && error.contains(words);
+        assert!(is_told, "{error}");
         assert_eq!(meter.lost(), Some(error));
     }
     // The same server, which began anew.

@@ -89,10 +89,8 @@ fn counts_together_are_those_of_both() {
         LatencyCounts::from(&histogram)
     };
     let (one, other) = (of(&[200, 5_000, 5_000]), of(&[200, 300, 70_000]));
-    assert_eq!(
-        one.clone().with(other),
-        of(&[200, 200, 300, 5_000, 5_000, 70_000])
-    );
+    let both = one.clone().with(other);
+    assert_eq!(both, of(&[200, 200, 300, 5_000, 5_000, 70_000]));
     assert_eq!(one.clone().with(LatencyCounts::default()), one);
     assert_eq!(LatencyCounts::default().with(one.clone()), one);
 }

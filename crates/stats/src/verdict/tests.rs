@@ -27,23 +27,15 @@ fn judged(estimate: &Estimate, direction: Direction, floor: f64, margin: f64) ->
 #[test]
 fn a_clear_rise_costs_or_gains_by_the_direction_of_the_metric() {
     let rise = estimate(0.10, 0.01);
-    assert_eq!(
-        judged(&rise, Direction::HigherCosts, 0.02, 0.0).verdict,
-        Verdict::Costs
-    );
-    assert_eq!(
-        judged(&rise, Direction::LowerCosts, 0.02, 0.0).verdict,
-        Verdict::Gains
-    );
+    let found = judged(&rise, Direction::HigherCosts, 0.02, 0.0).verdict;
+    assert_eq!(found, Verdict::Costs);
+    let found = judged(&rise, Direction::LowerCosts, 0.02, 0.0).verdict;
+    assert_eq!(found, Verdict::Gains);
     let fall = estimate(-0.10, 0.01);
-    assert_eq!(
-        judged(&fall, Direction::HigherCosts, 0.02, 0.0).verdict,
-        Verdict::Gains
-    );
-    assert_eq!(
-        judged(&fall, Direction::LowerCosts, 0.02, 0.0).verdict,
-        Verdict::Costs
-    );
+    let found = judged(&fall, Direction::HigherCosts, 0.02, 0.0).verdict;
+    assert_eq!(found, Verdict::Gains);
+    let found = judged(&fall, Direction::LowerCosts, 0.02, 0.0).verdict;
+    assert_eq!(found, Verdict::Costs);
 }
 
 #[test]
@@ -69,31 +61,21 @@ fn a_change_that_the_family_explains_is_not_told() {
 #[test]
 fn no_cost_needs_the_bound_on_the_side_of_cost_below_the_margin() {
     let flat = estimate(0.0, 0.005);
-    assert_eq!(
-        judged(&flat, Direction::HigherCosts, 0.005, 0.02).verdict,
-        Verdict::NoCost
-    );
-    assert_eq!(
-        judged(&flat, Direction::LowerCosts, 0.005, 0.02).verdict,
-        Verdict::NoCost
-    );
-    assert_eq!(
-        judged(&flat, Direction::HigherCosts, 0.005, 0.01).verdict,
-        Verdict::CannotTell
-    );
-    assert_eq!(
-        judged(&flat, Direction::LowerCosts, 0.005, 0.01).verdict,
-        Verdict::CannotTell
-    );
+    let found = judged(&flat, Direction::HigherCosts, 0.005, 0.02).verdict;
+    assert_eq!(found, Verdict::NoCost);
+    let found = judged(&flat, Direction::LowerCosts, 0.005, 0.02).verdict;
+    assert_eq!(found, Verdict::NoCost);
+    let found = judged(&flat, Direction::HigherCosts, 0.005, 0.01).verdict;
+    assert_eq!(found, Verdict::CannotTell);
+    let found = judged(&flat, Direction::LowerCosts, 0.005, 0.01).verdict;
+    assert_eq!(found, Verdict::CannotTell);
 }
 
 #[test]
 fn no_cost_is_not_said_of_a_floor_far_wider_than_the_margin() {
     let change = estimate(0.05, 0.005);
-    assert_eq!(
-        judged(&change, Direction::HigherCosts, 0.08, 0.03).verdict,
-        Verdict::NoCost
-    );
+    let found = judged(&change, Direction::HigherCosts, 0.08, 0.03).verdict;
+    assert_eq!(found, Verdict::NoCost);
     let judgement = judged(&change, Direction::HigherCosts, 0.08, 0.02);
     assert_eq!(judgement.verdict, Verdict::CannotTell);
     assert!(judgement.more_blocks.is_some());
@@ -134,10 +116,8 @@ fn a_small_cost_asks_for_the_blocks_that_make_it_significant() {
 fn where_noise_stays_above_its_floor_and_there_is_no_margin_no_number_of_blocks_will_do() {
     let flat = estimate(0.0, 0.01);
     let judgement = judged(&flat, Direction::HigherCosts, 0.005, 0.0);
-    assert_eq!(
-        (judgement.verdict, judgement.more_blocks),
-        (Verdict::CannotTell, None)
-    );
+    let found = (judgement.verdict, judgement.more_blocks);
+    assert_eq!(found, (Verdict::CannotTell, None));
 }
 
 #[test]
@@ -157,10 +137,8 @@ fn a_loss_of_most_of_the_throughput_counts_under_a_floor_of_almost_a_factor_of_t
     assert_eq!(judgement.verdict, Verdict::Costs);
     // A floor above 100 % is still one that a larger change exceeds, and a smaller one does not.
     let above = 1.5_f64.ln_1p();
-    assert_eq!(
-        judged(&fall, Direction::LowerCosts, above, 0.06).verdict,
-        Verdict::Costs
-    );
+    let found = judged(&fall, Direction::LowerCosts, above, 0.06).verdict;
+    assert_eq!(found, Verdict::Costs);
     let halved = estimate(-0.69, 0.05);
     assert_eq!(
         judged(&halved, Direction::LowerCosts, above, 0.06),
@@ -193,10 +171,8 @@ fn a_cost_beyond_the_floor_that_is_not_significant_is_never_no_cost_whatever_the
         adjusted_p_value: 0.2,
     };
     let judgement = judge(&fall, &criteria);
-    assert_eq!(
-        (judgement.verdict, judgement.rule),
-        (Verdict::CannotTell, Rule::ManyComparisons)
-    );
+    let found = (judgement.verdict, judgement.rule);
+    assert_eq!(found, (Verdict::CannotTell, Rule::ManyComparisons));
     // The same on the side of gain excludes any cost.
     let rise = Criteria {
         direction: Direction::HigherCosts,
@@ -219,10 +195,8 @@ fn every_undecided_estimate_says_why() {
         adjusted_p_value: 0.0,
     };
     let judgement = judge(&estimate(0.5, 0.01), &no_floor);
-    assert_eq!(
-        (judgement.verdict, judgement.rule, judgement.margin),
-        (Verdict::CannotTell, Rule::NoFloor, 0.02)
-    );
+    let found = (judgement.verdict, judgement.rule, judgement.margin);
+    assert_eq!(found, (Verdict::CannotTell, Rule::NoFloor, 0.02));
     assert_eq!(judgement.more_blocks, None);
 }
 

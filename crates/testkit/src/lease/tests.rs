@@ -11,9 +11,7 @@ mod real_servers {
     #[test]
     fn what_a_test_made_is_gone_and_a_server_with_other_settings_is_not_lent_again() {
         for entry in [&MARIADB, &POSTGRESQL, &MONGODB] {
-            if fetched(entry).is_none() {
-                continue;
-            }
+            let Some(_) = fetched(entry) else { continue };
             let server = lease(entry);
             let address = server.address();
             for statement in match entry.protocol() {

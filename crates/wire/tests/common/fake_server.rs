@@ -1,13 +1,9 @@
 //! A server that says what it was told to say, whatever it hears.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::thread::{self, JoinHandle};
-
-use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::postgresql;
-use ciphertax_wire::tls::Verification;
+
+use crate::common::*;
 
 /// The password that fake servers must never learn.
 pub(crate) const PASSWORD: &str = "correct-horse-battery-staple";

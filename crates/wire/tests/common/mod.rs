@@ -10,20 +10,44 @@ pub(crate) mod pg_messages;
 pub(crate) mod postgres;
 mod tampering;
 
-use std::path::Path;
-use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
-
-use ciphertax_lab::catalogue::{Entry, MARIADB};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{Secret, TlsVersion};
-use ciphertax_reactor::Reactor;
+use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_records::SessionFacts;
+use ciphertax_wire::Client as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
 
-pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
+pub(crate) use std::io::{Read, Write};
+pub(crate) use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+pub(crate) use std::path::{Path, PathBuf};
+pub(crate) use std::rc::Rc;
+pub(crate) use std::sync::{Arc, OnceLock};
+pub(crate) use std::thread::JoinHandle;
+pub(crate) use std::time::{Duration, Instant};
+pub(crate) use std::{fs, thread};
+
+pub(crate) use base64::prelude::BASE64_STANDARD;
+pub(crate) use ciphertax_lab::PrivateServer;
+pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL};
+pub(crate) use ciphertax_lab::certificates::{Authority, CertificateFiles};
+pub(crate) use ciphertax_model::TlsVersion::{V1_0, V1_1, V1_2, V1_3};
+pub(crate) use ciphertax_model::{
+    AuthenticationMethod, CertificateKind, Group, Secret, TlsLibrary, TlsVersion, Transport,
+};
+pub(crate) use ciphertax_reactor::Reactor;
+pub(crate) use ciphertax_records::{LoginPath, Phase, PhaseTrace, TlsFacts};
+pub(crate) use ciphertax_testkit::{PATIENCE, contains, fetched, plain, rows, run, run_within, says, within};
+pub(crate) use ciphertax_wire::mongodb::bson::rawdoc;
+pub(crate) use ciphertax_wire::mongodb::{Login, Mechanism};
+pub(crate) use ciphertax_wire::mysql::{KeysOverTls, TrustedKeys};
+pub(crate) use ciphertax_wire::postgresql::Method;
+pub(crate) use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+pub(crate) use ciphertax_wire::{Client, Endpoint, Protocol, Value, WireError};
+pub(crate) use openssl::hash::{MessageDigest, hash};
+pub(crate) use openssl::pkcs5::pbkdf2_hmac;
+pub(crate) use openssl::pkey::{PKey, Private};
+pub(crate) use openssl::rsa::Rsa;
+pub(crate) use openssl::sign::Signer;
+pub(crate) use openssl::x509::X509;
+
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
 

@@ -1,11 +1,10 @@
 //! What a MongoDB says, byte by byte.
 
-use ciphertax_model::Secret;
+use ciphertax_wire::mongodb::Account;
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
-use ciphertax_wire::mongodb::bson::{Binary, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{Account, Mechanism};
+use ciphertax_wire::mongodb::bson::{Binary, RawDocumentBuf};
 
-use super::PASSWORD;
+use crate::common::*;
 
 pub(crate) const OP_MSG: i32 = 2013;
 

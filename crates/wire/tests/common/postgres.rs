@@ -1,25 +1,14 @@
 //! A private PostgreSQL with an account for every way to log in.
 
-use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use ciphertax_lab::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
-use ciphertax_model::{CertificateKind, Secret, TlsLibrary, TlsVersion};
-use ciphertax_testkit::{OrdinaryUser, PATIENCE, is_root, not_tested, postgresql_programs, within};
+use ciphertax_lab::certificates::ClientCertificateFiles;
+use ciphertax_testkit::{OrdinaryUser, is_root, not_tested, postgresql_programs};
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use openssl::hash::{MessageDigest, hash};
-use openssl::pkcs5::pbkdf2_hmac;
-use openssl::pkey::PKey;
-use openssl::sign::Signer;
 
-use super::run;
+use crate::common::*;
 
 /// The password of every account that has one.
 pub(crate) const SECRET: &str = "correct horse, battery=staple";

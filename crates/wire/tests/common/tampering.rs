@@ -1,10 +1,10 @@
 //! A proxy between a client and a real server that keeps, cuts or changes what the server says.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::thread::{self, JoinHandle};
+use std::io;
 
 use ciphertax_wire::mysql::ConnectOptions;
+
+use crate::common::*;
 
 /// What is done to the bytes of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -226,9 +226,7 @@ mod tests {
             })
         };
         // ER_LOCK_DEADLOCK, TiDB's write conflicts, and ER_PARSE_ERROR.
-        assert_eq!(
-            [1213, 8002, 8005, 8022, 9007, 1064].map(is_begun_anew),
-            [true, true, true, true, true, false]
-        );
+        let begun = [1213, 8002, 8005, 8022, 9007, 1064].map(is_begun_anew);
+        assert_eq!(begun, [true, true, true, true, true, false]);
     }
 }

@@ -158,10 +158,8 @@ mod tests {
     fn parameters_are_numbered_where_the_database_wants_them_so() {
         let sql = "SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?";
         assert_eq!(MYSQL.prepared(sql), sql);
-        assert_eq!(
-            POSTGRESQL.prepared(sql),
-            "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2"
-        );
+        let expected = "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2";
+        assert_eq!(POSTGRESQL.prepared(sql), expected);
         assert_eq!(POSTGRESQL.prepared("BEGIN"), "BEGIN");
     }
 

@@ -133,17 +133,11 @@ mod tests {
 
     #[test]
     fn rows_are_values_of_a_statement_or_lines_to_copy() {
-        assert_eq!(
-            written(Loading::Insert),
-            "INSERT INTO t(id, name) VALUES(1,'ab'),(20,'ab')"
-        );
-        assert_eq!(
-            written(Loading::Replace),
-            "REPLACE INTO t(id, name) VALUES(1,'ab'),(20,'ab')"
-        );
-        assert_eq!(
-            written(Loading::Copy),
-            "COPY t(id, name) FROM STDIN\n1\tab\n20\tab\n"
-        );
+        let expected = "INSERT INTO t(id, name) VALUES(1,'ab'),(20,'ab')";
+        assert_eq!(written(Loading::Insert), expected);
+        let expected = "REPLACE INTO t(id, name) VALUES(1,'ab'),(20,'ab')";
+        assert_eq!(written(Loading::Replace), expected);
+        let expected = "COPY t(id, name) FROM STDIN\n1\tab\n20\tab\n";
+        assert_eq!(written(Loading::Copy), expected);
     }
 }

@@ -92,10 +92,8 @@ fn a_transaction_has_ten_point_selects_four_ranges_and_four_writes_of_which_the_
             table
         })
         .collect();
-    assert!(
-        points.iter().all(|table| *table == points[0]),
-        "all ask one table"
-    );
+    let are_one = points.iter().all(|table| *table == points[0]);
+    assert!(are_one, "all ask one table");
     for range in &READS[1..] {
         let [Value::Integer(first), Value::Integer(last)] = next(range).1 else {
             panic!("{range}");
@@ -125,10 +123,8 @@ fn a_transaction_that_the_server_gives_up_is_rolled_back_and_begun_anew() {
     let (asked, yielded) = ran(&database, oltp(&database, Scenario::WriteOnly));
     let is_text = |asked: &Asked, text: &str| *asked == Asked::Text(text.into());
     assert!(is_text(&asked[0], "BEGIN") && is_text(&asked[3], "ROLLBACK") && is_text(&asked[4], "BEGIN"));
-    assert_eq!(
-        (asked.len(), yielded.restarts, yielded.queries),
-        (4 + 6, 1, 2 + 1 + 6)
-    );
+    let counts = (asked.len(), yielded.restarts, yielded.queries);
+    assert_eq!(counts, (4 + 6, 1, 2 + 1 + 6));
     assert_eq!(yielded.failures, 0);
 
     // A single statement leaves nothing to be rolled back.
@@ -290,10 +286,8 @@ fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
         };
         assert_eq!(transaction[0], text("BEGIN"), "this server does not prepare it");
         let (sql, values) = executed(1);
-        assert_eq!(
-            sql,
-            "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2"
-        );
+        let expected = "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2";
+        assert_eq!(sql, expected);
         let [delta, aid] = values[..] else {
             panic!("{values:?}")
         };
@@ -301,17 +295,13 @@ fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
         let select = "SELECT abalance FROM pgbench_accounts WHERE aid = $1";
         assert_eq!(executed(2), (select, vec![aid]));
         let (sql, values) = executed(3);
-        assert_eq!(
-            sql,
-            "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2"
-        );
+        let expected = "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2";
+        assert_eq!(sql, expected);
         let tid = values[1];
         assert!(values[0] == delta && (1..=30).contains(&tid));
         let (sql, values) = executed(4);
-        assert_eq!(
-            sql,
-            "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2"
-        );
+        let expected = "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2";
+        assert_eq!(sql, expected);
         let bid = values[1];
         assert!(values[0] == delta && (1..=3).contains(&bid));
         let insert = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)";
@@ -331,10 +321,8 @@ fn a_transaction_of_pgbenchs_that_the_server_gives_up_is_made_again_with_the_sam
         tables: Pgbench::default(),
     };
     let (asked, yielded) = ran(&database, tpcb);
-    assert_eq!(
-        (asked.len(), yielded.restarts, yielded.queries),
-        (4 + 1 + 7, 1, 3 + 1 + 7)
-    );
+    let counts = (asked.len(), yielded.restarts, yielded.queries);
+    assert_eq!(counts, (4 + 1 + 7, 1, 3 + 1 + 7));
     assert_eq!(asked[4], Asked::Text("ROLLBACK".into()));
     assert_eq!(asked[..4], asked[5..9]);
     assert_eq!(asked[11], Asked::Execute("COMMIT".into(), vec![]));

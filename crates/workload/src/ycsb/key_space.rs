@@ -138,10 +138,8 @@ mod tests {
         let parts = (0..3).map(|index| KeySpace::of_part(&table, Part::new(index, 3).unwrap()));
         let mut numbers = HashSet::new();
         for keys in parts {
-            assert_eq!(
-                (0..10).map(|index| keys.number(index)).collect::<Vec<_>>(),
-                (0..10).collect::<Vec<_>>()
-            );
+            let first = (0..10).map(|index| keys.number(index)).collect::<Vec<_>>();
+            assert_eq!(first, (0..10).collect::<Vec<_>>());
             assert!(keys.inserted().is_empty());
             for _ in 0..1000 {
                 let index = keys.take();

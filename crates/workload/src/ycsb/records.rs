@@ -298,10 +298,8 @@ mod tests {
         Value::inserted(&key, 0).write(&mut value);
         let said = |failure: Failure| {
             let message = failure.message().to_owned();
-            assert!(
-                message.starts_with("record user6284781860667377211 "),
-                "{message}"
-            );
+            let beginning = "record user6284781860667377211 ";
+            assert!(message.starts_with(beginning), "{message}");
             assert!(message.ends_with("was the table changed?"), "{message}");
             message
         };

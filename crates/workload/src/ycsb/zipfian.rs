@@ -107,10 +107,8 @@ mod tests {
             (500..1000, 0.02),
         ] {
             let (found, expected) = share(ranks.clone());
-            assert!(
-                (found - expected).abs() < tolerance,
-                "{ranks:?}: {found}, expected {expected}"
-            );
+            let is_near = (found - expected).abs() < tolerance;
+            assert!(is_near, "{ranks:?}: {found}, expected {expected}");
         }
     }
 

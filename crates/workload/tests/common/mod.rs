@@ -1,25 +1,52 @@
 //! What the tests share: private servers, accesses, slices, YCSB's workloads.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use ciphertax_engine::{Engine, Failure, Part, SliceYield, Workload};
-use ciphertax_lab::PrivateServer;
-use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_model::{
-    self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbMix, YcsbTable,
-};
+use ciphertax_engine::Workload;
+use ciphertax_model as model;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::{
-    DataSession, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Sql, Tables,
-};
-use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb};
+use ciphertax_workload::dataset;
+use ciphertax_workload::sql::*;
 
-pub(crate) use ciphertax_testkit::run;
-use ciphertax_testkit::{Lease, PATIENCE, lease, plain, run_within};
+pub(crate) use std::cell::Cell;
+pub(crate) use std::collections::BTreeMap;
+pub(crate) use std::future::poll_fn;
+pub(crate) use std::path::Path;
+pub(crate) use std::pin::pin;
+pub(crate) use std::process::Command;
+pub(crate) use std::sync::Arc;
+pub(crate) use std::task::Poll;
+pub(crate) use std::time::{Duration, Instant};
+pub(crate) use std::{fs, thread};
+
+pub(crate) use ciphertax_columns::{CellCipher, MasterKey};
+pub(crate) use ciphertax_engine::{Engine, Failure, Part, SliceYield};
+pub(crate) use ciphertax_lab::PrivateServer;
+pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
+pub(crate) use ciphertax_model::{
+    AuthenticationMethod, ColumnFunctions, Dataset, Distribution, Load, TlsVersion, Tpcc, Transport, YcsbMix,
+    YcsbTable,
+};
+pub(crate) use ciphertax_records::Phase;
+pub(crate) use ciphertax_testkit::peers::{Limit, run_program};
+pub(crate) use ciphertax_testkit::{
+    Lease, PATIENCE, fetched, lease, plain, plain_mongodb, plain_postgresql, rows, run, run_within, says,
+    within,
+};
+pub(crate) use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
+pub(crate) use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
+pub(crate) use ciphertax_wire::postgresql::Method;
+pub(crate) use ciphertax_wire::{mysql, postgresql};
+pub(crate) use ciphertax_workload::ArmColumns;
+pub(crate) use ciphertax_workload::connect::{Connect, Nothing};
+pub(crate) use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents, When, check, growth};
+pub(crate) use ciphertax_workload::dataset::{Contents, DatasetError, SCHEMA};
+pub(crate) use ciphertax_workload::mongodb::MongodbTable;
+pub(crate) use ciphertax_workload::mysql::MysqlAccess;
+pub(crate) use ciphertax_workload::postgresql::PostgresqlAccess;
+pub(crate) use ciphertax_workload::sql::{
+    BulkInsert, DataSession, SelectOnly, SqlSession, SqlTable, Statements, TpcbLike,
+};
+pub(crate) use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb, YcsbLoad};
 
 /// A small table of YCSB, all of whose reads compare what they get.
 pub(crate) const TABLE: YcsbTable = YcsbTable {

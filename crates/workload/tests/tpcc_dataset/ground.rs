@@ -1,20 +1,10 @@
 //! A server and how its sessions are opened, whichever database it is.
 
-use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
+use ciphertax_workload::dataset;
+use ciphertax_workload::dataset::tpcc::restore;
+use ciphertax_workload::sql::TextRow;
 
-use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
-use ciphertax_model::Tpcc;
-use ciphertax_testkit::{Lease, fetched, lease, plain, plain_postgresql, run_within};
-use ciphertax_wire::{mysql, postgresql};
-use ciphertax_workload::dataset::tpcc::{TpccContents, restore};
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::sql::{DataSession, TextRow};
-
-use crate::common::{load_part, prepared};
+use crate::common::*;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);

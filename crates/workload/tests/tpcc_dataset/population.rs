@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use ciphertax_workload::dataset;
-use ciphertax_workload::dataset::tpcc::{Outcome, TableNames, When, check, growth, last_name};
-use ciphertax_workload::sql::{DataSession, SqlSession};
+use ciphertax_workload::dataset::tpcc::{Outcome, last_name};
 
 use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
+use crate::common::*;
 
 #[test]
 fn mariadb_is_populated_as_the_specification_says() {
@@ -17,15 +17,10 @@ fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     let heard = ground.prepare(&contents).unwrap();
     assert_eq!(heard.len(), 9, "a chunk a table: {heard:?}");
-    assert!(
-        heard.is_sorted() && heard.last() == Some(&contents.rows()),
-        "{heard:?}"
-    );
-    assert_eq!(
-        ground.prepare(&contents).unwrap(),
-        [contents.rows()],
-        "it is kept"
-    );
+    let is_in_order = heard.is_sorted() && heard.last() == Some(&contents.rows());
+    assert!(is_in_order, "{heard:?}");
+    let kept = ground.prepare(&contents).unwrap();
+    assert_eq!(kept, [contents.rows()], "it is kept");
 
     has_as_many_rows(ground);
     every_row_is_in_its_range(ground);
@@ -130,91 +125,60 @@ fn every_row_is_in_its_range<S: DataSession>(ground: &Ground<S>) {
 }
 
 fn orders_are_as_they_must<S: DataSession>(ground: &Ground<S>) {
-    for (question, expected) in [
+    for [question, expected] in rows(
+        "
         // Each customer has one order in a district, in no order, and one row of history.
-        (
-            "SELECT COUNT(*) FROM (SELECT DISTINCT o_d_id, o_c_id FROM ciphertax.oorder) AS o",
-            "30000",
-        ),
-        (
-            "SELECT COUNT(*) FROM (SELECT DISTINCT h_d_id, h_c_id FROM ciphertax.history) AS h",
-            "30000",
-        ),
-        // Each order has the lines that it says, numbered from 1.
-        (
-            "SELECT COUNT(*) FROM (SELECT o_d_id, o_id, o_ol_cnt FROM ciphertax.oorder JOIN ciphertax.order_line \
-             ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id GROUP BY o_d_id, o_id, o_ol_cnt \
-             HAVING COUNT(*) = o_ol_cnt AND MIN(ol_number) = 1 AND MAX(ol_number) = o_ol_cnt) AS lines_of_orders",
-            "30000",
-        ),
+        SELECT COUNT(*) FROM (SELECT DISTINCT o_d_id, o_c_id FROM ciphertax.oorder) AS o → 30000
+        SELECT COUNT(*) FROM (SELECT DISTINCT h_d_id, h_c_id FROM ciphertax.history) AS h → 30000
         // Exactly a tenth.
-        (
-            "SELECT COUNT(*) FROM ciphertax.item WHERE i_data LIKE '%ORIGINAL%'",
-            "10000",
-        ),
-        (
-            "SELECT COUNT(*) FROM ciphertax.stock WHERE s_data LIKE '%ORIGINAL%'",
-            "10000",
-        ),
-        (
-            "SELECT COUNT(*) FROM (SELECT c_d_id FROM ciphertax.customer WHERE c_credit = 'BC' GROUP BY c_d_id \
-             HAVING COUNT(*) = 300) AS d",
-            "10",
-        ),
+        SELECT COUNT(*) FROM ciphertax.item WHERE i_data LIKE '%ORIGINAL%' → 10000
+        SELECT COUNT(*) FROM ciphertax.stock WHERE s_data LIKE '%ORIGINAL%' → 10000
         // The last names of all numbers are there before any comes again.
-        (
-            "SELECT COUNT(*) FROM (SELECT DISTINCT c_d_id, c_last FROM ciphertax.customer WHERE c_id <= 1000) AS c",
-            "10000",
-        ),
-        (
-            "SELECT DISTINCT c_last FROM ciphertax.customer WHERE c_id = 372",
-            "PRICALLYOUGHT",
-        ),
-        (
-            "SELECT DISTINCT c_last FROM ciphertax.customer WHERE c_id = 1000",
-            "EINGEINGEING",
-        ),
-        ("SELECT COUNT(DISTINCT o_carrier_id) FROM ciphertax.oorder", "10"),
-        ("SELECT COUNT(DISTINCT o_ol_cnt) FROM ciphertax.oorder", "11"),
-        ("SELECT COUNT(DISTINCT s_quantity) FROM ciphertax.stock", "91"),
-        ("SELECT COUNT(DISTINCT i_name) FROM ciphertax.item", "100000"),
-    ] {
+        SELECT COUNT(*) FROM (SELECT DISTINCT c_d_id, c_last FROM ciphertax.customer WHERE c_id <= 1000) AS c → 10000
+        SELECT DISTINCT c_last FROM ciphertax.customer WHERE c_id = 372 → PRICALLYOUGHT
+        SELECT DISTINCT c_last FROM ciphertax.customer WHERE c_id = 1000 → EINGEINGEING
+        SELECT COUNT(DISTINCT o_carrier_id) FROM ciphertax.oorder → 10
+        SELECT COUNT(DISTINCT o_ol_cnt) FROM ciphertax.oorder → 11
+        SELECT COUNT(DISTINCT s_quantity) FROM ciphertax.stock → 91
+        SELECT COUNT(DISTINCT i_name) FROM ciphertax.item → 100000
+        ",
+    ) {
+        assert_eq!(ground.ask(question), [expected], "{question}");
+    }
+    // Each order has the lines that it says, numbered from 1.
+    let lines = "SELECT COUNT(*) FROM (SELECT o_d_id, o_id, o_ol_cnt FROM ciphertax.oorder JOIN ciphertax.order_line \
+                 ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id GROUP BY o_d_id, o_id, o_ol_cnt \
+                 HAVING COUNT(*) = o_ol_cnt AND MIN(ol_number) = 1 AND MAX(ol_number) = o_ol_cnt) AS lines_of_orders";
+    let credit = "SELECT COUNT(*) FROM (SELECT c_d_id FROM ciphertax.customer WHERE c_credit = 'BC' GROUP BY c_d_id \
+                  HAVING COUNT(*) = 300) AS d";
+    for (question, expected) in [(lines, "30000"), (credit, "10")] {
         assert_eq!(ground.ask(question), [expected], "{question}");
     }
     let in_order = "SELECT COUNT(*) FROM ciphertax.oorder WHERE o_c_id = o_id";
-    assert!(
-        ground.number(in_order) < 50.0,
-        "10 of a permutation stay where they are"
-    );
+    let are_few = ground.number(in_order) < 50.0;
+    assert!(are_few, "10 of a permutation stay where they are");
 }
 
 fn values_are_distributed_as_they_must<S: DataSession>(ground: &Ground<S>) {
-    for (what, table, mean, tolerance) in [
-        ("o_ol_cnt", "oorder", 10.0, 0.1),
-        ("o_carrier_id", "oorder", 5.5, 0.1),
-        ("ol_i_id", "order_line", 50_000.0, 300.0),
-        (
-            "CASE WHEN ol_o_id > 2100 THEN ol_amount END",
-            "order_line",
-            5000.0,
-            50.0,
-        ),
-        ("i_im_id", "item", 5000.0, 50.0),
-        ("i_price", "item", 50.5, 0.5),
-        ("CHAR_LENGTH(i_name)", "item", 19.0, 0.1),
-        ("CHAR_LENGTH(i_data)", "item", 38.0, 0.2),
-        ("s_quantity", "stock", 55.0, 0.5),
-        ("c_discount", "customer", 0.25, 0.005),
-        ("CHAR_LENGTH(c_data)", "customer", 400.0, 2.0),
-        ("CHAR_LENGTH(c_first)", "customer", 12.0, 0.1),
-        ("CHAR_LENGTH(h_data)", "history", 18.0, 0.2),
-        (
-            "CASE WHEN c_credit = 'BC' THEN c_id END",
-            "customer",
-            1500.0,
-            80.0,
-        ),
-    ] {
+    for [what, table, mean, tolerance] in rows(
+        "
+        o_ol_cnt → oorder → 10.0 → 0.1
+        o_carrier_id → oorder → 5.5 → 0.1
+        ol_i_id → order_line → 50000 → 300
+        CASE WHEN ol_o_id > 2100 THEN ol_amount END → order_line → 5000 → 50
+        i_im_id → item → 5000 → 50
+        i_price → item → 50.5 → 0.5
+        CHAR_LENGTH(i_name) → item → 19 → 0.1
+        CHAR_LENGTH(i_data) → item → 38 → 0.2
+        s_quantity → stock → 55 → 0.5
+        c_discount → customer → 0.25 → 0.005
+        CHAR_LENGTH(c_data) → customer → 400 → 2
+        CHAR_LENGTH(c_first) → customer → 12 → 0.1
+        CHAR_LENGTH(h_data) → history → 18 → 0.2
+        CASE WHEN c_credit = 'BC' THEN c_id END → customer → 1500 → 80
+        ",
+    ) {
+        let [mean, tolerance] = [mean, tolerance].map(|number| number.parse::<f64>().unwrap());
         let found = ground.number(&format!("SELECT AVG({what}) FROM ciphertax.{table}"));
         assert!((found - mean).abs() < tolerance, "{what}: {found}");
     }
@@ -244,10 +208,8 @@ fn last_names_are_drawn_with_the_constant_of_the_load<S: DataSession>(ground: &G
         .iter()
         .map(|(name, expected)| (found.get(name).unwrap_or(&0.0) - expected).powi(2) / expected)
         .sum();
-    assert!(
-        (chi_square - cells).abs() < 6.0 * (2.0 * cells).sqrt(),
-        "{chi_square} of {cells}"
-    );
+    let is_near = (chi_square - cells).abs() < 6.0 * (2.0 * cells).sqrt();
+    assert!(is_near, "{chi_square} of {cells}");
 }
 
 fn indexes_are_there<S: SqlSession + DataSession>(ground: &Ground<S>) {

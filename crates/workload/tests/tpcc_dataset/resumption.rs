@@ -1,14 +1,9 @@
 //! Loads that were cut off, and tables that were damaged or worked on.
 
-use std::thread;
-
-use ciphertax_testkit::{PATIENCE, within};
-use ciphertax_wire::mysql;
 use ciphertax_workload::dataset;
-use ciphertax_workload::dataset::tpcc::{TableNames, growth};
-use ciphertax_workload::sql::{DataSession, Statements};
 
 use super::ground::{Ground, mariadb, one_warehouse, postgresql};
+use crate::common::*;
 
 const COUNTS: [&str; 9] = [
     "warehouse",
@@ -36,10 +31,8 @@ fn is_resumed<S: DataSession>(ground: &Ground<S>) {
     let date = ground.ask("SELECT loaded_at FROM ciphertax.tpcc_config");
     let heard = ground.prepare(&contents).unwrap();
     assert!(heard[0] >= 150_000, "{heard:?}");
-    assert!(
-        marked >= 3 && heard.len() <= 1 + 9 - marked,
-        "{marked}: {heard:?}"
-    );
+    let is_gone_on = marked >= 3 && heard.len() <= 1 + 9 - marked;
+    assert!(is_gone_on, "{marked}: {heard:?}");
     assert_eq!(heard.last(), Some(&contents.rows()));
     assert_eq!(ground.ask("SELECT loaded_at FROM ciphertax.tpcc_config"), date);
     let resumed = counts(ground);
@@ -62,10 +55,8 @@ fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
         ground.load_part(&contents, 0, 3),
         ground.load_part(&contents, 1, 3),
     );
-    assert!(
-        first > second && first < contents.rows() * 3 / 4,
-        "{first}, {second}"
-    );
+    let goes_on = first > second && first < contents.rows() * 3 / 4;
+    assert!(goes_on, "{first}, {second}");
     assert!(!ground.begin(&contents));
     let heard = ground.prepare(&contents).unwrap();
     assert_eq!(heard[0], first + second, "what nobody wrote is made: {heard:?}");
@@ -76,11 +67,8 @@ fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
     assert!(ground.begin(&contents));
     let written: u64 = (0..3).map(|index| ground.load_part(&contents, index, 3)).sum();
     assert_eq!(written, contents.rows());
-    assert_eq!(
-        ground.prepare(&contents).unwrap(),
-        [contents.rows()],
-        "nothing was missing"
-    );
+    let kept = ground.prepare(&contents).unwrap();
+    assert_eq!(kept, [contents.rows()], "nothing was missing");
     assert_eq!(counts(ground), in_parts);
 }
 
@@ -135,30 +123,21 @@ mod test_all {
         let contents = one_warehouse();
         ground.prepare(&contents).unwrap();
         let right = checksums(&ground);
-        for (damage, rows) in [
-            ("DELETE FROM ciphertax.history WHERE h_c_id = 77", 30_000),
-            (
-                "DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3",
-                9000,
-            ),
-            (
-                "INSERT INTO ciphertax.item SELECT 0, i_im_id, i_name, i_price, i_data FROM ciphertax.item LIMIT 1",
-                100_000,
-            ),
-            (
-                "DELETE FROM ciphertax.order_line WHERE ol_o_id = 9 AND ol_number = 1",
-                300_000,
-            ),
-            (
-                "DELETE FROM ciphertax.tpcc_chunks WHERE table_name = 'district'",
-                10,
-            ),
-            ("DROP TABLE ciphertax.warehouse", 1),
-            ("DROP INDEX by_name_of_customer ON ciphertax.customer", 0),
-        ] {
+        for [damage, lost] in rows(
+            "
+            DELETE FROM ciphertax.history WHERE h_c_id = 77 → 30000
+            DELETE FROM ciphertax.new_order WHERE no_o_id = 2101 AND no_d_id = 3 → 9000
+            INSERT INTO ciphertax.item SELECT 0, i_im_id, i_name, i_price, i_data FROM ciphertax.item LIMIT 1 → 100000
+            DELETE FROM ciphertax.order_line WHERE ol_o_id = 9 AND ol_number = 1 → 300000
+            DELETE FROM ciphertax.tpcc_chunks WHERE table_name = 'district' → 10
+            DROP TABLE ciphertax.warehouse → 1
+            DROP INDEX by_name_of_customer ON ciphertax.customer → 0
+            ",
+        ) {
+            let lost: u64 = lost.parse().unwrap();
             ground.ask(damage);
             let heard = ground.prepare(&contents).unwrap();
-            assert_eq!(heard[0], contents.rows() - rows, "{damage}: {heard:?}");
+            assert_eq!(heard[0], contents.rows() - lost, "{damage}: {heard:?}");
             assert_eq!(heard.last(), Some(&contents.rows()), "{damage}");
             assert_eq!(checksums(&ground), right, "{damage}");
         }

@@ -1,15 +1,11 @@
 //! Sets whose columns hold cells, beside a plain one.
 
-use ciphertax_columns::{CellCipher, MasterKey};
 use ciphertax_model::tpcc::{COLUMNS, TpccColumn};
-use ciphertax_model::{
-    CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
-    Decrypt,
-};
-use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents, TpccSet};
-use ciphertax_workload::sql::DataSession;
+use ciphertax_model::*;
+use ciphertax_workload::dataset::tpcc::TpccSet;
 
 use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
+use crate::common::*;
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 /// Keys, values that may be NULL, a number, a date and texts.
@@ -64,11 +60,8 @@ fn holds_cells_of_the_same_rows<S: DataSession>(ground: &Ground<S>, hexadecimal:
     };
     let heard = ground.prepare(&contents).unwrap();
     assert_eq!(heard.len(), 27, "{heard:?}");
-    assert_eq!(
-        ground.prepare(&contents).unwrap(),
-        [contents.rows()],
-        "they are kept"
-    );
+    let kept = ground.prepare(&contents).unwrap();
+    assert_eq!(kept, [contents.rows()], "they are kept");
 
     for (index, set) in contents.sets.iter().enumerate().skip(1) {
         let stored = set.stored.as_ref().unwrap();
@@ -115,20 +108,13 @@ fn holds_cells_of_the_same_rows<S: DataSession>(ground: &Ground<S>, hexadecimal:
         }
     }
     // Cells of sessions that loaded side by side are equal where their values are.
-    for (question, expected) in [
-        (
-            "SELECT COUNT(*) FROM ciphertax.item_2 JOIN ciphertax.stock_2 ON i_id = s_i_id",
-            "100000",
-        ),
-        (
-            "SELECT COUNT(*) FROM (SELECT DISTINCT c_last FROM ciphertax.customer_2) AS c",
-            "1000",
-        ),
-        (
-            "SELECT COUNT(*) FROM (SELECT DISTINCT c_middle FROM ciphertax.customer_1) AS c",
-            "30000",
-        ),
-    ] {
+    for [question, expected] in rows(
+        "
+        SELECT COUNT(*) FROM ciphertax.item_2 JOIN ciphertax.stock_2 ON i_id = s_i_id → 100000
+        SELECT COUNT(*) FROM (SELECT DISTINCT c_last FROM ciphertax.customer_2) AS c → 1000
+        SELECT COUNT(*) FROM (SELECT DISTINCT c_middle FROM ciphertax.customer_1) AS c → 30000
+    ",
+    ) {
         assert_eq!(ground.ask(question), [expected], "{question}");
     }
 

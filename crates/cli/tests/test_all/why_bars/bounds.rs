@@ -1,14 +1,10 @@
 //! Servers that were made to have one bound: is it the one that is named?
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use std::{env, fs, thread};
+use std::env;
 
-use ciphertax_records::why::{Bound, BoundRow};
+use ciphertax_records::why::BoundRow;
 
-use crate::common::{OwnServer, PATIENCE, Running, Sandbox, SetAtTheEnd, record};
+use crate::common::*;
 use crate::preloaded::Preloaded;
 use crate::slow_write::SlowWrite;
 

@@ -105,10 +105,8 @@ fn the_private_key_finds_the_master_key_in_the_envelope_of_every_suite() {
     for suite in Suite::ALL {
         let private = if suite.is_rsa() { &rsa } else { &sm2 };
         let info = ServerInfo::parse(&info(suite.name(), &pem(private), HASH)).unwrap();
-        assert_eq!(
-            (info.suite, info.version.as_str(), info.tee.as_str()),
-            (suite, "1.2.14", "NO_TEE")
-        );
+        let found = (info.suite, info.version.as_str(), info.tee.as_str());
+        assert_eq!(found, (suite, "1.2.14", "NO_TEE"));
         let mut envelopes = Vec::new();
         for _ in 0..2 {
             let message = message(&info.statement(CellAlgorithm::Aes128Gcm, &key).unwrap());
@@ -151,7 +149,11 @@ fn an_answer_that_is_none_is_refused_by_what_is_wrong_with_it() {
     let rsa = rsa(2048);
     let good = pem(&rsa);
     let gcm = "RSA_WITH_AES_128_GCM_SHA256";
+    let sm2_gcm = "SM2_WITH_SM4_128_GCM_SM3";
     let quoted = "a','x')) -- ";
+    let encrypted = good.replace("KEY-----\nMII", "KEY-----\nProc-Type: 4,ENCRYPTED\n\nMII");
+    let (short, other_curve) = (pem(&self::rsa(1024)), pem(&on_curve(Nid::X9_62_PRIME256V1)));
+    let none_of = "\"RSA_WITH_RC4\", which is none of RSA_WITH_AES_128_CBC_SHA256";
     for (answer, says) in [
         (String::new(), "empty"),
         ("no, thanks!".into(), "not Base64"),
@@ -166,10 +168,7 @@ fn an_answer_that_is_none_is_refused_by_what_is_wrong_with_it() {
         (answer(json!(0), &json!("noise")), "no JSON"),
         (answer(json!(7), &json!("not\nenabled")), "status 7: not enabled"),
         (answer(json!(-1), &json!(null)), "status -1: nothing"),
-        (
-            info("RSA_WITH_RC4", &good, HASH),
-            "\"RSA_WITH_RC4\", which is none of RSA_WITH_AES_128_CBC_SHA256",
-        ),
+        (info("RSA_WITH_RC4", &good, HASH), none_of),
         (info(gcm, &good, quoted), "public_key_hash"),
         (info(gcm, &good, "a\\"), "public_key_hash"),
         (info(gcm, &good, ""), "public_key_hash"),
@@ -177,31 +176,11 @@ fn an_answer_that_is_none_is_refused_by_what_is_wrong_with_it() {
         (info(gcm, "no key", HASH), "is not in PEM"),
         (info(gcm, &good.replace("MII", "*"), HASH), "is not Base64"),
         (info(gcm, &good.replace("MII", "MIIA"), HASH), "public key"),
-        (
-            info(
-                gcm,
-                &good.replace("KEY-----\nMII", "KEY-----\nProc-Type: 4,ENCRYPTED\n\nMII"),
-                HASH,
-            ),
-            "is not Base64",
-        ),
+        (info(gcm, &encrypted, HASH), "is not Base64"),
         (info(gcm, &pem(&sm2()), HASH), "is none of RSA"),
-        (
-            info(gcm, &pem(&self::rsa(1024)), HASH),
-            "has 1024 bits; expected 2048 to 8192",
-        ),
-        (
-            info("SM2_WITH_SM4_128_GCM_SM3", &good, HASH),
-            "is no point on the curve SM2",
-        ),
-        (
-            info(
-                "SM2_WITH_SM4_128_GCM_SM3",
-                &pem(&on_curve(Nid::X9_62_PRIME256V1)),
-                HASH,
-            ),
-            "is no point on the curve SM2",
-        ),
+        (info(gcm, &short, HASH), "has 1024 bits; expected 2048 to 8192"),
+        (info(sm2_gcm, &good, HASH), "is no point on the curve SM2"),
+        (info(sm2_gcm, &other_curve, HASH), "is no point on the curve SM2"),
     ] {
         match ServerInfo::parse(&answer) {
             Ok(_) => panic!("{says}: is taken"),
@@ -257,9 +236,7 @@ fn a_server_takes_the_key_or_says_why_not() {
         check_taken(&answer(json!(0), &taken)).unwrap();
     }
     let error = check_taken(&answer(json!(3), &json!("no such key"))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the server refuses, with status 3: no such key"
-    );
+    let expected = "the server refuses, with status 3: no such key";
+    assert_eq!(error.to_string(), expected);
     assert!(check_taken("").is_err());
 }

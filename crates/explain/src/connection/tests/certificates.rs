@@ -12,11 +12,8 @@ fn a_certificate_is_to_be_renewed_before_its_end() {
     let first = |days| findings(days)[0].clone();
     assert_eq!(first(-1).id, "certificate-expired");
     assert_eq!(first(0).id, "certificate-expires");
-    assert!(
-        first(1).summary.contains("expires in 1 day:"),
-        "{}",
-        first(1).summary
-    );
+    let words = "expires in 1 day:";
+    assert!(first(1).summary.contains(words), "{}", first(1).summary);
     assert!(
         findings(21)
             .iter()

@@ -16,10 +16,8 @@ fn who_computes_what_follows_from_what_was_negotiated() {
     tls.version = "TLSv1.2".into();
     tls.cipher = "AES128-GCM-SHA256".into();
     let sent = steps(&older);
-    assert!(
-        sent[0].server.contains("decrypts") && sent[1].server == "nothing",
-        "{sent:?}"
-    );
+    let is_sent = sent[0].server.contains("decrypts") && sent[1].server == "nothing";
+    assert!(is_sent, "{sent:?}");
     let tls = older.tls.as_mut().unwrap();
     tls.resumed = true;
     assert_eq!(steps(&older)[0].step, "TLS session resumed");
@@ -46,10 +44,8 @@ fn over_a_socket_only_sha256_password_takes_an_rsa_key() {
         let login = steps.iter().find(|step| step.step.starts_with("login"));
         login.unwrap().client.clone()
     };
-    assert_eq!(
-        client("caching_sha2_password", false),
-        "sends the password as it is"
-    );
+    let expected = "sends the password as it is";
+    assert_eq!(client("caching_sha2_password", false), expected);
     assert!(client("sha256_password", false).contains("RSA key"));
     assert!(client("caching_sha2_password", true).contains("through TLS"));
 }
@@ -59,22 +55,16 @@ fn by_ml_kem_the_server_encapsulates_what_the_client_decapsulates() {
     let exchange = |group: &str| work::work(&facts(group), 1, false).remove(0);
     for group in ["X25519MLKEM768", "SecP256r1MLKEM768"] {
         let step = exchange(group);
-        assert!(
-            step.client.contains("decapsulates") && step.client.contains("elliptic"),
-            "{step:?}"
-        );
-        assert!(
-            step.server.contains("encapsulates") && step.server.contains("elliptic"),
-            "{step:?}"
-        );
+        let decapsulates = step.client.contains("decapsulates") && step.client.contains("elliptic");
+        assert!(decapsulates, "{step:?}");
+        let encapsulates = step.server.contains("encapsulates") && step.server.contains("elliptic");
+        assert!(encapsulates, "{step:?}");
     }
     let alone = exchange("MLKEM768");
     assert!(!alone.server.contains("key pair"), "{alone:?}");
     let mut again = facts("X25519");
     again.tls.as_mut().unwrap().hello_retry_request = true;
     let step = work::work(&again, 1, false).remove(0);
-    assert!(
-        step.client.contains("HelloRetryRequest") && !step.server.contains("Retry"),
-        "{step:?}"
-    );
+    let is_asked_again = step.client.contains("HelloRetryRequest") && !step.server.contains("Retry");
+    assert!(is_asked_again, "{step:?}");
 }

@@ -113,10 +113,8 @@ fn every_rule_tells_the_category_of_a_real_stack() {
         .chain([("kernel", kernel::KERNEL)]);
     for (name, table) in all {
         for (place, (work, patterns)) in table.iter().enumerate() {
-            assert!(
-                rows.contains(&(name, place)),
-                "no stack for {work:?} in {name}: {patterns:?}"
-            );
+            let has_stack = rows.contains(&(name, place));
+            assert!(has_stack, "no stack for {work:?} in {name}: {patterns:?}");
         }
     }
     for pattern in patterns_of_phases() {
@@ -180,10 +178,8 @@ fn every_category_that_rules_name_is_listed_once_and_every_listed_one_is_named()
     assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), named);
     assert_eq!(listed.len(), named.len(), "a name is listed twice");
     for category in ALL {
-        assert!(
-            category.says.ends_with('.') && category.says.len() < 100,
-            "{category:?}"
-        );
+        let is_short = category.says.ends_with('.') && category.says.len() < 100;
+        assert!(is_short, "{category:?}");
         assert_eq!(find(category.name), Some(category));
     }
 }
@@ -231,10 +227,8 @@ fn functions_without_names_belong_to_the_nearest_one_that_has_one() {
         "libssl.so.3+0x6689e",
     ];
     let handshake: &'static [&'static str] = Box::leak(Box::new(handshake));
-    assert_eq!(
-        rules.category(&stack(handshake)),
-        Some("TLS handshake: public key")
-    );
+    let category = rules.category(&stack(handshake));
+    assert_eq!(category, Some("TLS handshake: public key"));
     assert_eq!(rules.category(&[("mariadbd+0xdcf39d", "mariadbd")]), None);
     assert_eq!(rules.category(&[]), None);
     assert_eq!(rules.category(&[("", "")]), None);
@@ -245,26 +239,18 @@ fn the_kernel_without_names_is_known_by_who_called_it() {
     let rules = Rules::of_server("PostgreSQL 15");
     let unnamed = ("[kernel]+0x0", "[kernel]");
     assert_eq!(rules.category(&[unnamed]), Some("kernel: other"));
-    assert_eq!(
-        rules.category(&[unnamed, ("send", "libc.so.6")]),
-        Some("kernel: network")
-    );
-    assert_eq!(
-        rules.category(&[unnamed, ("PostgresMain", "postgres")]),
-        Some("kernel: other")
-    );
+    let category = rules.category(&[unnamed, ("send", "libc.so.6")]);
+    assert_eq!(category, Some("kernel: network"));
+    let category = rules.category(&[unnamed, ("PostgresMain", "postgres")]);
+    assert_eq!(category, Some("kernel: other"));
 }
 
 #[test]
 fn a_server_that_nobody_knows_is_looked_up_in_all_tables() {
     let rules = Rules::of_server("");
     assert_eq!(rules.category(&[("ExecScan", "db")]), Some("SQL: execute"));
-    assert_eq!(
-        rules.category(&[("row_search_mvcc", "db")]),
-        Some("storage engine")
-    );
-    assert_eq!(
-        rules.category(&[("mongo::BSONObj::copy", "db")]),
-        Some("documents")
-    );
+    let category = rules.category(&[("row_search_mvcc", "db")]);
+    assert_eq!(category, Some("storage engine"));
+    let category = rules.category(&[("mongo::BSONObj::copy", "db")]);
+    assert_eq!(category, Some("documents"));
 }

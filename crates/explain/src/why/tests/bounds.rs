@@ -207,10 +207,8 @@ fn what_is_spun_for_is_named() {
     }
     let why = made.why();
     let row = why.bound("select", "plain").unwrap();
-    assert_eq!(
-        (row.bound, row.of.as_deref()),
-        (Bound::Spinning, Some("AHI latch"))
-    );
+    let found = (row.bound, row.of.as_deref());
+    assert_eq!(found, (Bound::Spinning, Some("AHI latch")));
 }
 
 #[test]
@@ -275,14 +273,10 @@ fn what_hides_behind_a_bound_is_said_only_where_the_estimates_say_so_too() {
         why.bounds[2].follows.clone()
     };
     let hidden = follows(estimates(Verdict::NoCost, Verdict::Costs)).unwrap();
-    assert!(
-        hidden.starts_with("tls does not show here: bound by the log's flush (group commit), "),
-        "{hidden}"
-    );
-    assert!(
-        hidden.ends_with("its own 13 µs of the server's CPU hide behind it."),
-        "{hidden}"
-    );
+    let beginning = "tls does not show here: bound by the log's flush (group commit), ";
+    assert!(hidden.starts_with(beginning), "{hidden}");
+    let ending = "its own 13 µs of the server's CPU hide behind it.";
+    assert!(hidden.ends_with(ending), "{hidden}");
     let none = follows(estimates(Verdict::NoCost, Verdict::NoCost)).unwrap();
     assert!(none.contains("nor does it take more"), "{none}");
     assert_eq!(follows(estimates(Verdict::CannotTell, Verdict::Costs)), None);

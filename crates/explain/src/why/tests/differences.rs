@@ -71,10 +71,8 @@ fn nothing_is_found_where_nothing_differs_and_what_differs_lies_in_the_interval(
         }
     }
     assert!(against_itself > 1_400.0 && against_tls > 1_700.0);
-    assert!(
-        excluded / against_itself <= 0.05,
-        "{excluded} of {against_itself}"
-    );
+    let is_rare = excluded / against_itself <= 0.05;
+    assert!(is_rare, "{excluded} of {against_itself}");
     assert!(covered / against_tls >= 0.95, "{covered} of {against_tls}");
 }
 
@@ -93,15 +91,11 @@ fn what_tls_adds_is_found_first_and_everything_adds_up_to_what_the_meters_say() 
     assert!(copies.floor_us.unwrap() > 0.0, "{copies:?}");
     let side = why.differences.iter().find(|side| side.arm == "tls").unwrap();
     let measured = side.measured.unwrap();
-    assert!(
-        (side.sum_us - measured.value).abs() < 1e-9 * measured.value,
-        "{side:?}"
-    );
+    let is_near = (side.sum_us - measured.value).abs() < 1e-9 * measured.value;
+    assert!(is_near, "{side:?}");
     assert!((measured.value - 5.1).abs() < 0.5, "{measured:?}");
-    assert_eq!(
-        (side.blocks, side.complete, side.comprises),
-        (29, 1.0, Complete::Whole)
-    );
+    let of_blocks = (side.blocks, side.complete, side.comprises);
+    assert_eq!(of_blocks, (29, 1.0, Complete::Whole));
     assert!(side.classified < 1.0 && side.classified > 0.98, "{side:?}");
     assert!(of(&why, "tls").any(|row| row.category == "unclassified"));
     for row in of(&why, "tls") {
@@ -126,10 +120,8 @@ fn profiles_of_user_code_alone_leave_the_rest_to_the_kernel() {
     let kernel = of(&why, "tls")
         .find(|row| row.category == "kernel: other")
         .unwrap();
-    assert!(
-        (kernel.baseline_us - plain.cpu_us() / 4.0).abs() < 1.0,
-        "{kernel:?}"
-    );
+    let is_near = (kernel.baseline_us - plain.cpu_us() / 4.0).abs() < 1.0;
+    assert!(is_near, "{kernel:?}");
     assert!((side.sum_us - side.measured.unwrap().value).abs() < 1e-9);
 }
 
@@ -186,8 +178,6 @@ fn looking_that_takes_the_server_three_percent_more_is_found_to() {
     let costs = made.why().costs;
     assert_eq!((costs.len(), costs[0].blocks), (1, 49));
     let found = costs[0].server_cpu.unwrap();
-    assert!(
-        found.low < 0.03 && found.high > 0.03 && found.high - found.low < 0.06,
-        "{found:?}"
-    );
+    let is_narrow = found.low < 0.03 && found.high > 0.03 && found.high - found.low < 0.06;
+    assert!(is_narrow, "{found:?}");
 }

@@ -3,34 +3,21 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::{Profiling, Study};
-use ciphertax_records::why::{
-    Blocked, Look, LookLog, ModuleRecord, Profile, ProfiledSide, SideProfile, StackId, SymbolRecord,
-    SymbolTable, Waits, Why,
-};
+use ciphertax_records::why::*;
 use ciphertax_records::{CpuTime, Head, OperationSample, Results, Sample, ServerSide, SliceId, Yield};
 use ciphertax_stats::histogram;
 
-pub(crate) use super::head::head;
 use super::random::Random;
+pub(crate) use super::record::head;
+use super::record::slice_id;
 use crate::why::counted::Classify;
 
 pub(crate) const STUDY: &str = r#"
 name = "made-up"
 question = "Why?"
 time_s = 60
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 8 }
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "select", workload = "oltp_point_select", load = { connections = 8 } }]
 "#;
 
 /// The arms of a cell, in the order of the truth.
@@ -135,12 +122,7 @@ impl MadeUp {
             let is_looked = block >= Profiling::BLOCKS_BEFORE && block % Profiling::ONE_BLOCK_IN == 1;
             let of_block = random.factor(0.05);
             for (position, (arm, truth)) in ARMS.into_iter().zip(truths).enumerate() {
-                let id = SliceId {
-                    cell: made.head.study.cells[0].name.clone(),
-                    block,
-                    position: position as u32,
-                    arm: arm.into(),
-                };
+                let id = slice_id(&made.head.study.cells[0].name, block, position as u32, arm);
                 made.slice(id, truth, of_block * random.factor(0.02), is_looked, &mut random);
             }
         }
@@ -161,19 +143,19 @@ impl MadeUp {
             total_ns: ns(us),
             system_ns: ns(us) / 4,
         };
-        let latency = histogram::empty();
+        let of_kind = OperationSample {
+            kind: "select".into(),
+            count: operations as u64,
+            latency_sum_ns: ns(round_trip_us),
+            latency: histogram::encode(&histogram::empty()),
+            ..OperationSample::default()
+        };
         self.samples.push(Sample {
             slice: id.clone(),
             start_ns: u64::from(id.block * 3 + id.position) * 250_000_000,
             load: Yield {
                 duration_ns: (SLICE_S * 1e9) as u64,
-                operations: vec![OperationSample {
-                    kind: "select".into(),
-                    count: operations as u64,
-                    errors: 0,
-                    latency_sum_ns: ns(round_trip_us),
-                    latency: histogram::encode(&latency),
-                }],
+                operations: vec![of_kind],
                 client_cpu: cpu(truth.client_us * factor),
                 workers: 2,
                 ..Yield::default()
@@ -184,11 +166,8 @@ impl MadeUp {
                 cpu_idle_ns: Some((truth.idle * random.factor(0.03) * 2.0 * SLICE_S * 1e9) as u64),
                 ..ServerSide::default()
             },
-            quiet: None,
-            others_worked: false,
-            left_cached: None,
             look: is_looked.then_some(Look::Full),
-            void: None,
+            ..Sample::default()
         });
         if is_looked {
             self.profile(&id, truth, &by_category, operations, random);

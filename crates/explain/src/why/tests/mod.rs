@@ -2,8 +2,8 @@
 
 mod bounds;
 mod differences;
-#[path = "../../../tests/explain/head.rs"]
-mod head;
 pub(crate) mod made_up;
 mod random;
+#[path = "../../../../records/tests/made_up.rs"]
+mod record;
 mod states;

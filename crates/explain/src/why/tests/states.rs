@@ -52,10 +52,8 @@ fn the_states_of_an_arm_add_up_to_its_connections_by_its_throughput() {
             )
         });
         let expected = 8.0 * time_ns as f64 / 1e3 / operations as f64;
-        assert!(
-            (sum / expected - 1.0).abs() < 1e-9,
-            "{arm}: {sum} against {expected}"
-        );
+        let is_near = (sum / expected - 1.0).abs() < 1e-9;
+        assert!(is_near, "{arm}: {sum} against {expected}");
     }
 }
 
@@ -71,10 +69,8 @@ fn what_is_waited_for_takes_what_it_takes_and_more_cpu_time_is_found_beside_it()
     near(of(&why, "plain", "network and client", None), 262.0);
     assert!(of(&why, "plain", "on CPU", None).difference.is_none());
     let on_cpu = of(&why, "tls", "on CPU", None).difference.unwrap();
-    assert!(
-        on_cpu.low < 13.0 && 13.0 < on_cpu.high && on_cpu.low > 5.0,
-        "{on_cpu:?}"
-    );
+    let is_near = on_cpu.low < 13.0 && 13.0 < on_cpu.high && on_cpu.low > 5.0;
+    assert!(is_near, "{on_cpu:?}");
 }
 
 #[test]
@@ -166,16 +162,12 @@ fn a_servers_own_wait_events_are_told_by_littles_law_whether_or_not_threads_were
         of("plain", "LWLock", Some("WALWrite")),
     );
     let round_trip_us = truth.round_trip_us();
-    assert!(
-        (runs.us / (round_trip_us * 2.0 / 8.0) - 1.0).abs() < 0.05,
-        "{runs:?}"
-    );
+    let is_near = (runs.us / (round_trip_us * 2.0 / 8.0) - 1.0).abs() < 0.05;
+    assert!(is_near, "{runs:?}");
     assert!((waits.us / runs.us - 1.5).abs() < 1e-9, "{waits:?}");
     let more = of("tls", "LWLock", Some("WALWrite")).difference.unwrap();
-    assert!(
-        more.low > 0.0 && (more.value / waits.us - 1.0 / 3.0).abs() < 0.05,
-        "{more:?}"
-    );
+    let is_near = more.low > 0.0 && (more.value / waits.us - 1.0 / 3.0).abs() < 0.05;
+    assert!(is_near, "{more:?}");
     // What nobody waits for has no row of its own.
     assert!(
         !why.wait_events

@@ -41,48 +41,22 @@ fn one_column(kind: u8) -> Packets {
 
 #[test]
 fn a_server_that_breaks_the_protocol_ends_the_connection_with_a_word_about_it() {
+    use Question::{Binary, Prepare, Text};
+    let text = |packet: &[u8]| Packets::new(1).add(packet);
     let cases: [(Question, Packets, &str); 13] = [
-        (Question::Text, Packets::new(1).add(b""), "empty packet"),
-        (
-            Question::Text,
-            Packets::new(1).add(&[0]),
-            "an OK that cannot be read",
-        ),
-        (
-            Question::Text,
-            Packets::new(1).add(&[0xFC, 1]),
-            "number of columns",
-        ),
-        (
-            Question::Text,
-            Packets::new(1).add(&[0xFC, 1, 0x10]),
-            "number of columns",
-        ),
-        (Question::Text, Packets::new(1).add(&[1, 1]), "number of columns"),
-        (Question::Text, Packets::new(1).add(&[0xFE]), "number of columns"),
-        (Question::Text, Packets::new(1).add(&vec![3; 2 << 20]), "too long"),
-        (
-            Question::Text,
-            Packets::new(1).add(&[1]).add(b"def"),
-            "definition",
-        ),
-        (Question::Prepare, Packets::new(1).add(&[0, 1]), "preparation"),
-        (Question::Text, one_column(3).add(&[9, 1]), "not of its columns"),
-        (
-            Question::Text,
-            one_column(3).add(&[1, 1, 1]),
-            "not of its columns",
-        ),
-        (
-            Question::Binary,
-            one_column(3).add(&[0, 0, 1, 2, 3]),
-            "not of its columns",
-        ),
-        (
-            Question::Binary,
-            one_column(99).add(&[0, 0, 1, 2, 3]),
-            "type of column",
-        ),
+        (Text, text(b""), "empty packet"),
+        (Text, text(&[0]), "an OK that cannot be read"),
+        (Text, text(&[0xFC, 1]), "number of columns"),
+        (Text, text(&[0xFC, 1, 0x10]), "number of columns"),
+        (Text, text(&[1, 1]), "number of columns"),
+        (Text, text(&[0xFE]), "number of columns"),
+        (Text, text(&vec![3; 2 << 20]), "too long"),
+        (Text, text(&[1]).add(b"def"), "definition"),
+        (Prepare, text(&[0, 1]), "preparation"),
+        (Text, one_column(3).add(&[9, 1]), "not of its columns"),
+        (Text, one_column(3).add(&[1, 1, 1]), "not of its columns"),
+        (Binary, one_column(3).add(&[0, 0, 1, 2, 3]), "not of its columns"),
+        (Binary, one_column(99).add(&[0, 0, 1, 2, 3]), "type of column"),
     ];
     for (question, packets, says) in cases {
         let trouble = answered(question, &packets.bytes).unwrap_err();
@@ -91,10 +65,8 @@ fn a_server_that_breaks_the_protocol_ends_the_connection_with_a_word_about_it() 
     let mut turn = Turn::default();
     let greeting = Packets::new(0).add(OK).bytes;
     let trouble = answers().feed(&greeting, &mut turn, &mut Vec::new()).unwrap_err();
-    assert!(
-        trouble.to_string().contains("welcome before the login"),
-        "{trouble}"
-    );
+    let words = "welcome before the login";
+    assert!(trouble.to_string().contains(words), "{trouble}");
 }
 
 #[test]
@@ -131,10 +103,8 @@ fn a_cell_that_cannot_be_made_ends_the_connection_at_the_end_of_a_row() {
     let head = one_column(253).add(&text_row(&[Some("x")]));
     let packets = head.add(&text_row(&[Some("impossible")]));
     let trouble = answers.feed(&packets.bytes, &mut turn, &mut made).unwrap_err();
-    assert!(
-        trouble.to_string().contains("column 1 of a row cannot"),
-        "{trouble}"
-    );
+    let words = "column 1 of a row cannot";
+    assert!(trouble.to_string().contains(words), "{trouble}");
     let whole = one_column(253).add(&text_row(&[Some("<253:x>")]));
     assert_eq!(made, whole.bytes);
     assert_eq!(answers.own_sequence(), Some(4));

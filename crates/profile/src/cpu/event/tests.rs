@@ -79,10 +79,8 @@ fn a_sample_has_the_kernels_functions_the_registers_and_no_more_than_the_stack()
     let kernel: Vec<u64> = sample.kernel().collect();
     assert_eq!(kernel, [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
     let registers = sample.registers.unwrap();
-    assert_eq!(
-        (registers.values[0], registers.values[7], registers.values[16]),
-        (100, 107, 108)
-    );
+    let read = (registers.values[0], registers.values[7], registers.values[16]);
+    assert_eq!(read, (100, 107, 108));
     assert_eq!(sample.stack, [7; 24]);
 }
 

@@ -28,16 +28,8 @@ const STUDY: &str = r#"
 name = "made-up"
 question = "What makes a slice void?"
 time_s = 60
-[[arm]]
-name = "plain"
-transport = "plain"
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 2 }
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "select", workload = "oltp_point_select", load = { connections = 2 } }]
 "#;
 
 /// A server whose answers are known before it is asked.
@@ -253,26 +245,18 @@ fn errors(count: u64, first: &str) -> VoidReason {
 #[test]
 fn a_sample_holds_what_load_and_server_say() {
     let sample = measure(server(), load()).unwrap();
-    assert_eq!(
-        (sample.slice.cell.as_str(), sample.slice.arm.as_str()),
-        ("select", "tls")
-    );
-    assert_eq!(
-        (sample.slice.block, sample.slice.position, sample.load.workers),
-        (4, 1, 3)
-    );
+    let of = (sample.slice.cell.as_str(), sample.slice.arm.as_str());
+    assert_eq!(of, ("select", "tls"));
+    let numbers = (sample.slice.block, sample.slice.position, sample.load.workers);
+    assert_eq!(numbers, (4, 1, 3));
     assert_eq!(sample.load.duration_ns, 500_000_000);
     assert_eq!((sample.load.operation_count(), sample.load.queries), (100, 100));
-    assert_eq!(
-        sample.server.server_counters,
-        [("Questions".to_owned(), 50)].into()
-    );
+    let counters = &sample.server.server_counters;
+    assert_eq!(*counters, [("Questions".to_owned(), 50)].into());
     assert!(!sample.load.client_bound);
     // Nobody can say.
-    assert_eq!(
-        (sample.server.server_cpu, sample.server.server_context_switches),
-        (None, None)
-    );
+    let unseen = (sample.server.server_cpu, sample.server.server_context_switches);
+    assert_eq!(unseen, (None, None));
     assert_eq!(sample.server.tunnel_cpu, None);
 }
 
@@ -310,10 +294,8 @@ fn an_arm_that_cannot_be_prepared_is_not_measured() {
     };
     let lost = || Failure::Disconnected("connection refused".into());
     assert_eq!(reason(dead, unprepared(lost())), died("its process ended"));
-    assert_eq!(
-        reason(server(), unprepared(lost())),
-        errors(1, "connection refused")
-    );
+    let refused = reason(server(), unprepared(lost()));
+    assert_eq!(refused, errors(1, "connection refused"));
 }
 
 #[test]
@@ -323,14 +305,10 @@ fn a_server_that_does_not_answer_before_a_slice_gets_no_load() {
         death: death.map(str::to_owned),
         ..server()
     };
-    assert_eq!(
-        reason(silent(None), load()),
-        errors(1, "the server does not answer any more")
-    );
-    assert_eq!(
-        reason(silent(Some("its process ended")), load()),
-        died("its process ended")
-    );
+    let unanswered = reason(silent(None), load());
+    assert_eq!(unanswered, errors(1, "the server does not answer any more"));
+    let ended = reason(silent(Some("its process ended")), load());
+    assert_eq!(ended, died("its process ended"));
 }
 
 #[test]
@@ -422,10 +400,8 @@ fn what_the_load_says_of_itself_and_what_is_held_against_it_void_a_slice() {
         }),
         ..load()
     };
-    assert_eq!(
-        reason(server(), judged).to_string(),
-        "a session is not what its arm says: it did not use TLS"
-    );
+    let expected = "a session is not what its arm says: it did not use TLS";
+    assert_eq!(reason(server(), judged).to_string(), expected);
 }
 
 #[test]
@@ -441,10 +417,8 @@ fn a_slice_from_which_too_much_was_stolen_does_not_count() {
     let stolen = |steal_ns| measure_while_stolen(steal_ns, server(), load()).unwrap();
     let bearable = stolen(100_000_000);
     assert_eq!((bearable.void, bearable.server.steal_ns), (None, 100_000_000));
-    assert_eq!(
-        stolen(110_000_000).void,
-        Some(VoidReason::Steal { fraction: 0.11 })
-    );
+    let void = stolen(110_000_000).void;
+    assert_eq!(void, Some(VoidReason::Steal { fraction: 0.11 }));
 }
 
 #[test]

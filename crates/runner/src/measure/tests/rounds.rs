@@ -222,10 +222,8 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
     shells.of("at rest").work("burn 100000");
     let began = Instant::now();
     let rest = clocks.begin(&mut shells, &ARMS);
-    assert!(
-        rest >= STILL_FOR && rest <= began.elapsed(),
-        "coming to rest is no part of the measuring: {rest:?}"
-    );
+    let is_real = rest >= STILL_FOR && rest <= began.elapsed();
+    assert!(is_real, "coming to rest is no part of the measuring: {rest:?}");
     assert_eq!(clocks.begin(&mut shells, &ARMS), Duration::ZERO, "it has begun");
     let before = ARMS.map(|arm| shells.of(arm).meter.read().unwrap());
 
@@ -339,16 +337,12 @@ fn after_slices_that_only_read_less_is_waited_for_until_a_server_is_seen_to_work
         clocks.quiet(shells, &ARMS, writes)
     };
     let after_writes = quiet_after(&mut shells, true);
-    assert!(
-        after_writes.is_still && after_writes.waited_ns >= 1_100_000_000,
-        "{after_writes:?}"
-    );
+    let is_long = after_writes.is_still && after_writes.waited_ns >= 1_100_000_000;
+    assert!(is_long, "{after_writes:?}");
     let after_reads = [(); 5].map(|()| quiet_after(&mut shells, false));
     for quiet in &after_reads {
-        assert!(
-            quiet.is_still && quiet.waited_ns >= 150_000_000,
-            "{after_reads:?}"
-        );
+        let is_long = quiet.is_still && quiet.waited_ns >= 150_000_000;
+        assert!(is_long, "{after_reads:?}");
     }
     assert!(
         after_reads
@@ -369,10 +363,8 @@ fn quiet_is_waited_for_where_a_daemon_works_for_a_server() {
     let mut shells = Shells::start();
     let mut clocks = RoundClocks::new();
     clocks.begin(&mut shells, &ARMS);
-    assert!(
-        clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still,
-        "since the begin"
-    );
+    let is_still = clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still;
+    assert!(is_still, "since the begin");
     shells.of("plain").file_system.0 += 1_000_000_000;
     assert!(!clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still);
 }
@@ -403,9 +395,7 @@ fn a_daemon_is_billed_for_what_its_server_asks_and_not_for_what_forgetting_its_f
     for arm in ARMS {
         // In a container the kernel's workers cannot be seen.
         let workers = of(&round, arm).kernel_workers_cpu_ns;
-        assert!(
-            workers.is_none_or(|ns| u128::from(ns) >= WRITING.as_nanos()),
-            "{workers:?}"
-        );
+        let is_whole = workers.is_none_or(|ns| u128::from(ns) >= WRITING.as_nanos());
+        assert!(is_whole, "{workers:?}");
     }
 }

@@ -16,13 +16,10 @@ question = "Is a flush that comes later billed to whoever caused it?"
 server = "mariadb"
 time_s = 180
 dataset = { tables = 1, table_size = 40000 }
-[[arm]]
-name = "at once"
-transport = "plain"
-[[arm]]
-name = "later"
-transport = "plain"
-at_rest = { file_system = "bind" }
+arm = [
+    { name = "at once", transport = "plain" },
+    { name = "later", transport = "plain", at_rest = { file_system = "bind" } },
+]
 [[cell]]
 name = "write"
 workload = "command"
@@ -49,10 +46,8 @@ fn an_arm_that_flushes_later_costs_less_in_its_slices_and_the_same_over_whole_ro
 
     // The same work was done.
     let [at_once, later] = ["at once", "later"].map(|arm| pages(&run, arm));
-    assert!(
-        (later / at_once - 1.0).abs() < 0.02,
-        "{at_once} and {later} pages"
-    );
+    let is_near = (later / at_once - 1.0).abs() < 0.02;
+    assert!(is_near, "{at_once} and {later} pages");
     let row = |metric| run.results.estimate("write", "later", metric).unwrap();
     let in_slices = row(Metric::ServerCpuPerOp);
     assert!(in_slices.high < -0.25, "{in_slices:?}");

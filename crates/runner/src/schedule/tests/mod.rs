@@ -9,10 +9,7 @@ use std::time::Duration;
 
 use ciphertax_model::Study;
 use ciphertax_records::why::{Look, SymbolTable};
-use ciphertax_records::{
-    OpenLoopSample, OperationSample, QuietPhase, Round, RunFolder, RunStatus, Sample, SampleLog, ServerSide,
-    VoidReason, Yield,
-};
+use ciphertax_records::*;
 use ciphertax_stats::histogram;
 
 use super::{Course, Looked, Measure, Measured, PlannedSlice, Rounds};
@@ -204,9 +201,9 @@ impl Measure for Mock<'_> {
                 operations: vec![OperationSample {
                     kind: "point_select".into(),
                     count: (100_000.0 * made.noise) as u64,
-                    errors: 0,
                     latency_sum_ns: 1_000_000_000,
                     latency: histogram::encode(&histogram::empty()),
+                    ..OperationSample::default()
                 }],
                 client_cpu: ciphertax_records::CpuTime {
                     total_ns: 400_000_000,
@@ -222,12 +219,9 @@ impl Measure for Mock<'_> {
                 }),
                 ..Yield::default()
             },
-            server: ServerSide::default(),
-            quiet: None,
-            others_worked: false,
-            left_cached: None,
             look: slice.look,
             void: made.void,
+            ..Sample::default()
         };
         self.now += made.took;
         self.is_stopped |= made.stops;

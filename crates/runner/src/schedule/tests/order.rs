@@ -26,10 +26,8 @@ fn every_arm_stands_equally_often_at_every_position_and_after_every_other() {
             assert_eq!(follows.count(), 8, "{arm} after {other}");
         }
     }
-    assert!(
-        run.log.chunks(3).any(|block| block[0].arm != 0),
-        "the baseline does not always come first"
-    );
+    let varies = run.log.chunks(3).any(|block| block[0].arm != 0);
+    assert!(varies, "the baseline does not always come first");
 }
 
 #[test]
@@ -174,10 +172,8 @@ fn a_cell_that_is_precise_is_looked_into_until_it_can_say_why() {
     let looked = blocks.iter().filter(|looked| **looked).count();
     let unlooked = blocks.len() - looked;
     assert_eq!((looked, unlooked), (6, 12), "{blocks:?}");
-    assert!(
-        blocks[blocks.len() - 3..].iter().all(|looked| *looked),
-        "the rest comes at the end"
-    );
+    let are_looked_into = blocks[blocks.len() - 3..].iter().all(|looked| *looked);
+    assert!(are_looked_into, "the rest comes at the end");
 }
 
 #[test]
@@ -195,10 +191,8 @@ fn a_cell_that_is_ahead_lets_the_others_go_before() {
     run.assert_complete();
     let turns = run.turns();
     let (equal, later) = turns.split_at(24);
-    assert!(
-        equal.chunks(2).all(|turn| turn == ["steady", "unsteady"]),
-        "{equal:?}"
-    );
+    let take_turns = equal.chunks(2).all(|turn| turn == ["steady", "unsteady"]);
+    assert!(take_turns, "{equal:?}");
     let steady = later.iter().filter(|cell| **cell == "steady").count();
     assert!(
         (later.len() / 5..=later.len() / 5 + 1).contains(&steady),

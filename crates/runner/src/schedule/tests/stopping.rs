@@ -20,10 +20,8 @@ fn what_is_said_of_a_cell_after_its_block_is_what_all_samples_say() {
         let log = run.samples.into();
         let all = ciphertax_estimate::precision(&study, cell, &log).unwrap();
         assert!(all.precise && all.blocks == said.blocks);
-        assert_eq!(
-            (said.cpu.0, said.throughput.0),
-            (all.cpu_half_width, all.throughput_half_width)
-        );
+        let widths = (said.cpu.0, said.throughput.0);
+        assert_eq!(widths, (all.cpu_half_width, all.throughput_half_width));
     }
 }
 
@@ -102,11 +100,8 @@ fn what_a_user_interrupts_is_void_and_all_else_is_kept() {
     assert_eq!(last.void, Some(VoidReason::Interrupted));
     assert!(others.iter().all(Sample::is_valid));
     assert_eq!(run.heard.void.len(), 1);
-    assert!(
-        run.heard.void[0].ends_with("interrupted by the user"),
-        "{:?}",
-        run.heard.void
-    );
+    let ending = "interrupted by the user";
+    assert!(run.heard.void[0].ends_with(ending), "{:?}", run.heard.void);
     assert_eq!(run.heard.blocks.len(), 2, "its block did not end");
 }
 
@@ -218,15 +213,11 @@ fn a_load_that_cannot_be_tried_and_one_that_is_slow_have_long_slices() {
             make(slice)
         });
         let (tried, measured) = asked.split_at(trials);
-        assert!(
-            tried.iter().all(|duration| *duration == seconds(0.1)),
-            "{asked:?}"
-        );
+        let are_short = tried.iter().all(|duration| *duration == seconds(0.1));
+        assert!(are_short, "{asked:?}");
         assert!(!measured.is_empty(), "{asked:?}");
-        assert!(
-            measured.iter().all(|duration| *duration == seconds(0.5)),
-            "{asked:?}"
-        );
+        let are_long = measured.iter().all(|duration| *duration == seconds(0.5));
+        assert!(are_long, "{asked:?}");
     }
 }
 
@@ -252,10 +243,8 @@ fn slices_of_a_run_that_goes_on_are_as_long_as_those_it_has() {
         asked.push(slice.duration);
         of(0.2)(slice)
     });
-    assert!(
-        !asked.is_empty() && asked.iter().all(|duration| *duration == seconds(0.2)),
-        "{asked:?}"
-    );
+    let are_middling = !asked.is_empty() && asked.iter().all(|duration| *duration == seconds(0.2));
+    assert!(are_middling, "{asked:?}");
 }
 
 #[test]

@@ -18,11 +18,8 @@ fn what_disturbs_is_waited_out_longer_each_time_up_to_ten_seconds() {
     // A block in which every slice counts ends it.
     assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 0.5]);
     assert_eq!(run.heard.waiting.len(), 8);
-    assert!(
-        run.heard.waiting[0].contains("hypervisor"),
-        "{:?}",
-        run.heard.waiting
-    );
+    let words = "hypervisor";
+    assert!(run.heard.waiting[0].contains(words), "{:?}", run.heard.waiting);
     assert_eq!(run.heard.blocks.last().unwrap().void, 8);
 }
 
@@ -42,11 +39,8 @@ fn an_agent_that_cannot_be_reached_for_a_while_is_waited_for() {
     run.assert_complete();
     assert_eq!(run.waits.len(), 6);
     assert!(run.waits.iter().sum::<Duration>() > Duration::from_secs(5));
-    assert!(
-        run.heard.waiting[0].contains("no agent"),
-        "{:?}",
-        run.heard.waiting
-    );
+    let words = "no agent";
+    assert!(run.heard.waiting[0].contains(words), "{:?}", run.heard.waiting);
 }
 
 /// Load generators that begin so far apart, where a fiftieth of a slice is allowed.
@@ -125,10 +119,8 @@ fn nobody_waits_longer_than_there_is_time() {
     let run = run(&study(30, &[("select", "")]), &mut |slice| void(slice, stolen()));
     run.assert_complete();
     assert!(run.took <= Duration::from_secs(30), "{:?}", run.took);
-    assert_eq!(
-        run.waits[..4].iter().sum::<Duration>(),
-        Duration::from_millis(7_500)
-    );
+    let waited = run.waits[..4].iter().sum::<Duration>();
+    assert_eq!(waited, Duration::from_millis(7_500));
 }
 
 #[test]
@@ -145,10 +137,8 @@ fn three_blocks_in_a_row_that_fail_end_the_run() {
         _ => noisy(slice),
     });
     let reason = run.partial();
-    assert!(
-        reason.contains("3 blocks in a row of select are void") && reason.contains("duplicate key"),
-        "{reason}"
-    );
+    let is_told = reason.contains("3 blocks in a row of select are void") && reason.contains("duplicate key");
+    assert!(is_told, "{reason}");
     assert_eq!(
         (run.blocks(), run.log.len()),
         (3, 9),

@@ -16,25 +16,13 @@ name = "s"
 question = "?"
 server = "mariadb"
 time_s = 1
-[[arm]]
-name = "plain"
-transport = "plain"
-[[arm]]
-name = "all"
-transport = "plain"
-columns = { feature = "in_results", columns = "all" }
-[[arm]]
-name = "read"
-transport = "plain"
-columns = { feature = "in_results", columns = "all", decrypt = "read" }
-[[arm]]
-name = "wrapped"
-transport = "plain"
-columns = { feature = "in_results", algorithm = "wrapped", columns = "keys" }
-[[cell]]
-name = "only"
-workload = "tpcc"
-load = { connections = 1 }
+arm = [
+    { name = "plain", transport = "plain" },
+    { name = "all", transport = "plain", columns = { feature = "in_results", columns = "all" } },
+    { name = "read", transport = "plain", columns = { feature = "in_results", columns = "all", decrypt = "read" } },
+    { name = "wrapped", transport = "plain", columns = { feature = "in_results", algorithm = "wrapped", columns = "keys" } },
+]
+cell = [{ name = "only", workload = "tpcc", load = { connections = 1 } }]
 "#;
 
 fn server(study: &Study, arms: &[Arm]) -> GroupServer<MySql> {

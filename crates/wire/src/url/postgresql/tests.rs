@@ -1,5 +1,7 @@
 //! Targets as PostgreSQL's own clients read them.
 
+use ciphertax_testkit::rows;
+
 use super::*;
 
 fn parse(text: &str) -> Result<PostgreSqlTarget, TargetError> {
@@ -14,10 +16,8 @@ fn message(text: &str) -> String {
 fn a_plain_url_gives_host_port_user_password_and_database() {
     for scheme in ["postgres", "postgresql", "PostgreSQL"] {
         let target = parse(&format!("{scheme}://app:p%40ss%2F@db.example:5433/my%20shop")).unwrap();
-        assert_eq!(
-            (target.host.as_str(), target.port, target.user.as_str()),
-            ("db.example", 5433, "app")
-        );
+        let found = (target.host.as_str(), target.port, target.user.as_str());
+        assert_eq!(found, ("db.example", 5433, "app"));
         assert_eq!(target.password.expose(), "p@ss/");
         assert_eq!(target.database.as_deref(), Some("my shop"));
         assert_eq!(target.verification, Verification::None);
@@ -25,10 +25,8 @@ fn a_plain_url_gives_host_port_user_password_and_database() {
     let short = parse("postgres://app@h").unwrap();
     assert_eq!((short.port, short.database), (5432, None));
     let address = parse("postgres://app@[::1]:5433/").unwrap();
-    assert_eq!(
-        (address.host.as_str(), address.address().as_str()),
-        ("::1", "[::1]:5433")
-    );
+    let found = (address.host.as_str(), address.address());
+    assert_eq!(found, ("::1", "[::1]:5433".to_owned()));
     assert_eq!(parse("postgres://app@[::1]").unwrap().port, 5432);
     let by_options = parse("postgresql:///?host=h&port=7&user=u&dbname=d&password=p").unwrap();
     assert_eq!(by_options.to_string(), "postgresql://u@h:7/d");
@@ -43,11 +41,8 @@ fn a_host_that_is_a_path_is_the_folder_of_a_unix_socket() {
         "postgresql://app@localhost:5433/shop?host=/run/my%20pg",
     ] {
         let target = parse(text).unwrap();
-        assert_eq!(
-            target.socket(),
-            Some(PathBuf::from("/run/my pg/.s.PGSQL.5433")),
-            "{text}"
-        );
+        let socket = target.socket();
+        assert_eq!(socket, Some(PathBuf::from("/run/my pg/.s.PGSQL.5433")), "{text}");
         assert_eq!(target.address(), "/run/my pg/.s.PGSQL.5433");
     }
     assert_eq!(parse("postgres://app@h/").unwrap().socket(), None);
@@ -69,10 +64,8 @@ fn what_is_verified_is_what_its_own_clients_verify() {
     ] {
         assert_eq!(with(options), Verification::Ca(ca.clone()), "{options}");
     }
-    assert_eq!(
-        with("sslmode=verify-full&sslrootcert=/etc/ca.pem"),
-        Verification::HostName(ca, "h".into())
-    );
+    let found = with("sslmode=verify-full&sslrootcert=/etc/ca.pem");
+    assert_eq!(found, Verification::HostName(ca, "h".into()));
     for mode in ["verify-ca", "verify-full"] {
         assert!(message(&format!("postgres://a@h/?sslmode={mode}")).contains("sslrootcert="));
     }
@@ -83,10 +76,8 @@ fn a_target_that_may_or_may_not_be_encrypted_is_no_baseline() {
     for mode in ["prefer", "allow"] {
         let error = parse(&format!("postgres://a:b@h/?sslmode={mode}")).unwrap_err();
         assert!(matches!(error, TargetError::Preferred(_)), "{error}");
-        assert!(
-            error.to_string().contains("no baseline can rest on that"),
-            "{error}"
-        );
+        let words = "no baseline can rest on that";
+        assert!(error.to_string().contains(words), "{error}");
     }
     let error = parse("postgres://a:b@h/?sslmode=disable").unwrap_err();
     assert!(matches!(error, TargetError::Disabled(_)), "{error}");
@@ -94,54 +85,35 @@ fn a_target_that_may_or_may_not_be_encrypted_is_no_baseline() {
 
 #[test]
 fn what_is_not_understood_is_named_with_what_would_be() {
-    for (text, words) in [
-        ("postgres://a:b@h/?sslrootcrt=x", "did you mean \"sslrootcert\""),
-        ("postgres://a:b@h/?sslmode=maybe", "verify-full"),
-        ("postgres://a:b@h/?sslnegotiation=quick", "postgres or direct"),
-        (
-            "postgres://a:b@h/?channel_binding=maybe",
-            "require, prefer or disable",
-        ),
-        ("postgres://a:b@h/?connect_timeout=soon", "a number of seconds"),
-        (
-            "postgres://a:b@h/?connect_timeout=99999999999",
-            "a number of seconds",
-        ),
-        (
-            "postgres://a:b@h/?target_session_attrs=standby",
-            "primary, read-write or any",
-        ),
-        ("postgres://a:b@h/?gssencmode=prefer", "disable"),
-        (
-            "postgres://a:b@h/?hostaddr=10.0.0.1",
-            "address in the host's place",
-        ),
-        (
-            "postgres://a:b@h/?require_auth=md5",
-            "the arms say (authentication",
-        ),
-        (
-            "postgres://a:b@h/?sslcrl=/x",
-            "option sslcrl is not read, so leave it out: no list of revoked",
-        ),
-        ("postgres://a:b@h/?service=x", "name host, user and database"),
-        ("postgres://a:b@h/?passfile=", "the path of a file"),
-        ("postgres://a:b@h/?sslrootcert=system", "the path of a PEM file"),
-        ("postgres://a:b@h/?sslcert=/c.pem", "sslkey="),
-        ("postgres://a:b@h/?host=other", "no second host"),
-        ("postgres://a@/?host=h1,h2", "name them where hosts stand"),
-        ("postgres://a@h1,/", "hosts are not understood"),
-        ("postgres://a@%2Frun,h2/", "hosts are not understood"),
-        (
-            "postgres://a@h1,h2/?sslmode=verify-full&sslrootcert=/ca.pem",
-            "held to the name of one; say sslmode=verify-ca",
-        ),
-        ("postgres://h/", "no user"),
-        ("postgres://a@/", "no host"),
-        ("postgres://a@h:99999/", "hosts are not understood"),
-        ("postgres://a@::1/", "brackets around an IPv6 address"),
-        ("mongo://a@h/", "mongo://"),
-    ] {
+    for [text, words] in rows(
+        r#"
+        postgres://a:b@h/?sslrootcrt=x → did you mean "sslrootcert"
+        postgres://a:b@h/?sslmode=maybe → verify-full
+        postgres://a:b@h/?sslnegotiation=quick → postgres or direct
+        postgres://a:b@h/?channel_binding=maybe → require, prefer or disable
+        postgres://a:b@h/?connect_timeout=soon → a number of seconds
+        postgres://a:b@h/?connect_timeout=99999999999 → a number of seconds
+        postgres://a:b@h/?target_session_attrs=standby → primary, read-write or any
+        postgres://a:b@h/?gssencmode=prefer → disable
+        postgres://a:b@h/?hostaddr=10.0.0.1 → address in the host's place
+        postgres://a:b@h/?require_auth=md5 → the arms say (authentication
+        postgres://a:b@h/?sslcrl=/x → option sslcrl is not read, so leave it out: no list of revoked
+        postgres://a:b@h/?service=x → name host, user and database
+        postgres://a:b@h/?passfile= → the path of a file
+        postgres://a:b@h/?sslrootcert=system → the path of a PEM file
+        postgres://a:b@h/?sslcert=/c.pem → sslkey=
+        postgres://a:b@h/?host=other → no second host
+        postgres://a@/?host=h1,h2 → name them where hosts stand
+        postgres://a@h1,/ → hosts are not understood
+        postgres://a@%2Frun,h2/ → hosts are not understood
+        postgres://a@h1,h2/?sslmode=verify-full&sslrootcert=/ca.pem → held to the name of one; say sslmode=verify-ca
+        postgres://h/ → no user
+        postgres://a@/ → no host
+        postgres://a@h:99999/ → hosts are not understood
+        postgres://a@::1/ → brackets around an IPv6 address
+        mongo://a@h/ → mongo://
+    "#,
+    ) {
         assert!(message(text).contains(words), "{text}: {}", message(text));
     }
 }
@@ -150,10 +122,8 @@ fn what_is_not_understood_is_named_with_what_would_be() {
 fn several_hosts_are_one_target() {
     let target = parse("postgres://a:b@h1:1,[::1]:2,h3/d").unwrap();
     let others: Vec<String> = target.others.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        (target.address().as_str(), others),
-        ("h1:1", vec!["[::1]:2".to_owned(), "h3:5432".to_owned()])
-    );
+    assert_eq!(target.address(), "h1:1");
+    assert_eq!(others, ["[::1]:2", "h3:5432"]);
     assert_eq!(target.to_string(), "postgresql://a@h1:1,[::1]:2,h3:5432/d");
 }
 
@@ -194,10 +164,8 @@ fn no_text_of_a_target_holds_its_password() {
         "app@h/?password=tr0ub4dor&sslmode=prefer",
     ] {
         let error = parse(&format!("postgres://{wrong}")).unwrap_err();
-        assert!(
-            !format!("{error} {error:?}").contains("tr0ub4dor"),
-            "{wrong}: {error}"
-        );
+        let is_hidden = !format!("{error} {error:?}").contains("tr0ub4dor");
+        assert!(is_hidden, "{wrong}: {error}");
     }
 }
 

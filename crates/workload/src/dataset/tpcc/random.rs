@@ -272,10 +272,8 @@ mod tests {
             assert_eq!(picked.iter().filter(|picked| **picked).count(), 10);
             (0..100).for_each(|row| counts[row] += u32::from(picked[row]));
         }
-        assert!(
-            counts.iter().all(|count| (850..1150).contains(count)),
-            "{counts:?}"
-        );
+        let are_even = counts.iter().all(|count| (850..1150).contains(count));
+        assert!(are_even, "{counts:?}");
     }
 
     #[test]
@@ -285,10 +283,8 @@ mod tests {
         let mut is_last = false;
         for _ in 0..10_000 {
             let data = text(|out| push_data(out, &mut random, true));
-            assert!(
-                (26..=50).contains(&data.len()) && data.contains("ORIGINAL"),
-                "{data}"
-            );
+            let is_marked = (26..=50).contains(&data.len()) && data.contains("ORIGINAL");
+            assert!(is_marked, "{data}");
             is_first |= data.starts_with("ORIGINAL");
             is_last |= data.ends_with("ORIGINAL");
         }

@@ -290,10 +290,8 @@ mod tests {
             written(Form::Lines(BytesInLines::Escaped)),
             "1\t0.05\t-10.00\tab\t\\N\t2026-11-23 06:20:51\n20\t0.05\t-10.00\tab\t\\N\t2026-11-23 06:20:51\n"
         );
-        assert_eq!(
-            written(Form::Values(["X'", "'"])),
-            "(1,0.05,-10.00,'ab',NULL,'2026-11-23 06:20:51'),(20,0.05,-10.00,'ab',NULL,'2026-11-23 06:20:51')"
-        );
+        let expected = "(1,0.05,-10.00,'ab',NULL,'2026-11-23 06:20:51'),(20,0.05,-10.00,'ab',NULL,'2026-11-23 06:20:51')";
+        assert_eq!(written(Form::Values(["X'", "'"])), expected);
     }
 
     #[test]

@@ -310,10 +310,8 @@ mod tests {
         let draws = draws as f64;
         let deviation = (share * (1.0 - share) / draws).sqrt();
         let seen = hits as f64 / draws;
-        assert!(
-            (seen - share).abs() < 5.0 * deviation,
-            "{what}: {seen} instead of {share}"
-        );
+        let is_near = (seen - share).abs() < 5.0 * deviation;
+        assert!(is_near, "{what}: {seen} instead of {share}");
     }
 
     #[test]
@@ -351,17 +349,13 @@ mod tests {
                 quantities[line.quantity as usize] += 1;
                 items[line.item as usize] += 1;
             }
-            assert_eq!(
-                order.is_local(),
-                order.lines().iter().all(|line| line.supplier == 2)
-            );
+            let is_local = order.is_local();
+            assert_eq!(is_local, order.lines().iter().all(|line| line.supplier == 2));
         }
         assert_share("rolled back", 0.01, rolled_back, DRAWS.into());
         assert_share("remote lines", 0.01, remote, lines);
-        assert_eq!(
-            lines_of.keys().copied().collect::<Vec<_>>(),
-            Vec::from_iter(LINES)
-        );
+        let counts = lines_of.keys().copied().collect::<Vec<_>>();
+        assert_eq!(counts, Vec::from_iter(LINES));
         for (count, orders) in lines_of {
             assert_share(&format!("{count} lines"), 1.0 / 11.0, orders, DRAWS.into());
         }
@@ -369,10 +363,8 @@ mod tests {
             assert_share("quantity", 0.1, *hits, lines);
         }
         // NURand(8191, 1, 100000): the most popular tenth of the items gets most of the lines; a uniform draw would give it a tenth.
-        assert_eq!(
-            (items[0], u64::from(items[UNUSED_ITEM as usize])),
-            (0, rolled_back)
-        );
+        let found = (items[0], u64::from(items[UNUSED_ITEM as usize]));
+        assert_eq!(found, (0, rolled_back));
         let top = top_tenth(&mut items[1..=Tpcc::ITEMS as usize]);
         assert!(top > 0.35, "{top}");
         let top = top_tenth(&mut customers[1..]);
@@ -404,10 +396,8 @@ mod tests {
         assert_share("remote", 0.15, remote, DRAWS.into());
         assert_share("at one of two others", 0.075, homes[2], DRAWS.into());
         assert_share("by last name", 0.6, by_name, DRAWS.into());
-        assert!(
-            (100..200).contains(&amounts.0) && (499_900..=500_000).contains(&amounts.1),
-            "{amounts:?}"
-        );
+        let are_bounds = (100..200).contains(&amounts.0) && (499_900..=500_000).contains(&amounts.1);
+        assert!(are_bounds, "{amounts:?}");
     }
 
     #[test]

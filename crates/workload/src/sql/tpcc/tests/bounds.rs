@@ -63,20 +63,14 @@ fn isolation_is_said_in_each_dialects_way_and_is_less_for_a_look_at_stock() {
     let read_committed = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
     assert!(first::<false>(level(None)).starts_with("SELECT COUNT"));
     assert!(first::<false>(level(Some(Isolation::ReadCommitted))).starts_with("SELECT COUNT"));
-    assert_eq!(
-        first::<false>(level(Some(Isolation::RepeatableRead))),
-        read_committed
-    );
-    assert_eq!(
-        first::<false>(level(Some(Isolation::Serializable))),
-        read_committed
-    );
+    let repeatable_read = level(Some(Isolation::RepeatableRead));
+    assert_eq!(first::<false>(repeatable_read), read_committed);
+    let first_said = first::<false>(level(Some(Isolation::Serializable)));
+    assert_eq!(first_said, read_committed);
     assert_eq!(first::<true>(level(None)), "BEGIN");
     let serializable = level(Some(Isolation::Serializable));
-    assert_eq!(
-        first::<true>(serializable),
-        "BEGIN ISOLATION LEVEL READ COMMITTED"
-    );
+    let expected = "BEGIN ISOLATION LEVEL READ COMMITTED";
+    assert_eq!(first::<true>(serializable), expected);
 
     let mock = Mock::<false>::new();
     let terminals = terminals(&mock, serializable, ArmColumns::default());

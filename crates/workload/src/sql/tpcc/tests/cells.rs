@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex};
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_engine::{Failure, Operation};
 use ciphertax_model::tpcc::COLUMNS;
-use ciphertax_model::{
-    CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
-    Decrypt,
-};
+use ciphertax_model::*;
 
 use super::*;
 
@@ -179,10 +176,8 @@ fn a_cell_that_is_plaintext_or_was_changed_is_an_error_that_names_its_column_and
     let encryption = encryption(ColumnFeature::InResults, named);
     let (plain, _) = transact(&encryption, StatementKind::Text, &input, answer);
     let message = plain.unwrap_err().message().to_owned();
-    assert!(
-        message.starts_with("customer.c_last ") && !message.contains("BARBARBAR"),
-        "{message}"
-    );
+    let is_hidden = message.starts_with("customer.c_last ") && !message.contains("BARBARBAR");
+    assert!(is_hidden, "{message}");
     for cut in [false, true] {
         let cells = with_cells(&encryption, digits);
         let (changed, _) = transact(&encryption, StatementKind::Text, &input, move |asked| {
@@ -229,10 +224,8 @@ fn what_is_stored_is_encrypted_in_every_statement_that_writes_or_compares_it() {
     let operation = operation.unwrap();
     // Date, count and whether all are local of the order; quantity, amount, supplier and information of each line, where they are
     // no keys.
-    assert_eq!(
-        operation.cells_named,
-        operation.cells_encrypted + operation.cells_decrypted
-    );
+    let named = operation.cells_named;
+    assert_eq!(named, operation.cells_encrypted + operation.cells_decrypted);
     let mut decrypting = CellCipher::open(&encryption, &key()).unwrap();
     let mut found = Vec::new();
     for asked in &asked {

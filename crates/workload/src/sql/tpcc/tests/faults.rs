@@ -32,10 +32,8 @@ fn a_row_that_is_missing_or_was_not_written_is_an_error_that_names_it() {
         }));
         let failure = run(session.transact(input)).unwrap_err();
         let message = failure.message();
-        assert!(
-            message.starts_with(named) && message.ends_with("was the table changed?"),
-            "{message}"
-        );
+        let is_told = message.starts_with(named) && message.ends_with("was the table changed?");
+        assert!(is_told, "{message}");
     }
 }
 

@@ -15,7 +15,6 @@ use crate::dry_run::dry_run;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Reporter, Verbosity};
 use crate::selection::selected;
-use crate::server_cpu::refuse_private;
 use crate::{export, run, show};
 
 /// Holds the password of a target whose URL has none.
@@ -185,9 +184,8 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     study.profile = arguments.profile.unwrap_or(study.profile);
     arguments.server_cpu.apply(&mut study)?;
     let target = target(arguments)?;
-    match &target {
-        Some(_) => study = study.on_external_server(),
-        None => refuse_private(&study)?,
+    if target.is_some() {
+        study = study.on_external_server();
     }
     let study = selected(study, &arguments.cell, &arguments.arm)?;
     let study = study.validated().map_err(|error| error.to_string())?;

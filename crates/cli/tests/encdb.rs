@@ -46,7 +46,7 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
         (
             ALL,
             [TARGET].as_slice(),
-            ["arm all", "--encdb-account"].as_slice(),
+            ["arm \"all\"", "--encdb-account"].as_slice(),
         ),
         (ALL, &account, &["--encdb-account", "give the server's URL"]),
         (
@@ -62,20 +62,20 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
         (
             &wrapped,
             &[TARGET, "--encdb-account", "sealed"],
-            &["arm wrapped", "no server makes wrapped cells"],
+            &["arm \"wrapped\"", "no server makes wrapped cells"],
         ),
         (
             &binary,
             &[TARGET, "--encdb-account", "sealed"],
-            &["arm binary", "encoding = \"binary\""],
+            &["arm \"binary\"", "encoding = \"binary\""],
         ),
         (
             &both,
             &[TARGET, "--encdb-account", "sealed"],
             &[
-                "arm keys",
+                "arm \"keys\"",
                 "key columns",
-                "arm all all columns",
+                "arm \"all\" all columns",
                 "leave one of them out",
             ],
         ),
@@ -86,7 +86,7 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
     // A server of another kind: two refusals, a line each.
     let other = finish(&sandbox(ALL), &["postgres://app@127.0.0.1:1/shop"], None);
     assert_eq!(other.code, Some(2), "{other:?}");
-    let of_arm = other.stderr.lines().find(|line| line.contains("arm all"));
+    let of_arm = other.stderr.lines().find(|line| line.contains("arm \"all\""));
     assert!(
         of_arm.is_some_and(|line| line.contains("leave the target out")),
         "{other:?}"

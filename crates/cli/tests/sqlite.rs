@@ -163,7 +163,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         (
             "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
             "at_rest = { file_system = \"gocryptfs\" }",
-            "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone",
+            "arm \"encrypted\": sqlite runs in its client, and who works for a file system besides is billed to servers alone",
         ),
         (
             "transport = \"plain\", at_rest = { sqlcipher = { kdf_iter = 20000 } }",

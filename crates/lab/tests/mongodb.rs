@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
-use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError};
+use ciphertax_lab::{Account, PrivateServer, PrivateServerBuilder, ProofError};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
 use ciphertax_testkit::{PATIENCE, contains, fetched, files_with, run, within};
 use ciphertax_wire::WireError;
@@ -154,34 +154,6 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     assert_eq!(last.claim, "a write without a login succeeds");
     let error = mongodb::prove("it", &anonymous(server.address()), &plain, alone).unwrap_err();
     assert!(error.to_string().contains("requires authentication"), "{error}");
-}
-
-#[test]
-fn what_would_mean_nothing_is_refused() {
-    if fetched(&MONGODB).is_none() {
-        return;
-    }
-    for (builder, words) in [
-        (
-            builder().account(AuthenticationMethod::NoLogin),
-            "under access control",
-        ),
-        (
-            builder()
-                .access_control(false)
-                .account(AuthenticationMethod::ScramSha1),
-            "without access control",
-        ),
-        (
-            builder().without_tls().account(AuthenticationMethod::MongodbX509),
-            "without TLS",
-        ),
-        (builder().account(AuthenticationMethod::Ed25519), "SCRAM-SHA-256"),
-    ] {
-        let error = builder.start().unwrap_err();
-        assert!(matches!(error, Error::Refused(_)), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
-    }
 }
 
 #[test]

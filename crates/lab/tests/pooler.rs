@@ -6,12 +6,12 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL, POSTGRESQL_18};
+use ciphertax_lab::catalogue::{POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::pooler::{self, RunningPooler};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
 use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, lease, run};
+use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
@@ -167,21 +167,6 @@ fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     assert_eq!(command_lines_with(folder.to_str().unwrap()), Vec::<String>::new());
     assert!(TcpStream::connect(address).is_err());
-}
-
-#[test]
-fn before_other_servers_there_is_none() {
-    let mariadb = lease(&MARIADB);
-    let pooler = Pooler {
-        pgbouncer: PoolMode::Session,
-        server_transport: Transport::Plain,
-    };
-    let guard = GuardProgram::this_program();
-    let error = pooler::start(pooler, Transport::Plain, &mariadb, None, &guard).unwrap_err();
-    assert!(
-        error.to_string().contains("mariadb cannot do a pooler"),
-        "{error}"
-    );
 }
 
 /// The server of all these tests, with an account for every method that a pooler serves. Its guard ends it with the program.

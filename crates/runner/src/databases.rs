@@ -5,7 +5,7 @@ use std::time::Duration;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Arm, Cell, ServerSpec, Study, Transport};
+use ciphertax_model::{ServerSpec, Study, Transport};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 use ciphertax_workload::Driver;
 use ciphertax_workload::mongodb::MongodbAccess;
@@ -16,14 +16,13 @@ use ciphertax_workload::sqlite::SqliteAccess;
 use crate::connect::{Connecting, Found};
 use crate::database::Database;
 use crate::error::RunError;
-use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
-use crate::servers_to_play::{EncdbAccount, Entry, entry};
-use crate::sqlite::{self, SqliteServers};
+use crate::servers_to_play::{EncdbAccount, entry};
+use crate::sqlite::SqliteServers;
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
@@ -104,16 +103,6 @@ pub(crate) fn spoken(server: &str) -> Result<&'static [Vocabulary], RunError> {
     })
 }
 
-/// What the database of a catalogue's entry cannot do that a cell asks.
-pub(crate) fn refuse_private(entry: &Entry, study: &Study, cell: &Cell) -> Vec<String> {
-    match entry.protocol() {
-        Some(catalogue::Protocol::MySql) => refuse::<MySql>(study, cell, Some(entry)),
-        Some(catalogue::Protocol::MongoDb) => refuse::<MongoDb>(study, cell, Some(entry)),
-        Some(catalogue::Protocol::PostgreSql) => refuse::<PostgreSql>(study, cell, Some(entry)),
-        None => sqlite::refuse(study, cell),
-    }
-}
-
 /// Starts private servers for the cells with this spec and proves the arms.
 ///
 /// # Errors
@@ -149,9 +138,6 @@ pub(crate) trait OwnDatabase {
 
     /// The built-in study for servers that plain arms cannot log in to; `None` where they can.
     fn study_without_plain_arms(&self) -> Option<&'static str>;
-
-    /// What it cannot do that a cell asks.
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
@@ -207,10 +193,6 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         self.needs_tls.then_some(D::TLS_VERSIONS_STUDY)
     }
 
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
-        refuse::<D>(study, cell, None)
-    }
-
     fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
         self.withheld(study)
     }
@@ -235,50 +217,4 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     fn clean(self: Box<Self>) -> Result<bool, RunError> {
         GroupServer::clean(*self)
     }
-}
-
-/// What a cell asks and the database cannot do.
-fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-    let workload = no_such_workload::<D::Access>(cell);
-    workload
-        .into_iter()
-        .chain(not_of_postgresql(D::Session::PROTOCOL, study, cell))
-        .chain(not_probed::<D>(study, cell))
-        .chain(D::refuse(study, cell, private))
-        .collect()
-}
-
-/// Settings that only PostgreSQL has, of arms on another database.
-fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<String> {
-    if protocol == Protocol::PostgreSql {
-        return Vec::new();
-    }
-    let refused = |arm: &Arm| {
-        let setting = arm.setting_of_postgresql()?;
-        Some(format!(
-            "arm {}: {setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"",
-            arm.name
-        ))
-    };
-    study.arms_of(cell).filter_map(refused).collect()
-}
-
-/// Probes of what cannot be changed for all sessions at once.
-fn not_probed<D: Database>(study: &Study, cell: &Cell) -> Vec<String> {
-    let has_members = study.server_spec(cell).replica_set.is_some();
-    let refused = |arm: &Arm| {
-        let probe = arm.probe.as_ref()?;
-        let why = match has_members {
-            true => {
-                "a probe changes one server, and a replica set has several; leave replica_set or probe out"
-            }
-            false if D::SETS_VARIABLES || probe.cpus.is_some() => return None,
-            false => {
-                "ciphertax sets variables of MySQL's family alone, where all sessions have the new value at once; take probe = { \
-                 cpus = 1 }, or server = \"mariadb\""
-            }
-        };
-        Some(format!("arm {}: {why}", arm.name))
-    };
-    study.arms_of(cell).filter_map(refused).collect()
 }

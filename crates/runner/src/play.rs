@@ -19,16 +19,15 @@ use ciphertax_records::{
 };
 use ciphertax_wire::Target;
 
+use crate::check::{make_room, refuse, refuse_beyond};
 use crate::clean::{made_on, remedy};
 use crate::columns::column_key;
 use crate::error::RunError;
 use crate::far::tell_errors;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
-use crate::own_limits::{make_room, refuse_beyond};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
-use crate::refusals::{refuse_impossible, refuse_missing};
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
@@ -55,8 +54,7 @@ pub fn play(
     progress: &mut dyn Progress,
     stop: &Arc<AtomicBool>,
 ) -> Result<Played, RunError> {
-    refuse_impossible(plan)?;
-    refuse_missing(plan)?;
+    refuse(plan)?;
     make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();

@@ -70,6 +70,25 @@ fn no_file_and_no_function_is_longer() {
     );
 }
 
+/// What needs no machine is refused by the rules of the model, everything else by those of the runner.
+#[test]
+fn refusals_are_made_in_two_places() {
+    let homes = ["model/src/refusal.rs", "model/src/rules/", "runner/src/check/"];
+    let makes = |line: &String| {
+        ["Refusal {", "Refusal::new", "refuse_if("]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    for source in SRC.iter().flat_map(|(name, _)| sources(name)) {
+        let path = source.path.display().to_string();
+        let is_home = homes.iter().any(|home| path.contains(home));
+        assert!(
+            is_home || !source.lines.iter().any(makes),
+            "{path} makes a refusal"
+        );
+    }
+}
+
 fn hold(what: &str, is: usize, bound: usize, room: usize) {
     assert!(is <= bound, "{what}: {is}, and no more than {bound} are allowed");
     assert!(

@@ -109,10 +109,10 @@ load = { connections = 2 }
 #[test]
 fn tables_without_primary_keys_are_refused_on_a_replication_group() {
     for (workload, has_none) in [
-        ("tpcc", "cell c: TPC-C's history has no primary key"),
+        ("tpcc", "cell \"c\": TPC-C's history has no primary key"),
         (
             "pgbench_tpcb_like",
-            "cell c: pgbench's tables are loaded before they have primary keys",
+            "cell \"c\": pgbench's tables are loaded before they have primary keys",
         ),
     ] {
         let cell =

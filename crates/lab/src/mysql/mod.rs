@@ -15,7 +15,7 @@ use std::path::Path;
 
 use crate::accounts::USER;
 use crate::catalogue::capabilities::Cluster;
-use crate::catalogue::{Entry, MySqlVariant, Refusal};
+use crate::catalogue::{Entry, MySqlVariant};
 use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
@@ -68,14 +68,6 @@ impl Family for MySqlVariant {
         recipe(&MySqlInstallation::of(installation, self)?, &plain).prepare()
     }
 
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let open = (!spec.access_control).then(|| spec.refusal("no access control", "accounts"));
-        let set = spec
-            .replica_set
-            .map(|_| spec.refusal("a replica set", "a single server"));
-        open.into_iter().chain(set).collect()
-    }
-
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(MySqlPlan::new(self, spec)?))
     }
@@ -103,11 +95,7 @@ impl Family for MySqlVariant {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{AuthenticationMethod, TlsVersion};
-
     use super::testing::variants;
-    use crate::PrivateServer;
-    use crate::catalogue::MYSQL;
 
     #[test]
     fn every_plugin_belongs_to_what_the_server_can() {
@@ -117,24 +105,6 @@ mod tests {
                 let known = entry.capabilities.authentication;
                 assert!(known.contains(method), "{}: {method}", entry.name);
             }
-        }
-    }
-
-    #[test]
-    fn what_a_server_cannot_be_is_refused_before_it_is_looked_for() {
-        let error = PrivateServer::builder(&MYSQL)
-            .tls_versions(&[TlsVersion::V1_1])
-            .account(AuthenticationMethod::Ed25519)
-            .access_control(false)
-            .start()
-            .unwrap_err()
-            .to_string();
-        for words in [
-            "mysql cannot do TLSv1.1",
-            "authentication by ed25519",
-            "no access control",
-        ] {
-            assert!(error.contains(words), "{error}");
         }
     }
 }

@@ -9,7 +9,6 @@ use std::path::Path;
 use ciphertax_model::{Secret, Storage};
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions};
 
-use crate::catalogue::Refusal;
 use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
@@ -41,24 +40,6 @@ impl Family for Sqlite {
 
     fn after_install(&self, _: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
         Ok(())
-    }
-
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let refuse =
-            |condition: bool, setting: &str, instead: &str| condition.then(|| spec.refusal(setting, instead));
-        [
-            refuse(spec.replica_set.is_some(), "a replica set", "a single file"),
-            refuse(spec.inside.is_some(), "a link", "a file that its client opens"),
-            refuse(!spec.options.is_empty(), "options of a command line", "a file"),
-            refuse(
-                spec.at_rest.file_system.is_some(),
-                "file_system at rest",
-                "sqlcipher at rest",
-            ),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use ciphertax_lab::catalogue::{POSTGRESQL, POSTGRESQL_18};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, RunningLink, pooler};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, Link, PoolMode, Pooler, TlsVersion, Transport};
+use ciphertax_lab::catalogue::POSTGRESQL;
+use ciphertax_lab::{PrivateServer, RunningLink, pooler};
+use ciphertax_model::{Link, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{fetched, is_root, not_tested, processes};
 use ciphertax_wire::postgresql::{ConnectOptions, Method};
@@ -106,34 +106,6 @@ pub(crate) fn options_reach_the_server_and_its_record() {
             "{line}"
         );
     }
-}
-
-#[test]
-fn what_it_cannot_be_is_refused_before_it_is_looked_for() {
-    let methods = [AuthenticationMethod::Cert, AuthenticationMethod::Ed25519];
-    let impossible = methods
-        .into_iter()
-        .fold(PrivateServer::builder(&POSTGRESQL), PrivateServerBuilder::account)
-        .access_control(false)
-        .without_tls();
-    let error = impossible.start().unwrap_err().to_string();
-    for words in [
-        "postgresql cannot do authentication by ed25519",
-        "authentication by cert without TLS",
-        "no access control",
-    ] {
-        assert!(error.contains(words), "{error}");
-    }
-    let error = PrivateServer::builder(&POSTGRESQL_18)
-        .certificate(CertificateKind::Ed25519)
-        .scram_account(AuthenticationMethod::ScramSha256Plus, 100_000)
-        .start()
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("SCRAM-SHA-256-PLUS with a certificate ed25519"),
-        "{error}"
-    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MONGODB, MYSQL};
+use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, RunningLink, cluster_proof};
 use ciphertax_model::{Distances, Link, ReplicaSet};
 use ciphertax_supervise::GuardProgram;
@@ -113,17 +113,6 @@ fn a_commit_waits_for_nodes_that_are_apart() {
         are_proved(&servers);
         are_gone(servers);
         link.stop().unwrap();
-    }
-}
-
-#[test]
-fn a_server_that_cannot_be_a_cluster_says_so() {
-    for entry in [&MARIADB_10_2, &MONGODB] {
-        let refusal = builder(entry).nodes(3).start().unwrap_err().to_string();
-        assert!(
-            refusal.contains("a cluster of 3 nodes; it can do a single server"),
-            "{refusal}"
-        );
     }
 }
 

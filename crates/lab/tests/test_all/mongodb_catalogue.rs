@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{
-    Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
-};
+use ciphertax_model::{Arm, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport};
 use ciphertax_records::SessionFacts;
 use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client as _, WireError};
+
+use super::can;
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
@@ -81,11 +81,7 @@ fn certificates_are_what_the_catalogue_says() {
 
 /// What is wrong with what the catalogue promises of an arm; `None` if it is held.
 fn broken_promise(server: &PrivateServer, arm: &Arm, kind: CertificateKind) -> Option<String> {
-    let certificate = Certificate {
-        kind,
-        ..Certificate::default()
-    };
-    let promised = MONGODB.capabilities.refuse(arm, &certificate).is_empty();
+    let promised = can(&MONGODB.capabilities, arm, kind);
     match (promised, facts(server, arm)) {
         (true, Err(error)) => Some(format!("{arm:?} with {kind} is promised: {error}")),
         // It depends on the server's threads whether it still has the session: nothing to promise.

@@ -2,15 +2,17 @@
 
 use std::{fs, io};
 
-use ciphertax_model::Study;
+use ciphertax_lab::catalogue;
+use ciphertax_model::{Refusal, ServerSpec, Study};
 use ciphertax_observe::{HardwareCounters, has_hardware_counters};
 use ciphertax_supervise::child::{limit_of_files, raise_limit_of_files};
 use ciphertax_wire::Target;
 use rustix::process::{Resource, getrlimit};
 
+use super::{Rule, of_plan};
 use crate::connections::{fitting, needed, ports_wanted};
 use crate::error::RunError;
-use crate::servers_to_play::{Plan, entry};
+use crate::servers_to_play::{Entry, Plan};
 
 /// Open files of a run besides those of its connections.
 pub(crate) const OWN_FILES: u64 = 100;
@@ -61,34 +63,37 @@ pub(crate) fn ports(range: &str) -> Option<(u32, u32)> {
     (first <= last).then_some((first, last))
 }
 
-/// Makes sure of it where the run is on servers of the user's own, once it is known which arms they can do.
+pub(super) const RULES: &[Rule] = &[of_plan("connections", |asked| {
+    // Of several load generators each needs room for its share alone; and which arms a server of the user's own can do is found
+    // out first.
+    match asked.target.is_none() && asked.ranks.is_none() {
+        true => too_few(asked.study, None, &asked.limits),
+        false => Vec::new(),
+    }
+})];
+
+/// Makes sure that this machine lets a run open its connections to a server of the user's own, once it is known which arms that
+/// can do.
 ///
 /// # Errors
 /// What this machine lacks.
 pub(crate) fn refuse_beyond(plan: &Plan) -> Result<(), RunError> {
-    // Of several load generators each needs room for its share alone, which was asked of each.
     let (Some(target), None) = (&plan.target, &plan.ranks) else {
         return Ok(());
     };
-    let refusals = too_few(&plan.study, Some(target), &OwnLimits::found())?;
-    match refusals.is_empty() {
-        true => Ok(()),
-        false => Err(RunError::Impossible(refusals)),
+    match too_few(&plan.study, Some(target), &OwnLimits::found()) {
+        refusals if refusals.is_empty() => Ok(()),
+        refusals => Err(RunError::Impossible(refusals)),
     }
 }
 
-/// Why this machine does not let the run open all its connections, with the remedy.
-///
-/// # Errors
-/// When the study names a server that the catalogue does not have.
-pub(crate) fn too_few(
-    study: &Study,
-    target: Option<&Target>,
-    limits: &OwnLimits,
-) -> Result<Vec<String>, RunError> {
-    let mut refusals = Vec::new();
-    if target.is_none() && is_embedded(study)? {
-        return Ok(refusals);
+/// Why this machine does not let the run open all its connections. Nobody connects to databases that all run in the load
+/// threads.
+fn too_few(study: &Study, target: Option<&Target>, limits: &OwnLimits) -> Vec<Refusal> {
+    let specs = study.server_specs();
+    let is_embedded = |spec: &ServerSpec| catalogue::find(&spec.server).is_some_and(Entry::is_built_in);
+    if target.is_none() && specs.iter().all(is_embedded) {
+        return Vec::new();
     }
     let files = |study: &Study| needed(study) + OWN_FILES;
     let ports = |study: &Study| match target {
@@ -103,34 +108,24 @@ pub(crate) fn too_few(
         let fewer = |connections: u32| format!(", or take fewer with --set load.connections={connections}");
         fitting(study, fits).map_or(String::new(), fewer)
     };
-    if let Some(allowed) = lacks(limits.files, files(study)) {
-        refusals.push(format!(
-            "the run opens {} connections at a time, and this process may have {allowed} files open; raise that with ulimit -n {}, \
-             for which a limit that is set for the user may have to be raised first{}",
+    let few_files = lacks(limits.files, files(study)).map(|allowed| {
+        format!(
+            "the run opens {} connections at a time, and this process may have {allowed} files open; raise that with ulimit -n \
+             {}, for which a limit that is set for the user may have to be raised first{}",
             needed(study),
             files(study).next_power_of_two(),
             fewer()
-        ));
-    }
-    if let Some(found) = lacks(limits.ports, ports(study)) {
-        refusals.push(format!(
-            "the run wants {} ports for its connections to one server, of which half are to stay free where some are made anew, and there \
-             are {found}; allow more with sysctl net.ipv4.ip_local_port_range=\"10000 65535\"{}",
+        )
+    });
+    let few_ports = lacks(limits.ports, ports(study)).map(|found| {
+        format!(
+            "the run wants {} ports for its connections to one server, of which half are to stay free where some are made \
+             anew, and there are {found}; allow more with sysctl net.ipv4.ip_local_port_range=\"10000 65535\"{}",
             ports(study),
             fewer()
-        ));
-    }
-    Ok(refusals)
-}
-
-/// True if all databases run in the load threads, and nobody connects to anything.
-fn is_embedded(study: &Study) -> Result<bool, RunError> {
-    for spec in study.server_specs() {
-        if !entry(&spec.server)?.is_built_in() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+        )
+    });
+    few_files.into_iter().chain(few_ports).map(Refusal::new).collect()
 }
 
 #[cfg(test)]
@@ -141,6 +136,11 @@ mod tests {
         files: None,
         ports: None,
     };
+
+    fn refused(study: &Study, target: Option<&Target>, limits: &OwnLimits) -> Vec<String> {
+        let refusals = too_few(study, target, limits);
+        refusals.iter().map(Refusal::to_string).collect()
+    }
 
     fn study(connections: u32) -> Study {
         study_with(connections, "")
@@ -161,8 +161,8 @@ mod tests {
             files: Some(4_096),
             ports: Some(28_232),
         };
-        assert_eq!(too_few(&study(1_000), None, &limits).unwrap(), [""; 0]);
-        let refusals = too_few(&study(10_000), None, &limits).unwrap();
+        assert_eq!(refused(&study(1_000), None, &limits), [""; 0]);
+        let refusals = refused(&study(10_000), None, &limits);
         let [files, ports] = &refusals[..] else {
             panic!("{refusals:?}")
         };
@@ -177,7 +177,7 @@ mod tests {
             "{ports}"
         );
         assert!(ports.contains("--set load.connections=1331"), "{ports}");
-        assert_eq!(too_few(&study(10_000), None, &UNLIMITED).unwrap(), [""; 0]);
+        assert_eq!(refused(&study(10_000), None, &UNLIMITED), [""; 0]);
     }
 
     #[test]
@@ -186,13 +186,13 @@ mod tests {
             ports: Some(28_232),
             ..UNLIMITED
         };
-        assert_eq!(too_few(&study(5_000), None, &limits).unwrap(), [""; 0]);
+        assert_eq!(refused(&study(5_000), None, &limits), [""; 0]);
         let connect = "[[cell]]\nname = \"new\"\nworkload = \"connect\"\nload = { connections = 8 }\n";
-        let refusals = too_few(&study_with(5_000, connect), None, &limits).unwrap();
+        let refusals = refused(&study_with(5_000, connect), None, &limits);
         assert!(refusals[0].contains("wants 30034 ports"), "{refusals:?}");
         let advised = study_with(4_699, connect);
         assert!(refusals[0].contains("load.connections=2823"), "{refusals:?}");
-        assert_eq!(too_few(&advised, None, &limits).unwrap(), [""; 0]);
+        assert_eq!(refused(&advised, None, &limits), [""; 0]);
     }
 
     #[test]
@@ -204,17 +204,13 @@ mod tests {
         let target = |url: &str| Target::parse(url, None).unwrap();
         let over_tcp = target("postgresql://u:p@db/d");
         let study = study(1_000);
-        assert_eq!(too_few(&study, Some(&over_tcp), &limits).unwrap().len(), 1);
+        assert_eq!(refused(&study, Some(&over_tcp), &limits).len(), 1);
         for socket in [
             "postgresql://u:p@/d?host=/run/postgresql",
             "mysql://u:p@localhost/?socket=/run/mysqld/mysqld.sock",
         ] {
             let over_socket = target(socket);
-            assert_eq!(
-                too_few(&study, Some(&over_socket), &limits).unwrap(),
-                [""; 0],
-                "{socket}"
-            );
+            assert_eq!(refused(&study, Some(&over_socket), &limits), [""; 0], "{socket}");
         }
     }
 

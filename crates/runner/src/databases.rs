@@ -6,7 +6,7 @@ use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{ServerSpec, Study, Transport};
-use ciphertax_wire::{Client, Protocol, Target, WireError};
+use ciphertax_wire::{Protocol, Target, WireError};
 use ciphertax_workload::Driver;
 use ciphertax_workload::mongodb::MongodbAccess;
 use ciphertax_workload::mysql::MysqlAccess;
@@ -69,7 +69,7 @@ pub(crate) fn of_rank<W: RankWork>(
     work: W,
 ) -> Result<W::Output, RunError> {
     let protocol = match target {
-        Some(target) => self::target(target).protocol(),
+        Some(target) => target.protocol(),
         None => entry(server)?
             .protocol()
             .ok_or_else(|| RunError::Rank("a database in its client has one load generator".into()))?,
@@ -90,17 +90,14 @@ pub(crate) fn of_rank<W: RankWork>(
     }
 }
 
-/// What workloads may be made of on private servers that are called so in the catalogue.
-///
-/// # Errors
-/// Lists the names there are.
-pub(crate) fn spoken(server: &str) -> Result<&'static [Vocabulary], RunError> {
-    Ok(match entry(server)?.protocol() {
-        Some(catalogue::Protocol::MySql) => MysqlAccess::VOCABULARIES,
-        Some(catalogue::Protocol::MongoDb) => MongodbAccess::VOCABULARIES,
-        Some(catalogue::Protocol::PostgreSql) => PostgresqlAccess::VOCABULARIES,
-        None => SqliteAccess::VOCABULARIES,
-    })
+/// What a database is called, by what its clients speak, and what workloads may be made of there.
+pub(crate) fn spoken(protocol: Option<Protocol>) -> (&'static str, &'static [Vocabulary]) {
+    match protocol {
+        Some(Protocol::MySql) => (MysqlAccess::NAME, MysqlAccess::VOCABULARIES),
+        Some(Protocol::MongoDb) => (MongodbAccess::NAME, MongodbAccess::VOCABULARIES),
+        Some(Protocol::PostgreSql) => (PostgresqlAccess::NAME, PostgresqlAccess::VOCABULARIES),
+        None => (SqliteAccess::NAME, SqliteAccess::VOCABULARIES),
+    }
 }
 
 /// Starts private servers for the cells with this spec and proves the arms.
@@ -127,17 +124,8 @@ pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
 
 /// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
-    /// What its clients speak.
-    fn protocol(&self) -> Protocol;
-
-    /// What workloads may be made of there.
-    fn spoken(&self) -> &'static [Vocabulary];
-
     /// What ciphertax makes there, in words.
     fn made(&self) -> &'static str;
-
-    /// The built-in study for servers that plain arms cannot log in to; `None` where they can.
-    fn study_without_plain_arms(&self) -> Option<&'static str>;
 
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
@@ -177,20 +165,8 @@ pub(crate) trait OwnDatabase {
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
-    fn protocol(&self) -> Protocol {
-        D::Session::PROTOCOL
-    }
-
-    fn spoken(&self) -> &'static [Vocabulary] {
-        D::Access::VOCABULARIES
-    }
-
     fn made(&self) -> &'static str {
         D::MADE
-    }
-
-    fn study_without_plain_arms(&self) -> Option<&'static str> {
-        self.needs_tls.then_some(D::TLS_VERSIONS_STUDY)
     }
 
     fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {

@@ -19,7 +19,7 @@ use ciphertax_records::{
 };
 use ciphertax_wire::Target;
 
-use crate::check::{make_room, refuse, refuse_beyond};
+use crate::check::{beyond, lacking, make_room, refuse};
 use crate::clean::{made_on, remedy};
 use crate::columns::column_key;
 use crate::error::RunError;
@@ -54,13 +54,13 @@ pub fn play(
     progress: &mut dyn Progress,
     stop: &Arc<AtomicBool>,
 ) -> Result<Played, RunError> {
-    refuse(plan)?;
+    refuse(lacking(plan)?)?;
     make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
     let fitted = stop::heed(stop, || fit::to_target(plan, progress).map_err(if_stopped));
-    let fitted = fitted.and_then(|fitted| refuse_beyond(&fitted.0).map(|()| fitted));
+    let fitted = fitted.and_then(|fitted| refuse(beyond(&fitted.0)).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
         // What was left out at its beginning is in the study no more.

@@ -108,10 +108,11 @@ fn at_least(study: &Study) -> Duration {
 
 /// The rows of the tables that cells ask.
 fn rows(study: &Study, target: Option<&Target>) -> Result<u64, RunError> {
-    let spoken = match target {
-        Some(target) => databases::target(target).spoken(),
-        None => databases::spoken(&study.server)?,
+    let protocol = match target {
+        Some(target) => Some(target.protocol()),
+        None => entry(&study.server)?.protocol(),
     };
+    let (_, spoken) = databases::spoken(protocol);
     Ok(Contents::of(study, spoken).rows())
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Rule, arms, of_arm, of_values};
 use crate::arm::Arm;
-use crate::at_rest::AtRestPart;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::probe::{Perturbation, Probe, ProbeValue};
 use crate::refusal::{Refusal, refuse_if};
@@ -21,21 +20,17 @@ pub(super) const RULES: &[Rule] = &[
         )))
     }),
     of_arm("cipher", "tls.cipher", |arm| {
-        let cipher = encrypted(arm)?.tls.cipher.as_ref()?;
-        let problem = tls::problem(cipher, arm.transport.tls_version(), arm.tls.library)?;
+        let problem = cipher_problem(encrypted(arm)?)?;
         Some(Refusal::new(format!(
-            "{problem}; take another cipher or leave it out"
+            "{problem}; take another"
         )))
     }),
     of_arm("cipher-without-group", "tls.group", |arm| {
-        let cipher = encrypted(arm)?
-            .tls
-            .cipher
-            .as_ref()
-            .filter(|cipher| !tls::uses_group(cipher))?;
+        let cipher = encrypted(arm)?.tls.cipher.as_ref()?;
+        let is_without = cipher_problem(arm).is_none() && !tls::uses_group(cipher);
         let instead = "leave group out or take a cipher whose name begins with ECDHE- or TLS_";
         let why = format!("{cipher} exchanges keys without a group; {instead}");
-        refuse_if(arm.tls.group.is_some(), why)
+        refuse_if(is_without && arm.tls.group.is_some(), why)
     }),
     of_arm("hybrid-group", "tls.group", |arm| {
         let is_hybrid = arm.tls.group == Some(Group::X25519MlKem768);
@@ -149,16 +144,6 @@ pub(super) const RULES: &[Rule] = &[
         );
         refuse_if(!is_passed_on, why)
     }),
-    of_arm("pooler-database", "pooler", |arm| {
-        let other = pooled(arm)?
-            .authentication
-            .method
-            .filter(|method| !method.is_of_postgresql())?;
-        Some(Refusal::new(format!(
-            "pgbouncer stands before PostgreSQL alone, where nobody logs in by {other}; leave pooler out or take \
-             another method"
-        )))
-    }),
     of_arm("pooler-client-certificate", "tls.client_certificate", |arm| {
         let is_asked = has(pooled(arm)?, |method| method == AuthenticationMethod::Cert);
         let why = "pgbouncer asks no client for a certificate; leave client_certificate out";
@@ -175,42 +160,12 @@ pub(super) const RULES: &[Rule] = &[
         let why = "encryption threads encrypt tables; add tables = true, or leave encryption_threads out";
         refuse_if(arm.at_rest.encryption_threads > 0 && !arm.at_rest.tables, why)
     }),
-    of_arm("mariadb-and-mysql", "at_rest", |arm| {
-        let of_mariadb = ["temporary", "aria", "algorithm", "encryption_threads"];
-        let of_mariadb = arm
-            .at_rest
-            .settings_of_server()
-            .find(|name| of_mariadb.contains(name))?;
-        let of_mysql = [AtRestPart::UndoLog, AtRestPart::SystemTables];
-        let of_mysql = arm.at_rest.parts().find(|part| of_mysql.contains(part))?;
-        let cannot = format!("{of_mariadb} is MariaDB's alone and {of_mysql} MySQL's");
-        Some(Refusal::new(format!("{cannot}; leave one of them out")))
-    }),
-    of_arm("sqlcipher-on-server", "at_rest.sqlcipher", |arm| {
-        let part = arm.at_rest.parts().next()?;
-        let why = format!("sqlcipher is SQLite's alone, and {part} is a server's; leave one of them out");
-        refuse_if(arm.at_rest.sqlcipher.is_some(), why)
-    }),
     of_arm("sqlcipher-page-size", "at_rest.sqlcipher.page_size", |arm| {
         let size = arm.at_rest.sqlcipher?.page_size;
         refuse_if(
             !size.is_power_of_two(),
             format!("sqlcipher.page_size is {size}; take a power of two"),
         )
-    }),
-    of_arm("nothing-at-rest", "at_rest", |arm| {
-        let other =
-            if arm.setting_of_postgresql().is_some() || has(arm, AuthenticationMethod::is_of_postgresql) {
-                "PostgreSQL"
-            } else if has(arm, AuthenticationMethod::is_of_mongodb) {
-                "MongoDB's community server"
-            } else {
-                return None;
-            };
-        let setting = arm.at_rest.settings_of_server().next()?;
-        Some(Refusal::new(format!(
-            "{other} encrypts nothing at rest by itself; take at_rest = {{ file_system = \"fscrypt\" }} in place of {setting}"
-        )))
     }),
     of_arm("unclear-probe", "probe", |arm| {
         let why = "a probe says one thing; give either variable and value, such as { variable = \"sync_binlog\", \
@@ -249,6 +204,15 @@ pub(super) const RULES: &[Rule] = &[
 /// The arm, if it uses TLS: what others say of TLS is refused as a whole.
 fn encrypted(arm: &Arm) -> Option<&Arm> {
     arm.transport.is_encrypted().then_some(arm)
+}
+
+/// Why an arm's client cannot offer the cipher it asks for.
+fn cipher_problem(arm: &Arm) -> Option<String> {
+    tls::problem(
+        arm.tls.cipher.as_ref()?,
+        arm.transport.tls_version(),
+        arm.tls.library,
+    )
 }
 
 /// The arm, if it has a pooler.

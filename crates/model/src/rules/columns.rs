@@ -124,39 +124,9 @@ pub(super) const RULES: &[Rule] = &[
         };
         Some(Refusal::new(why))
     }),
-    of_arm_in("cells-server", "server", |study, cell, arm| {
-        let columns = arm.columns.as_ref().filter(|columns| is_asked(cell, columns))?;
-        let server = cell.server.as_ref().unwrap_or(&study.server);
-        let of_other = OTHERS
-            .into_iter()
-            .find(|(beginning, _)| server.starts_with(beginning));
-        let database = of_other.map_or("MySQL's family", |(_, database)| database);
-        let format: &str = columns.format.into();
-        let is_csfle = columns.format == CellFormat::Csfle;
-        let why = if columns.feature == ColumnFeature::InResults && of_other.is_some() {
-            let cannot = "it has cells in results, which are made over MySQL's protocol alone so far";
-            format!("{cannot}, and {server} is {database}; {OMIT}")
-        } else if is_csfle && database != "MongoDB" {
-            let cannot = "cells of csfle are stored in MongoDB alone";
-            format!("{cannot}, and {server} is of {database}; take another format, or {OMIT}")
-        } else if !is_csfle && database == "MongoDB" {
-            let cannot = format!("cells in MongoDB are those of csfle, and not of {format}");
-            format!("{cannot}; take format = \"csfle\", or {OMIT}")
-        } else {
-            return None;
-        };
-        Some(Refusal::new(why))
-    }),
 ];
 
 const OMIT: &str = "leave the arm out with arms = […]";
-
-/// The databases whose private servers' names begin so; all others are of MySQL's family.
-const OTHERS: [(&str, &str); 3] = [
-    ("mongodb", "MongoDB"),
-    ("postgresql", "PostgreSQL"),
-    ("sqlite", "SQLite"),
-];
 
 fn in_results(arm: &Arm) -> Option<&ColumnEncryption> {
     let columns = arm.columns.as_ref();

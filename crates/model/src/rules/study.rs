@@ -139,50 +139,29 @@ fn storages(study: &Study) -> impl Iterator<Item = (Place, Storage)> {
 }
 
 fn bounds(study: &Study) -> Vec<Located> {
-    let (own, precision) = (Place::STUDY, &study.precision);
+    let (own, Precision { cpu, throughput, .. }) = (Place::STUDY, study.precision);
     let (dataset, ycsb, tpcc) = (&study.dataset, &study.ycsb, &study.tpcc);
-    let counter = study.server_cpu.as_ref();
+    let (fields, length, loaders) = (u32::from(ycsb.field_count), ycsb.field_length, ycsb.load_threads);
+    let lag_s = study.server_cpu.as_ref().and_then(|counter| counter.resolution_s);
     let mut all = vec![
         // Not what a counter of the server's CPU makes of it, which has bounds of its own.
         own.outside("slice_s", study.slice_s, Study::SLICE_S),
         own.outside("time_s", study.time_s, Study::TIME_S),
-        own.outside("precision.cpu", precision.cpu, Precision::HALF_WIDTH),
-        own.outside(
-            "precision.throughput",
-            precision.throughput,
-            Precision::HALF_WIDTH,
-        ),
+        own.outside("precision.cpu", cpu, Precision::HALF_WIDTH),
+        own.outside("precision.throughput", throughput, Precision::HALF_WIDTH),
         own.outside("chain_length", study.chain_length, Study::CHAIN_LENGTH),
         own.outside("dataset.tables", dataset.tables, 1..=Dataset::MOST_TABLES),
         own.outside("dataset.table_size", dataset.table_size, 1..=Dataset::MOST_ROWS),
         own.outside("ycsb.record_count", ycsb.record_count, 1..=Dataset::MOST_ROWS),
-        own.outside(
-            "ycsb.field_count",
-            u32::from(ycsb.field_count),
-            1..=YcsbTable::MOST_FIELDS,
-        ),
-        own.outside(
-            "ycsb.field_length",
-            ycsb.field_length,
-            1..=YcsbTable::LONGEST_FIELD,
-        ),
+        own.outside("ycsb.field_count", fields, 1..=YcsbTable::MOST_FIELDS),
+        own.outside("ycsb.field_length", length, 1..=YcsbTable::LONGEST_FIELD),
         own.outside("ycsb.batch_size", ycsb.batch_size, 1..=YcsbTable::LARGEST_BATCH),
-        own.outside(
-            "ycsb.load_threads",
-            ycsb.load_threads,
-            1..=YcsbTable::MOST_LOADERS,
-        ),
+        own.outside("ycsb.load_threads", loaders, 1..=YcsbTable::MOST_LOADERS),
         own.outside("pgbench.scale", study.pgbench.scale, 1..=Pgbench::MOST_BRANCHES),
         own.outside("tpcc.warehouses", tpcc.warehouses, Tpcc::WAREHOUSES),
         own.outside("tpcc.load_workers", tpcc.load_workers, Tpcc::LOAD_WORKERS),
         own.outside("tpcc.pacing", tpcc.pacing, Tpcc::PACING),
-        counter.and_then(|counter| {
-            own.outside(
-                "server_cpu.resolution_s",
-                counter.resolution_s?,
-                CpuCounter::RESOLUTION_S,
-            )
-        }),
+        own.outside("server_cpu.resolution_s", lag_s, CpuCounter::RESOLUTION_S),
     ];
     let (bytes, most) = (ycsb.record_bytes(), YcsbTable::LARGEST_RECORD);
     all.push((bytes > most).then(|| {

@@ -4,11 +4,11 @@ use std::fmt::Display;
 
 use ciphertax_lab::catalogue::{Ciphers, Entry};
 use ciphertax_model::{
-    Arm, AuthenticationMethod, CertificateKind, PasswordCache, Refusal, Resumption, TlsLibrary,
-    TlsNegotiation, TlsVersion, refuse_if,
+    Arm, AuthenticationMethod, PasswordCache, Refusal, Resumption, TlsLibrary, TlsNegotiation, TlsVersion,
+    refuse_if,
 };
 
-use super::{Asked, At, Rule, of_arm_in, of_cell};
+use super::{At, Rule, of_arm_in, of_cell};
 
 pub(super) const RULES: &[Rule] = &[
     of_cell("nodes", |_, at| {
@@ -46,40 +46,19 @@ pub(super) const RULES: &[Rule] = &[
     }),
     of_arm_in("certificate", |asked, at, arm| {
         let known = at.entry?.capabilities.certificates;
-        let kind = certificate(asked, at, arm)?;
+        let kind = asked.study.certificate_of(arm, &at.spec).kind;
+        let is_unknown = arm.transport.is_encrypted() && !known.contains(&kind);
         refuse_if(
-            !known.contains(&kind),
+            is_unknown,
             cannot(at, format!("a certificate {kind}"), list(known)),
         )
     }),
-    // Ed25519 has no place in TLS before 1.2 (RFC 8422).
-    of_arm_in("ed25519-before-tls-1.2", |asked, at, arm| {
-        let (kind, version) = (certificate(asked, at, arm)?, version(at, arm)?);
-        let others = at
-            .entry?
-            .capabilities
-            .certificates
-            .iter()
-            .filter(|other| **other != kind);
-        let why = cannot(at, format!("a certificate {kind} in {version}"), list(others));
+    of_arm_in("rustls", |_, at, arm| {
+        let version = version(at, arm)?;
+        let is_too_old = arm.tls.library == TlsLibrary::Rustls && version < TlsVersion::V1_2;
         refuse_if(
-            kind == CertificateKind::Ed25519 && version < TlsVersion::V1_2,
-            why,
-        )
-    }),
-    // rustls knows neither TLS before 1.2 nor RSA keys of less than 2048 bits.
-    of_arm_in("rustls", |asked, at, arm| {
-        let (kind, version) = (certificate(asked, at, arm)?, version(at, arm)?);
-        let setting = if version < TlsVersion::V1_2 {
-            format!("{version} with rustls")
-        } else if kind == CertificateKind::Rsa1024 {
-            format!("a certificate {kind} with rustls")
-        } else {
-            return None;
-        };
-        refuse_if(
-            arm.tls.library == TlsLibrary::Rustls,
-            cannot(at, setting, "it with openssl"),
+            is_too_old,
+            cannot(at, format!("{version} with rustls"), "it with openssl"),
         )
     }),
     of_arm_in("client-certificate", |_, at, arm| {
@@ -139,17 +118,6 @@ pub(super) const RULES: &[Rule] = &[
         let why = cannot(at, "a warm password cache", "cold ones: it remembers no password");
         refuse_if(is_warm && never, why)
     }),
-    // RFC 5929 takes the hash of the certificate's signature, and Ed25519 names none.
-    of_arm_in("channel-binding-by-ed25519", |asked, at, arm| {
-        let is_ed25519 = certificate(asked, at, arm)? == CertificateKind::Ed25519;
-        let binds = arm.authentication.method == Some(AuthenticationMethod::ScramSha256Plus);
-        let why = cannot(
-            at,
-            "SCRAM-SHA-256-PLUS with a certificate ed25519",
-            "it with certificates of other kinds",
-        );
-        refuse_if(is_ed25519 && binds, why)
-    }),
     of_arm_in("part-at-rest", |_, at, arm| {
         let known = at.entry?.capabilities.at_rest.parts;
         let unknown: Vec<_> = arm.at_rest.parts().filter(|part| !known.contains(part)).collect();
@@ -204,12 +172,6 @@ fn version(at: &At<'_>, arm: &Arm) -> Option<TlsVersion> {
     let known = at.entry?.capabilities.tls_versions;
     let version = arm.transport.tls_version().or(known.last().copied());
     version.filter(|version| arm.transport.is_encrypted() && known.contains(version))
-}
-
-/// The key of the certificate that an arm is shown.
-fn certificate(asked: &Asked<'_>, at: &At<'_>, arm: &Arm) -> Option<CertificateKind> {
-    let kind = asked.study.certificate_of(arm, &at.spec).kind;
-    (at.entry.is_some() && arm.transport.is_encrypted()).then_some(kind)
 }
 
 /// What a server can encrypt on the disk, in words.

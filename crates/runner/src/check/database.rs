@@ -4,27 +4,19 @@ use ciphertax_lab::catalogue::{Cluster, Protocol};
 use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{
-    Cell, CellEncoding, ColumnEncryption, ColumnFunctions, Pace, PasswordCache, Placement, Refusal, Workload,
-    refuse_if,
+    Cell, CellEncoding, CellFormat, ColumnEncryption, ColumnFeature, ColumnFunctions, Pace, PasswordCache,
+    Placement, Refusal, Workload, refuse_if,
 };
+use ciphertax_observe::host;
 use ciphertax_stats::format;
-use ciphertax_workload::Driver;
-use ciphertax_workload::mongodb::MongodbAccess;
-use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::postgresql::PostgresqlAccess;
-use ciphertax_workload::sqlite::SqliteAccess;
 
 use super::{At, Rule, of_arm_in, of_cell};
+use crate::databases::spoken;
 use crate::mysql::COLD_LOGINS;
 
 pub(super) const RULES: &[Rule] = &[
     of_cell("workload", |_, at| {
-        let (name, spoken) = match at.protocol {
-            Some(Protocol::MySql) => (MysqlAccess::NAME, MysqlAccess::VOCABULARIES),
-            Some(Protocol::MongoDb) => (MongodbAccess::NAME, MongodbAccess::VOCABULARIES),
-            Some(Protocol::PostgreSql) => (PostgresqlAccess::NAME, PostgresqlAccess::VOCABULARIES),
-            None => (SqliteAccess::NAME, SqliteAccess::VOCABULARIES),
-        };
+        let (name, spoken) = spoken(at.protocol);
         let workload = at.cell.workload;
         let is_spoken = workload.is_program() || spoken.contains(&workload.descriptor().vocabulary);
         (!is_spoken).then(|| not_spoken(name, spoken, at.cell))
@@ -34,33 +26,23 @@ pub(super) const RULES: &[Rule] = &[
         let why = "replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"";
         refuse_if(at.spec.replica_set.is_some() && !is_mongodb, why)
     }),
-    of_cell("command-on-replica-set", |_, at| {
-        let why = "each member of a replica set counts its connections for itself, so nobody can tell what a program's \
-                   were; leave replica_set out";
-        refuse_if(at.cell.command.is_some() && at.spec.replica_set.is_some(), why)
-    }),
     of_cell("placeholder", |_, at| {
-        use Placeholder::{MyCnf, Socket, SysbenchCnf};
-        let (of_mysql, instead) = match at.protocol? {
+        let (takes_sockets, instead) = match at.protocol? {
             Protocol::MySql => return None,
-            Protocol::MongoDb => (
-                &[MyCnf, SysbenchCnf, Socket][..],
-                "on MongoDB take CIPHERTAX_URL from the environment",
-            ),
+            Protocol::MongoDb => (false, "on MongoDB take CIPHERTAX_URL from the environment"),
             Protocol::PostgreSql => (
-                &[MyCnf, SysbenchCnf][..],
+                true,
                 "on PostgreSQL take PGHOST, PGUSER … or CIPHERTAX_URL from the environment",
             ),
         };
-        let mut parts = at
-            .cell
-            .command
-            .iter()
-            .flat_map(|command| &command.run)
-            .flat_map(|word| parts(word))
-            .flatten();
+        let is_of_mysql = |placeholder: &Placeholder| match placeholder {
+            Placeholder::Socket => !takes_sockets,
+            other => matches!(other, Placeholder::MyCnf | Placeholder::SysbenchCnf),
+        };
+        let words = at.cell.command.as_ref()?.run.iter();
+        let mut parts = words.flat_map(|word| parts(word)).flatten();
         let name = parts.find_map(|part| match part {
-            Part::Placeholder(placeholder) => of_mysql.contains(&placeholder).then(|| placeholder.name()),
+            Part::Placeholder(placeholder) => is_of_mysql(&placeholder).then(|| placeholder.name()),
             Part::Text(_) => None,
         })?;
         let cannot = format!("{{{name}}} is for programs that speak to MySQL");
@@ -105,10 +87,6 @@ pub(super) const RULES: &[Rule] = &[
         let why = format!("{setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"");
         refuse_if(is_elsewhere, why)
     }),
-    of_arm_in("probe-of-replica-set", |_, at, arm| {
-        let why = "a probe changes one server, and a replica set has several; leave replica_set or probe out";
-        refuse_if(arm.probe.is_some() && at.spec.replica_set.is_some(), why)
-    }),
     of_arm_in("probe-of-variable", |_, at, arm| {
         let is_unset = matches!(at.protocol, Some(Protocol::MongoDb | Protocol::PostgreSql));
         let is_of_variable = arm.probe.as_ref()?.cpus.is_none() && at.spec.replica_set.is_none();
@@ -134,17 +112,29 @@ pub(super) const RULES: &[Rule] = &[
             "{cannot}; {instead}, or name the other arms in the cell's arms"
         )))
     }),
-    of_arm_in("stored-fields", |_, at, arm| {
-        let columns = arm.columns.as_ref().filter(|columns| columns.stores())?;
-        let is = |encoding| columns.encoding == encoding && at.cell.workload.asks_usertable();
-        let why = match at.protocol {
-            Some(Protocol::PostgreSql) if is(CellEncoding::Binary) => {
-                "cells are stored as text on PostgreSQL; take encoding = \"base64\""
-            }
-            Some(Protocol::MongoDb) if is(CellEncoding::Base64) => {
+    of_arm_in("cells", |_, at, arm| {
+        let columns = arm.columns.as_ref()?;
+        let in_results = columns.feature == ColumnFeature::InResults;
+        let is_csfle = columns.format == CellFormat::Csfle;
+        let is_field = columns.stores() && at.cell.workload.asks_usertable();
+        let is = |encoding| is_field && columns.encoding == encoding;
+        let why = match (at.protocol, in_results, is_csfle) {
+            (Some(Protocol::MySql), _, false) | (None, false, false) => return None,
+            (Some(Protocol::MongoDb), false, true) if !is(CellEncoding::Base64) => return None,
+            (Some(Protocol::PostgreSql), false, false) if !is(CellEncoding::Binary) => return None,
+            (Some(Protocol::MongoDb), false, true) => {
                 "cells are bytes on MongoDB; take encoding = \"binary\""
             }
-            _ => return None,
+            (Some(Protocol::MongoDb), false, false) => {
+                "cells in MongoDB are those of csfle; take format = \"csfle\""
+            }
+            (Some(Protocol::PostgreSql), false, false) => {
+                "cells are text on PostgreSQL; take encoding = \"base64\""
+            }
+            (_, true, _) => {
+                "cells in results are made over MySQL's protocol alone so far; take server = \"mariadb\""
+            }
+            (_, false, true) => "cells of csfle are stored in MongoDB alone; take another format",
         };
         Some(Refusal::new(why))
     }),
@@ -214,7 +204,7 @@ pub(super) const RULES: &[Rule] = &[
     // Every connection of every arm has a cache of its own, and all stay open.
     of_cell("sqlite-caches", |asked, at| {
         in_its_client(at)?;
-        let memory_mb = at.spec.storage.memory_mb?;
+        let (memory_mb, machine) = (at.spec.storage.memory_mb?, host().memory_bytes);
         let sessions =
             u64::from(at.cell.load.connections) * asked.study.measured_arms_of(at.cell).len() as u64;
         let wanted = sessions * (u64::from(memory_mb) << 20);
@@ -222,9 +212,9 @@ pub(super) const RULES: &[Rule] = &[
             "each of the {sessions} connections of all arms has a cache of {memory_mb} MB for itself, {} in all, and this \
              machine has {}; ask for fewer connections or a smaller storage.memory_mb",
             format::bytes(wanted as f64),
-            format::bytes(asked.memory_bytes as f64)
+            format::bytes(machine as f64)
         );
-        refuse_if(asked.memory_bytes > 0 && wanted > asked.memory_bytes, why)
+        refuse_if(machine > 0 && wanted > machine, why)
     }),
 ];
 

@@ -15,24 +15,23 @@ use ciphertax_lab::catalogue::{self, Protocol};
 use ciphertax_lab::pooler::Release;
 use ciphertax_lab::{Installation, pooler};
 use ciphertax_model::{Arm, Cell, Refusal, ServerSpec, Study};
-use ciphertax_observe::host;
 use ciphertax_wire::Target;
 
 use crate::columns::column_key;
 use crate::error::RunError;
+use crate::ranks::Ranks;
 use crate::servers_to_play::{EncdbAccount, Entry, Plan, entry};
 
 pub(crate) use database::not_spoken;
-pub(crate) use limits::{OWN_FILES, OwnLimits, make_room, ports, refuse_beyond};
+pub(crate) use limits::{OWN_FILES, OwnLimits, make_room, ports};
 
-/// Every rule, by what it is about.
-const RULES: [&[Rule]; 6] = [
+/// Every rule, by what it is about, but for those of limits.
+const RULES: [&[Rule]; 5] = [
     target::RULES,
     private::RULES,
     database::RULES,
     capabilities::RULES,
     ranks::RULES,
-    limits::RULES,
 ];
 
 /// One thing that is refused.
@@ -47,9 +46,7 @@ struct Rule {
 #[derive(Clone, Copy)]
 enum Applies {
     /// The plan as a whole.
-    Plan(fn(&Asked<'_>) -> Vec<Refusal>),
-    /// An arm of the study.
-    Arm(fn(&Asked<'_>, &Arm) -> Option<Refusal>),
+    Plan(fn(&Asked<'_>) -> Option<Refusal>),
     /// A cell, on the server where it is measured.
     Cell(fn(&Asked<'_>, &At<'_>) -> Option<Refusal>),
     /// An arm in a cell that measures it.
@@ -58,12 +55,8 @@ enum Applies {
 
 type Id = &'static str;
 
-const fn of_plan(id: Id, find: fn(&Asked<'_>) -> Vec<Refusal>) -> Rule {
+const fn of_plan(id: Id, find: fn(&Asked<'_>) -> Option<Refusal>) -> Rule {
     Rule::new(id, Applies::Plan(find))
-}
-
-const fn of_arm(id: Id, find: fn(&Asked<'_>, &Arm) -> Option<Refusal>) -> Rule {
-    Rule::new(id, Applies::Arm(find))
 }
 
 const fn of_cell(id: Id, find: fn(&Asked<'_>, &At<'_>) -> Option<Refusal>) -> Rule {
@@ -81,14 +74,8 @@ impl Rule {
 
     fn refusals(&self, asked: &Asked<'_>) -> Vec<Refusal> {
         let study = asked.study;
-        let of_arm = |arm: &Arm| format!("arm {:?}", arm.name);
         match self.applies {
-            Applies::Plan(find) => find(asked),
-            Applies::Arm(find) => study
-                .arms
-                .iter()
-                .filter_map(|arm| Some(find(asked, arm)?.about(of_arm(arm))))
-                .collect(),
+            Applies::Plan(find) => find(asked).into_iter().collect(),
             Applies::Cell(find) => asked
                 .places()
                 .filter_map(|at| Some(find(asked, &at)?.about(format!("cell {:?}", at.cell.name))))
@@ -97,7 +84,7 @@ impl Rule {
                 .places()
                 .flat_map(|at| {
                     let arms = study.arms_of(at.cell);
-                    arms.filter_map(|arm| Some(find(asked, &at, arm)?.about(of_arm(arm))))
+                    arms.filter_map(|arm| Some(find(asked, &at, arm)?.about(format!("arm {:?}", arm.name))))
                         .collect::<Vec<_>>()
                 })
                 .collect(),
@@ -114,8 +101,6 @@ struct Asked<'a> {
     /// How many load generators there are, of several.
     ranks: Option<u32>,
     limits: OwnLimits,
-    /// The machine's memory; 0 where nobody knows.
-    memory_bytes: u64,
     /// The PgBouncer that is started before private servers, where an arm has one; or why there is none.
     pgbouncer: Option<Result<Release, String>>,
 }
@@ -132,17 +117,27 @@ struct At<'a> {
 
 impl<'a> Asked<'a> {
     fn of(plan: &'a Plan) -> Self {
-        let study = &plan.study;
-        let mut measured = study.cells.iter().flat_map(|cell| study.arms_of(cell));
+        let mut measured = plan.study.cells.iter().flat_map(|cell| plan.study.arms_of(cell));
         let is_pooled = plan.target.is_none() && measured.any(|arm| arm.pooler.is_some());
         Self {
-            study,
             target: plan.target.as_ref(),
             encdb: plan.encdb.as_ref(),
-            ranks: plan.ranks.as_ref().map(crate::ranks::Ranks::count),
+            ranks: plan.ranks.as_ref().map(Ranks::count),
             limits: OwnLimits::found(),
-            memory_bytes: host().memory_bytes,
             pgbouncer: is_pooled.then(|| pooler::release().map_err(|error| error.to_string())),
+            ..Self::of_study(&plan.study)
+        }
+    }
+
+    /// On private servers, and a machine without limits.
+    fn of_study(study: &'a Study) -> Self {
+        Self {
+            study,
+            target: None,
+            encdb: None,
+            ranks: None,
+            limits: OwnLimits::NONE,
+            pgbouncer: None,
         }
     }
 
@@ -186,28 +181,35 @@ fn refusals(asked: &Asked<'_>) -> Vec<Refusal> {
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub(crate) fn lacking(plan: &Plan) -> Result<Vec<Refusal>, RunError> {
     column_key(&plan.study)?;
-    let mut found = refusals(&Asked::of(plan));
-    if let Some(ranks) = &plan.ranks {
-        found.extend(ranks::lacking(plan, ranks));
-    }
-    for spec in plan.study.server_specs() {
-        let entry = entry(&spec.server)?;
-        if plan.target.is_none() && !entry.is_built_in() {
-            let missing = Installation::of(entry).err();
-            let missing = missing.map(|error| Refusal::new(error.to_string()));
-            found.extend(missing.filter(|missing| !found.contains(missing)));
-        }
+    let asked = Asked::of(plan);
+    let mut found = refusals(&asked);
+    let limits = limits::RULES.iter().filter(|_| plan.target.is_none());
+    found.extend(limits.flat_map(|rule| rule.refusals(&asked)));
+    found.extend(plan.ranks.iter().flat_map(|ranks| ranks::lacking(plan, ranks)));
+    let specs = plan.study.server_specs();
+    for spec in specs.iter().filter(|_| plan.target.is_none()) {
+        let fetched = Some(entry(&spec.server)?).filter(|entry| !entry.is_built_in());
+        let missing = fetched.and_then(|entry| Installation::of(entry).err());
+        let missing = missing.map(|error| Refusal::new(error.to_string()));
+        found.extend(missing.filter(|missing| !found.contains(missing)));
     }
     Ok(found)
 }
 
-/// Makes sure that nothing keeps a plan from being measured.
+/// What this machine lacks for the connections to a server of the user's own, once it is known which arms that can do.
+pub(crate) fn beyond(plan: &Plan) -> Vec<Refusal> {
+    let asked = Asked::of(plan);
+    let rules = limits::RULES.iter().filter(|_| plan.target.is_some());
+    rules.flat_map(|rule| rule.refusals(&asked)).collect()
+}
+
+/// Ends a run for which anything is lacking.
 ///
 /// # Errors
 /// Lists everything that is not available, and what is instead.
-pub(crate) fn refuse(plan: &Plan) -> Result<(), RunError> {
-    match lacking(plan)? {
-        refusals if refusals.is_empty() => Ok(()),
-        refusals => Err(RunError::Impossible(refusals)),
+pub(crate) fn refuse(lacking: Vec<Refusal>) -> Result<(), RunError> {
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::Impossible(lacking)),
     }
 }

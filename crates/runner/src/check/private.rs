@@ -2,7 +2,7 @@
 
 use ciphertax_lab::{RunningLink, check_capture, check_cluster, file_system};
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Distances, PasswordCache, PoolMode, ReadPreference, Refusal, ReplicaSet, refuse_if};
+use ciphertax_model::{Distances, PoolMode, ReadPreference, Refusal, ReplicaSet, refuse_if};
 
 use super::{Rule, of_arm_in, of_cell, of_plan};
 
@@ -10,26 +10,19 @@ pub(super) const RULES: &[Rule] = &[
     of_plan("link", |asked| {
         let mut cells = asked.study.cells.iter();
         let has_one = cells.any(|cell| asked.study.distances(cell) != Distances::default());
-        let problem = (has_one && asked.target.is_none()).then(|| RunningLink::check().err());
-        problem
-            .flatten()
-            .map(|error| Refusal::new(error.to_string()))
-            .into_iter()
-            .collect()
+        let checked = (has_one && asked.target.is_none()).then(RunningLink::check)?;
+        Some(Refusal::new(checked.err()?.to_string()))
     }),
     of_plan("secondaries", |asked| {
         let has_some = |set: Option<ReplicaSet>| set.is_some_and(ReplicaSet::has_secondaries);
         let asks = asked.target.is_none() && asked.study.read_preference != ReadPreference::Primary;
         let has_none = !asked.places().any(|at| has_some(at.spec.replica_set));
         let why = "no cell has secondaries to read from; add replica_set = { members = 3 }, or leave read_preference out";
-        refuse_if(asks && has_none, why).into_iter().collect()
+        refuse_if(asks && has_none, why)
     }),
     of_plan("pooler", |asked| {
-        let problem = asked
-            .pgbouncer
-            .as_ref()
-            .and_then(|release| release.as_ref().err());
-        problem.map(Refusal::new).into_iter().collect()
+        let release = asked.pgbouncer.as_ref()?;
+        release.as_ref().err().map(Refusal::new)
     }),
     of_arm_in("file-system", |asked, _, arm| {
         let kind = arm.at_rest.file_system.filter(|_| asked.target.is_none())?;
@@ -44,12 +37,7 @@ pub(super) const RULES: &[Rule] = &[
             let mut arms = asked.study.arms_of(at.cell);
             at.entry.is_some() && at.spec.servers() > 1 && arms.any(|arm| arm.cluster_tls)
         });
-        let problem = is_captured.then(|| check_capture().err());
-        problem
-            .flatten()
-            .map(|error| Refusal::new(error.to_string()))
-            .into_iter()
-            .collect()
+        Some(Refusal::new(is_captured.then(check_capture)?.err()?.to_string()))
     }),
     // It gives the next transaction another connection, and an old release does not prepare statements there again.
     of_arm_in("prepared-statements", |asked, at, arm| {
@@ -65,35 +53,10 @@ pub(super) const RULES: &[Rule] = &[
         );
         refuse_if(shares && prepares && !release.keeps_prepared_statements(), why)
     }),
-    of_arm_in("cold-cache", |asked, at, arm| {
-        let is_cold = arm.authentication.password_cache == PasswordCache::Cold && asked.target.is_none();
-        let cannot =
-            "a cold password cache is for workloads whose connections ciphertax makes, over and over";
-        let why = format!(
-            "{cannot}; leave the arm out of the arms of the cell {:?}",
-            at.cell.name
-        );
-        refuse_if(is_cold && !at.cell.workload.makes_connections(), why)
-    }),
-    of_arm_in("tunnel-to-replica-set", |_, at, arm| {
-        at.entry?;
-        let why = format!(
-            "a tunnel leads to one server, and the clients of a replica set find its members by themselves, past the \
-             tunnel; leave replica_set out of the cell {:?}, or the arm out of its arms",
-            at.cell.name
-        );
-        refuse_if(at.spec.replica_set.is_some() && arm.tunnel.is_some(), why)
-    }),
     of_arm_in("cluster-tls", |_, at, arm| {
         at.entry?;
         let why = "it encrypts what servers tell each other, and a single server has none to tell; add nodes = 3 (MariaDB, \
                    MySQL) or replica_set = { members = 3 } (MongoDB)";
         refuse_if(arm.cluster_tls && at.spec.servers() == 1, why)
-    }),
-    of_arm_in("pooler-tls", |asked, at, arm| {
-        let is_encrypted = arm.pooler?.server_transport.is_encrypted() && at.entry.is_some();
-        let why = "no arm of the study uses TLS, so the server behind its pooler has no certificate; take server_transport \
-                   = \"plain\", or add an arm with TLS";
-        refuse_if(is_encrypted && !asked.study.needs_tls(), why)
     }),
 ];

@@ -2,7 +2,7 @@
 
 use ciphertax_model::{Pace, PasswordCache, Placement, Refusal, Workload, refuse_if};
 
-use super::{Rule, limits::OWN_FILES, of_arm, of_cell, of_plan};
+use super::{Rule, limits::OWN_FILES, of_arm_in, of_cell, of_plan};
 use crate::connections::needed;
 use crate::ranks::Ranks;
 use crate::servers_to_play::Plan;
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             "{why}; measure it with `ciphertax run`, without mpirun"
         )))
     }),
-    of_arm("arm-of-several-generators", |asked, arm| {
+    of_arm_in("arm-of-several-generators", |asked, _, arm| {
         asked.ranks?;
         let is_cold = arm.authentication.password_cache == PasswordCache::Cold;
         let known = [
@@ -58,14 +58,13 @@ pub(super) const RULES: &[Rule] = &[
     of_plan("placement-of-several-generators", |asked| {
         let why = "all load threads on the server's CPU are those of one process; take --set placement=free with mpirun";
         let is_together = asked.ranks.is_some() && asked.study.placement == Placement::Together;
-        refuse_if(is_together, why).into_iter().collect()
+        refuse_if(is_together, why)
     }),
 ];
 
 /// What the machines of the load generators lack.
 pub(super) fn lacking(plan: &Plan, ranks: &Ranks) -> Vec<Refusal> {
     let share = needed(&plan.study).div_ceil(u64::from(ranks.count()));
-    let elsewhere = ranks.elsewhere().filter(|_| plan.target.is_none());
-    let files = ranks.too_few_files(share + OWN_FILES);
-    elsewhere.into_iter().chain(files).map(Refusal::new).collect()
+    let lacking = ranks.lacking(share + OWN_FILES, plan.target.is_none());
+    lacking.into_iter().map(Refusal::new).collect()
 }

@@ -7,69 +7,58 @@ use ciphertax_model::{
     refuse_if,
 };
 use ciphertax_wire::Target;
+use ciphertax_wire::mongodb::Login;
 
-use super::{Asked, Rule, of_arm, of_arm_in, of_cell, of_plan};
-use crate::databases;
+use super::{Asked, Rule, of_arm_in, of_cell, of_plan};
 use crate::server::encrypts_results;
 
 pub(super) const RULES: &[Rule] = &[
     of_plan("counter-of-private-server", |asked| {
         let what = match (asked.target, &asked.study.agent, &asked.study.server_cpu) {
-            (Some(_), ..) | (None, None, None) => return Vec::new(),
+            (Some(_), ..) | (None, None, None) => return None,
             (None, Some(_), _) => "an agent reads",
             (None, None, Some(_)) => "a counter tells",
         };
         let cannot = format!("{what} the CPU of a server of your own, but none is given");
         let why = format!("{cannot}; add its URL, such as mysql://app@db.example/");
-        vec![Refusal::new(why)]
+        Some(Refusal::new(why))
     }),
-    of_arm("plain-login-by-certificate", |asked, arm| {
-        let study = databases::target(asked.target?).study_without_plain_arms()?;
-        let why = format!(
-            "the target logs in by a certificate, which TLS alone carries; take a study without a plain arm, as {study} is"
-        );
-        refuse_if(!arm.transport.is_encrypted(), why)
+    of_arm_in("plain-login-by-certificate", |asked, _, arm| {
+        let by_certificate = matches!(asked.target?, Target::MongoDb(target) if target.login == Login::X509);
+        let why = "the target logs in by a certificate, which TLS alone carries; take a study without a plain arm, as \
+                   mongodb-tls-versions is";
+        refuse_if(by_certificate && !arm.transport.is_encrypted(), why)
     }),
-    of_arm("private-server-alone", |asked, arm| {
+    of_arm_in("private-server-alone", |asked, at, arm| {
         asked.target?;
+        // Other arms read the table as it is.
+        let stores = arm.columns.as_ref().is_some_and(ColumnEncryption::stores);
+        let stores = stores && at.cell.workload.asks_usertable();
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
             (arm.pooler.is_some(), "a pooler"),
             (!arm.at_rest.is_default(), "encryption at rest"),
+            (stores, "a table of YCSB with cells of its own"),
             (arm.authentication.method.is_some(), "an account of its own"),
             (arm.tls.client_certificate.is_some(), "a client certificate"),
         ];
-        let needs: Vec<&str> = needs
-            .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, what)| *what)
-            .collect();
-        let cannot = format!(
-            "it needs {}, on a private server alone, which ciphertax starts",
-            needs.join(" and ")
-        );
+        let needs = needs.into_iter().filter_map(|(is, what)| is.then_some(what));
+        let needs = needs.collect::<Vec<_>>().join(" and ");
+        let cannot = format!("it needs {needs}, on a private server alone, which ciphertax starts");
         refuse_if(!needs.is_empty(), format!("{cannot}; leave the target out"))
     }),
-    of_arm_in("stored-fields-of-target", |asked, at, arm| {
-        asked.target?;
-        let stores = arm.columns.as_ref().is_some_and(ColumnEncryption::stores);
-        // Other arms read the table as it is.
-        let why = "it needs a table of YCSB with cells of its own, on a private server alone, which ciphertax starts; \
-                   leave the target out";
-        refuse_if(stores && at.cell.workload.asks_usertable(), why)
-    }),
-    of_arm("probe-of-target", |asked, arm| {
+    of_arm_in("probe-of-target", |asked, _, arm| {
         asked.target?;
         let why = "a probe changes the server for everybody who uses it, and would stay if ciphertax were killed; leave \
                    the target out, and try it on a private server, which takes it along when it ends";
         refuse_if(arm.probe.is_some(), why)
     }),
-    of_arm("certificate-of-target", |asked, arm| {
+    of_arm_in("certificate-of-target", |asked, _, arm| {
         asked.target?;
         let why = "the target has the certificate it has, so no arm can name another; leave certificate out, or the target";
         refuse_if(arm.certificate.is_some(), why)
     }),
-    of_arm("cluster-tls-of-target", |asked, arm| {
+    of_arm_in("cluster-tls-of-target", |asked, _, arm| {
         asked.target?;
         let why = "what the servers of the target tell each other is set there; leave cluster_tls out, or the target";
         refuse_if(arm.cluster_tls, why)
@@ -84,40 +73,29 @@ pub(super) const RULES: &[Rule] = &[
         let why = "it names a server or a certificate of its own, which the target cannot become; leave the target out";
         refuse_if(at.cell.server.is_some() || at.cell.certificate.is_some(), why)
     }),
-    of_plan("account-without-target", |asked| {
-        let why = "--encdb-account names an account of a server of your own, which encrypts its results; give the server's \
-                   URL, or leave the option out";
-        let refusal = refuse_if(asked.target.is_none() && asked.encdb.is_some(), why);
-        refusal.into_iter().collect()
-    }),
-    of_plan("account-of-other-database", |asked| {
-        let Some(target) = asked.target.filter(|target| !matches!(target, Target::MySql(_))) else {
-            return Vec::new();
+    of_plan("account", |asked| {
+        let user = &asked.encdb?.user;
+        let why = match asked.target {
+            None => "--encdb-account names an account of a server of your own, which encrypts its results; give the \
+                     server's URL, or leave the option out"
+                .to_owned(),
+            Some(Target::MySql(target)) if target.user == *user => format!(
+                "--encdb-account {user} is the URL's own account, which must have full access, so that other arms read \
+                 plaintext; name another"
+            ),
+            Some(Target::MySql(_)) if asked.study.arms.iter().any(encrypts_results) => return None,
+            Some(Target::MySql(_)) => "no arm of the study has columns encrypted in results, so nobody logs in as \
+                                       --encdb-account; leave it out, or take a study such as always-encrypted-tpcc"
+                .to_owned(),
+            Some(other) => format!(
+                "--encdb-account is for a PolarDB-X or RDS, which are of MySQL's family, and the target is a {} server; \
+                 leave the option out",
+                other.protocol()
+            ),
         };
-        let is_one = "is for a PolarDB-X or RDS, which are of MySQL's family";
-        let cannot = format!(
-            "--encdb-account {is_one}, and the target is a {} server",
-            target.protocol()
-        );
-        let refusal = refuse_if(asked.encdb.is_some(), format!("{cannot}; leave the option out"));
-        refusal.into_iter().collect()
+        Some(Refusal::new(why))
     }),
-    of_plan("account-of-url", |asked| {
-        let Some((user, _)) = account(asked) else {
-            return Vec::new();
-        };
-        let is_the_same = matches!(asked.target, Some(Target::MySql(target)) if target.user == user);
-        let cannot = format!("--encdb-account {user} is the URL's own account, which must have full access");
-        let why = format!("{cannot}, so that other arms read plaintext; name another");
-        refuse_if(is_the_same, why).into_iter().collect()
-    }),
-    of_plan("account-of-nobody", |asked| {
-        let is_unused = account(asked).is_some_and(|(_, arms)| arms.is_empty());
-        let why = "no arm of the study has columns encrypted in results, so nobody logs in as --encdb-account; leave it \
-                   out, or take a study such as always-encrypted-tpcc";
-        refuse_if(is_unused, why).into_iter().collect()
-    }),
-    of_arm("results-of-target", |asked, arm| {
+    of_arm_in("results-of-target", |asked, _, arm| {
         let target = asked.target?;
         let but = match target {
             Target::MySql(_) => {
@@ -131,9 +109,9 @@ pub(super) const RULES: &[Rule] = &[
         let why = format!("{cannot}; leave the target out{but}");
         refuse_if(asked.encdb.is_none() && encrypts_results(arm), why)
     }),
-    of_arm("cells-that-no-server-makes", |asked, arm| {
-        account(asked)?;
-        let columns = arm.columns.as_ref().filter(|_| encrypts_results(arm))?;
+    of_arm_in("cells-that-no-server-makes", |asked, _, arm| {
+        let arm = by_account(asked).find(|other| *other == arm)?;
+        let columns = arm.columns.as_ref()?;
         let format: &str = columns.format.into();
         let cannot = if columns.format != CellFormat::Encdb {
             format!("no server makes cells of {format} in results")
@@ -151,13 +129,12 @@ pub(super) const RULES: &[Rule] = &[
         )))
     }),
     // One set of rules for one account.
-    of_arm("other-columns-of-account", |asked, arm| {
-        let (_, arms) = account(asked)?;
+    of_arm_in("other-columns-of-account", |asked, _, arm| {
         let selection = |arm: &Arm| {
             let columns = arm.columns.as_ref().map(|columns| columns.columns.clone());
             columns.filter(|columns| *columns != ColumnSelection::None)
         };
-        let (other, theirs) = arms.iter().find_map(|arm| Some((&arm.name, selection(arm)?)))?;
+        let (other, theirs) = by_account(asked).find_map(|arm| Some((&arm.name, selection(arm)?)))?;
         let own = selection(arm).filter(|own| encrypts_results(arm) && *own != theirs)?;
         Some(Refusal::new(format!(
             "it has {own} encrypted, and arm {other:?} {theirs}: rules in the server say which, and are the same for all \
@@ -166,13 +143,11 @@ pub(super) const RULES: &[Rule] = &[
     }),
 ];
 
-/// The user of an account that a server encrypts results for, and the arms that log in by it.
-fn account<'a>(asked: &Asked<'a>) -> Option<(&'a str, Vec<&'a Arm>)> {
-    let account = asked
-        .encdb
-        .filter(|_| matches!(asked.target, Some(Target::MySql(_))))?;
-    let arms = asked.study.arms.iter().filter(|arm| encrypts_results(arm));
-    Some((&account.user, arms.collect()))
+/// The arms that log in by an account whose results a server encrypts; none where there is no such account.
+fn by_account<'a>(asked: &Asked<'a>) -> impl Iterator<Item = &'a Arm> {
+    let is_its = asked.encdb.is_some() && matches!(asked.target, Some(Target::MySql(_)));
+    let arms = asked.study.arms.iter();
+    arms.filter(move |arm| is_its && encrypts_results(arm))
 }
 
 /// Refuses a target that is another database than the study is about.

@@ -45,8 +45,7 @@ pub(crate) use reached::ReachedArm;
 pub(crate) use sql::SqlDatabase;
 pub(crate) use variable::Variable;
 
-/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
-/// and what it cannot do.
+/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters.
 pub(crate) trait Database: Tables + Counters + Variables + Programs {
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;

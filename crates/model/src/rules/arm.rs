@@ -21,9 +21,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     of_arm("cipher", "tls.cipher", |arm| {
         let problem = cipher_problem(encrypted(arm)?)?;
-        Some(Refusal::new(format!(
-            "{problem}; take another"
-        )))
+        Some(Refusal::new(format!("{problem}; take another")))
     }),
     of_arm("cipher-without-group", "tls.group", |arm| {
         let cipher = encrypted(arm)?.tls.cipher.as_ref()?;

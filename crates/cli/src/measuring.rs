@@ -15,7 +15,6 @@ use ciphertax_supervise::say;
 use ciphertax_wire::{Protocol, Target};
 
 use super::arguments::{option, quoted};
-use crate::arguments::{MeasuringArguments, OutputArguments, refuse_private};
 use crate::dry_run::dry_run;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Reporter, Verbosity};
@@ -227,9 +226,8 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     study.profile = arguments.profile.unwrap_or(study.profile);
     arguments.server_cpu.apply(&mut study)?;
     let target = target(arguments)?;
-    match &target {
-        Some(_) => study = study.on_external_server(),
-        None => refuse_private(&study)?,
+    if target.is_some() {
+        study = study.on_external_server();
     }
     let study = selected(study, &arguments.cell, &arguments.arm)?;
     let study = study.validated().map_err(|error| error.to_string())?;

@@ -334,28 +334,6 @@ mod tests {
     }
 
     #[test]
-    fn every_study_asks_of_its_servers_what_they_can_do() {
-        for (name, toml) in STUDIES {
-            let text = StudyText::new(name, toml);
-            for scale in [None]
-                .into_iter()
-                .chain(text.scales().unwrap().iter().map(|scale| Some(scale.as_str())))
-            {
-                let study = text.clone().scale(scale).study().unwrap();
-                for cell in &study.cells {
-                    let spec = study.server_spec(cell);
-                    let known = ciphertax_lab::catalogue::find(&spec.server).unwrap().capabilities;
-                    let mut refusals = known.refuse_storage(&spec.storage);
-                    let refuse = |arm| known.refuse(arm, &study.certificate_of(arm, &spec));
-                    refusals.extend(study.arms_of(cell).flat_map(refuse));
-                    let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-                    assert!(refusals.is_empty(), "{name}, {}: {refusals:?}", cell.name);
-                }
-            }
-        }
-    }
-
-    #[test]
     fn the_tde_study_has_scenarios_at_both_sizes_of_the_working_set_and_as_they_were_published() {
         let text = StudyText::new("tde", text("mysql-tls-tde-library").unwrap());
         let at = |scale| text.clone().scale(Some(scale)).study().unwrap();

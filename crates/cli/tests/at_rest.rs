@@ -111,7 +111,7 @@ fn what_a_server_cannot_encrypt_is_refused_before_anything_is_started() {
                    {{ name = "encrypted", transport = "plain", at_rest = {{ {at_rest} }} }}]
             cell = [{{ name = "c", workload = "connect_only", load = {{ connections = 1 }} }}]"#
         );
-        study_refused(&study).refuses(&["arm encrypted", words]);
+        study_refused(&study).refuses(&["arm \"encrypted\"", words]);
     }
 }
 

@@ -62,7 +62,10 @@ fn a_target_has_the_certificate_it_has() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
     let refused = sandbox.finish(&["run", "study.toml", &server.url_with(server.password())]);
-    refused.fails(2, &["arm rsa: the target has", "arm ecdsa: the target has"]);
+    refused.fails(
+        2,
+        &["arm \"rsa\": the target has", "arm \"ecdsa\": the target has"],
+    );
 }
 
 fn measure(sandbox: &Sandbox, study: &str) -> Run {

@@ -43,16 +43,20 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
     let sealed = [TARGET, "--encdb-account", "sealed"];
     let of_url = [TARGET, "--encdb-account", "app"];
     for (arms, arguments, words) in [
-        (ALL, [TARGET].as_slice(), "arm all … --encdb-account"),
+        (ALL, [TARGET].as_slice(), "arm \"all\" … --encdb-account"),
         (ALL, &account, "--encdb-account … give the server's URL"),
         (ALL, &of_url, "the URL's own account … full access"),
         (none, &sealed, "no arm of the study … leave it out"),
-        (&wrapped, &sealed, "arm wrapped … no server makes wrapped cells"),
-        (&binary, &sealed, "arm binary … encoding = \"binary\""),
+        (
+            &wrapped,
+            &sealed,
+            "arm \"wrapped\" … no server makes wrapped cells",
+        ),
+        (&binary, &sealed, "arm \"binary\" … encoding = \"binary\""),
         (
             &both,
             &sealed,
-            "arm keys … key columns … arm all all columns … leave one of them out",
+            "arm \"keys\" … key columns … arm \"all\" all columns … leave one of them out",
         ),
     ] {
         let finished = finish(&sandbox(arms), arguments, Some("tr0ub4dor"));
@@ -62,7 +66,7 @@ fn what_a_server_cannot_be_asked_for_is_refused_before_it_is_asked() {
     // A server of another kind: two refusals, a line each.
     let other = finish(&sandbox(ALL), &["postgres://app@127.0.0.1:1/shop"], None);
     assert_eq!(other.code, Some(2), "{other:?}");
-    let of_arm = other.stderr.lines().find(|line| line.contains("arm all"));
+    let of_arm = other.stderr.lines().find(|line| line.contains("arm \"all\""));
     let is_told = of_arm.is_some_and(|line| line.contains("leave the target out"));
     assert!(is_told, "{other:?}");
 }

@@ -35,7 +35,7 @@ fn a_certificate_in_the_url_logs_in() {
         server.client_file().display()
     );
     // Without TLS nobody can show a certificate.
-    refused(&target, &["arm plain", "mongodb-tls-versions"]);
+    refused(&target, &["arm \"plain\"", "mongodb-tls-versions"]);
     let command = ["run", "mongodb-tls-versions", &target, "--time=3", "--out=run"];
     let short = ["--set=ycsb.record_count=500", "--set=slice_s=0.05"];
     sandbox.finish(&[&command[..], &short].concat()).measured();

@@ -191,7 +191,7 @@ fn an_arm_that_asks_md5_of_an_account_with_scram_is_refused() {
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let before = server.contents();
     let finished = sandbox.finish(&["run", "study.toml", &server.verified_url(), "--out", "run"]);
-    finished.refuses(&["arm md5", "on a private server alone", "leave the target out"]);
+    finished.refuses(&["arm \"md5\"", "on a private server alone", "leave the target out"]);
     assert_eq!(server.contents(), before);
 }
 

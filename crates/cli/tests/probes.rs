@@ -124,10 +124,10 @@ fn what_cannot_be_probed_is_refused_by_name_before_anything_is_measured() {
     let own = "mysql://app@127.0.0.1:9/";
     for [server, probe, words] in rows(
         r#"
-        postgresql → { variable = "fsync", value = "off" } → arm probed: ciphertax sets variables of MySQL's family alone
-        mongodb → { variable = "syncdelay", value = 1 } → arm probed: ciphertax sets variables of MySQL's family alone
-        sqlite → { cpus = 1 } → arm probed: sqlite runs in its client
-        OWN → { variable = "sync_binlog", value = 0 } → arm probed: a probe changes the server for everybody who uses it
+        postgresql → { variable = "fsync", value = "off" } → arm "probed": ciphertax sets variables of MySQL's family alone
+        mongodb → { variable = "syncdelay", value = 1 } → arm "probed": ciphertax sets variables of MySQL's family alone
+        sqlite → { cpus = 1 } → arm "probed": sqlite runs in its client
+        OWN → { variable = "sync_binlog", value = 0 } → arm "probed": a probe changes the server for everybody who uses it
         mariadb → { variable = "sync_binlogs", value = 0 } → arm probed: its probe sync_binlogs = 0 cannot be tried
         mariadb → { variable = "port", value = 1 } → read only variable
         "#,

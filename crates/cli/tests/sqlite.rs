@@ -142,7 +142,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         time_s = 8 → time_s = 8 ¶ storage = { doublewrite = true } → sqlite cannot do storage.doublewrite; it can do storage.memory_mb
         "#,
     );
-    let billed = "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone";
+    let billed = "arm \"encrypted\": sqlite runs in its client, and who works for a file system besides is billed to servers alone";
     let shared = "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too";
     let further = [
         ["CIPHER", "at_rest = { file_system = \"gocryptfs\" }", billed],

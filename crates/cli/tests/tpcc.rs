@@ -107,7 +107,7 @@ fn databases_that_cannot_be_asked_are_refused_by_name() {
         ("sqlite", "take server = \"mariadb\""),
     ] {
         let arms = r#"{ name = "plain", transport = "plain" }, { name = "again", transport = "plain" }"#;
-        study_refused(&study(server, arms, "connections = 1", 1)).refuses(&["cell mix", words]);
+        study_refused(&study(server, arms, "connections = 1", 1)).refuses(&["cell \"mix\"", words]);
     }
 }
 

@@ -141,32 +141,6 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
 }
 
 #[test]
-fn what_would_mean_nothing_is_refused() {
-    let Some(_) = fetched(&MONGODB) else { return };
-    for (builder, words) in [
-        (
-            builder().account(AuthenticationMethod::NoLogin),
-            "under access control",
-        ),
-        (
-            builder()
-                .access_control(false)
-                .account(AuthenticationMethod::ScramSha1),
-            "without access control",
-        ),
-        (
-            builder().without_tls().account(AuthenticationMethod::MongodbX509),
-            "without TLS",
-        ),
-        (builder().account(AuthenticationMethod::Ed25519), "SCRAM-SHA-256"),
-    ] {
-        let error = builder.start().unwrap_err();
-        assert!(matches!(error, Error::Refused(_)), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
-    }
-}
-
-#[test]
 fn a_server_that_does_not_start_says_why() {
     let Some(_) = fetched(&MONGODB) else { return };
     let error = builder().cache_mb(1).start().unwrap_err().to_string();

@@ -159,18 +159,6 @@ fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
     assert!(TcpStream::connect(address).is_err());
 }
 
-#[test]
-fn before_other_servers_there_is_none() {
-    let mariadb = lease(&MARIADB);
-    let pooler = Pooler {
-        pgbouncer: PoolMode::Session,
-        server_transport: Transport::Plain,
-    };
-    let guard = GuardProgram::this_program();
-    let error = pooler::start(pooler, Transport::Plain, &mariadb, None, &guard).unwrap_err();
-    says(&error, "mariadb cannot do a pooler");
-}
-
 /// The server of all these tests, with an account for every method that a pooler serves. Its guard ends it with the program.
 fn server() -> Option<&'static PrivateServer> {
     static SERVER: OnceLock<PrivateServer> = OnceLock::new();

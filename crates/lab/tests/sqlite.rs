@@ -245,34 +245,6 @@ fn the_size_on_disk_is_that_of_the_file_and_its_log() {
     assert_eq!(size, fs::metadata(options.path()).unwrap().len());
 }
 
-#[test]
-fn what_needs_a_server_is_refused_by_name() {
-    let refusal = |builder: ciphertax_lab::PrivateServerBuilder| builder.start().unwrap_err().to_string();
-    let builder = || PrivateServer::builder(&SQLITE);
-    let tables = AtRest::from_iter([AtRestPart::Tables]);
-    for (builder, words) in [
-        (
-            builder().at_rest(tables),
-            "sqlite cannot do tables at rest; it can do sqlcipher at rest",
-        ),
-        (
-            builder().certificate(ciphertax_model::CertificateKind::Rsa2048),
-            "sqlite cannot do a certificate rsa-2048",
-        ),
-        (builder().option("--port=1"), "options of a command line"),
-        (
-            builder().storage(Storage {
-                doublewrite: Some(true),
-                ..Storage::default()
-            }),
-            "storage.doublewrite; it can do storage.memory_mb",
-        ),
-    ] {
-        let refusal = refusal(builder);
-        assert!(refusal.contains(words), "{refusal}");
-    }
-}
-
 /// A file system of one mebibyte is a test of its own elsewhere; SQLite itself can be held to a number of pages.
 #[test]
 fn a_full_disk_is_told_from_other_errors() {

@@ -56,7 +56,7 @@ impl Budget {
     /// Why there is no budget of a metric that arms are not compared by.
     pub(crate) fn not_compared(metric: Metric) -> String {
         format!(
-            "the {metric} is not compared with the baseline's, which may have none; a budget is of what is compared"
+            "the {metric} is not compared with the baseline's, which may have none; take a metric that is compared"
         )
     }
 
@@ -69,7 +69,7 @@ impl Budget {
         match self.at_most.is_finite() && is_possible {
             true => None,
             false => {
-                Some("the largest cost must be a fraction above -1, of throughput below 1: 0.35 is 35 %")
+                Some("the largest cost must be a fraction above -1, of throughput below 1; 0.35 is 35 %")
             }
         }
     }

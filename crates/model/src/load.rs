@@ -166,24 +166,25 @@ fn default_timeout_s() -> f64 {
 }
 
 impl Command {
-    /// What is wrong with it: the key, and a sentence.
+    /// What is wrong with it: the key, and a sentence with what to do instead.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         if self.run.first().is_none_or(String::is_empty) {
-            let message = "run must name a program, then its arguments: run = [\"sysbench\", …]";
-            problems.push(("run", message.to_owned()));
+            let why = "run must name a program; write it with its arguments: run = [\"sysbench\", …]";
+            problems.push(("run", why.to_owned()));
         }
         if self.run.iter().any(|word| word.contains('\0')) {
-            problems.push(("run", "no argument of a program can hold a zero byte".to_owned()));
+            let why = "no argument of a program can hold a zero byte; leave it out";
+            problems.push(("run", why.to_owned()));
         }
         let words = self.run.iter().filter_map(|word| parts(word).err());
         problems.extend(words.map(|problem| ("run", problem)));
         if !(0.1..=LONGEST_TIMEOUT_S).contains(&self.timeout_s) {
-            let message = format!(
-                "timeout_s is {}; it must lie between 0.1 second and one day",
+            let why = format!(
+                "timeout_s is {}; it must lie between 0.1 and {LONGEST_TIMEOUT_S}",
                 self.timeout_s
             );
-            problems.push(("timeout_s", message));
+            problems.push(("timeout_s", why));
         }
         problems
     }

@@ -43,31 +43,23 @@ impl Link {
         Duration::from_secs_f64(self.rtt_ms / 1e3)
     }
 
-    /// What no link can be, each with the key it is written under.
+    /// What no link can be: keys, and for each a sentence with what to do instead.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
-        let &Self {
-            rtt_ms,
-            jitter_ms,
-            bandwidth_mbit,
-        } = self;
+        let (rtt_ms, jitter_ms, most) = (self.rtt_ms, self.jitter_ms, self.rtt_ms / 4.0);
         let mut problems = Vec::new();
         if !(0.0..=LONGEST_RTT_MS).contains(&rtt_ms) {
-            let message =
-                format!("rtt_ms is {rtt_ms}; it must lie between 0 and {LONGEST_RTT_MS} milliseconds");
-            problems.push(("rtt_ms", message));
-        } else if !(0.0..=rtt_ms / 4.0).contains(&jitter_ms) {
-            let message = format!(
-                "jitter_ms is {jitter_ms}; it must lie between 0 and a quarter of rtt_ms, which is {}, so that hardly \
-                 any delay would be negative",
-                rtt_ms / 4.0
-            );
-            problems.push(("jitter_ms", message));
+            let why = format!("rtt_ms is {rtt_ms}; it must lie between 0 and {LONGEST_RTT_MS} milliseconds");
+            problems.push(("rtt_ms", why));
+        } else if !(0.0..=most).contains(&jitter_ms) {
+            let instead = "a quarter of rtt_ms, so that hardly any delay would be negative";
+            let why = format!("jitter_ms is {jitter_ms}; it must lie between 0 and {most}, {instead}");
+            problems.push(("jitter_ms", why));
         }
-        if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
+        let bandwidth = self.bandwidth_mbit;
+        if let Some(bandwidth) = bandwidth.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
             let (least, most) = BANDWIDTHS_MBIT.into_inner();
-            let message =
-                format!("bandwidth_mbit is {bandwidth}; it must lie between {least} and {most} Mbit/s");
-            problems.push(("bandwidth_mbit", message));
+            let why = format!("bandwidth_mbit is {bandwidth}; it must lie between {least} and {most} Mbit/s");
+            problems.push(("bandwidth_mbit", why));
         }
         problems
     }

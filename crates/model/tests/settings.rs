@@ -215,11 +215,11 @@ fn a_contradiction_names_the_setting_that_makes_it() {
         "cell.near.arms=[\"tls\"]",
     ]), @r#"
     5 problems in study.toml
-    --set time_s=0: time_s is 0; it must lie between 1 second and one day
-    --set arm.plain.tls.group=P-384: arm "plain" is plain, so its tls settings say nothing; leave them out or give it a TLS transport
+    --set time_s=0: time_s is 0; it must lie between 1 and 86400
+    --set arm.plain.tls.group=P-384: arm "plain": it is plain, so its tls settings say nothing; leave them out or give it a TLS transport
     --set tls.resumption=session_id: arm "tls1.3": TLS 1.3 resumes by ticket alone; take resumption = "ticket", or TLS 1.2 or older
-    --set tls.cipher=AES256-SHA: arm "tls1.3": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2, not of TLSv1.3
-    --set cell.near.arms=["tls"]: cell "near": its arms must include "plain", the baseline they are compared with
+    --set tls.cipher=AES256-SHA: arm "tls1.3": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2, not of TLSv1.3; take another
+    --set cell.near.arms=["tls"]: cell "near": its arms must include "plain", the baseline they are compared with; add it
     "#);
 }
 
@@ -233,8 +233,8 @@ fn an_axis_that_concerns_no_arm_is_refused() {
         .unwrap_err();
     assert_snapshot!(error, @r#"
     3 problems in x.toml
-    x.toml:4:7: a comparison needs at least two arms: a baseline and a variant
-    x.toml:5:8: there is no cell: nothing would be measured
+    x.toml:4:7: a comparison needs at least two arms; give a baseline and a variant
+    x.toml:5:8: there is no cell, so nothing would be measured; add [[cell]]
     --set tls.library=rustls: no arm of the study uses TLS
     "#);
 }
@@ -262,7 +262,7 @@ fn scales_that_are_not_asked_for_are_checked_too() {
     assert_snapshot!(error, @r#"
     3 problems in study.toml
     study.toml:38:1: unknown key "tiem_s"; did you mean "time_s"?
-    study.toml:48:10: time_s is 0; it must lie between 1 second and one day
+    study.toml:48:10: time_s is 0; it must lie between 1 and 86400
     study.toml:49:6: unknown cell "nera"; did you mean "near"?
     "#);
 }

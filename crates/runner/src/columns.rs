@@ -5,7 +5,7 @@ use std::env::{self, VarError};
 use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
-use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
+use ciphertax_model::{Arm, ColumnFunctions, Study};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
@@ -15,22 +15,6 @@ use rand::RngExt;
 use crate::database::{Clients, Control};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
-
-/// Arms of a cell whose functions its server does not have; `known` are those that it has.
-pub(crate) fn refuse_functions(study: &Study, cell: &Cell, known: Option<ColumnFunctions>) -> Vec<String> {
-    let instead = match known {
-        Some(known) => format!("take columns = \"{known}\""),
-        None => "leave columns out".to_owned(),
-    };
-    let refusal = |arm: &ciphertax_model::Arm| {
-        let columns = arm.at_rest.columns.filter(|columns| Some(*columns) != known)?;
-        Some(format!(
-            "arm {}: the server of cell {} cannot encrypt columns by {columns}; {instead}, or name the other arms in the cell's arms",
-            arm.name, cell.name
-        ))
-    };
-    study.arms_of(cell).filter_map(refusal).collect()
-}
 
 /// What is searched for its canaries.
 const FIELDS: &str = "fields, in tables and logs";
@@ -208,23 +192,6 @@ fn from(variable: Result<String, VarError>) -> Result<MasterKey, RunError> {
         Err(VarError::NotUnicode(_)) => Err(KeyError::Malformed("no text".into())),
     };
     key.map_err(RunError::ColumnKey)
-}
-
-/// Arms of a cell whose fields the table of its server does not take; `problem` says why not.
-pub(crate) fn refuse_fields(
-    study: &Study,
-    cell: &Cell,
-    problem: impl Fn(&ColumnEncryption) -> Option<&'static str>,
-) -> Vec<String> {
-    if !cell.workload.asks_usertable() {
-        return Vec::new();
-    }
-    let refusal = |arm: &Arm| {
-        let columns = arm.columns.as_ref().filter(|columns| columns.stores())?;
-        let problem = problem(columns)?;
-        Some(format!("arm {} in cell {}: {problem}", arm.name, cell.name))
-    };
-    study.arms_of(cell).filter_map(refusal).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Arm, Cell, ServerSpec, Study, Transport};
-use ciphertax_wire::{Client, Protocol, Target, WireError};
+use ciphertax_model::{ServerSpec, Study, Transport};
+use ciphertax_wire::{Protocol, Target, WireError};
 use ciphertax_workload::Driver;
 use ciphertax_workload::mongodb::MongodbAccess;
 use ciphertax_workload::mysql::MysqlAccess;
@@ -16,14 +16,13 @@ use ciphertax_workload::sqlite::SqliteAccess;
 use crate::connect::{Connecting, Found};
 use crate::database::Database;
 use crate::error::RunError;
-use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
-use crate::servers_to_play::{EncdbAccount, Entry, entry};
-use crate::sqlite::{self, SqliteServers};
+use crate::servers_to_play::{EncdbAccount, entry};
+use crate::sqlite::SqliteServers;
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
@@ -70,7 +69,7 @@ pub(crate) fn of_rank<W: RankWork>(
     work: W,
 ) -> Result<W::Output, RunError> {
     let protocol = match target {
-        Some(target) => self::target(target).protocol(),
+        Some(target) => target.protocol(),
         None => entry(server)?
             .protocol()
             .ok_or_else(|| RunError::Rank("a database in its client has one load generator".into()))?,
@@ -91,26 +90,13 @@ pub(crate) fn of_rank<W: RankWork>(
     }
 }
 
-/// What workloads may be made of on private servers that are called so in the catalogue.
-///
-/// # Errors
-/// Lists the names there are.
-pub(crate) fn spoken(server: &str) -> Result<&'static [Vocabulary], RunError> {
-    Ok(match entry(server)?.protocol() {
-        Some(catalogue::Protocol::MySql) => MysqlAccess::VOCABULARIES,
-        Some(catalogue::Protocol::MongoDb) => MongodbAccess::VOCABULARIES,
-        Some(catalogue::Protocol::PostgreSql) => PostgresqlAccess::VOCABULARIES,
-        None => SqliteAccess::VOCABULARIES,
-    })
-}
-
-/// What the database of a catalogue's entry cannot do that a cell asks.
-pub(crate) fn refuse_private(entry: &Entry, study: &Study, cell: &Cell) -> Vec<String> {
-    match entry.protocol() {
-        Some(catalogue::Protocol::MySql) => refuse::<MySql>(study, cell, Some(entry)),
-        Some(catalogue::Protocol::MongoDb) => refuse::<MongoDb>(study, cell, Some(entry)),
-        Some(catalogue::Protocol::PostgreSql) => refuse::<PostgreSql>(study, cell, Some(entry)),
-        None => sqlite::refuse(study, cell),
+/// What a database is called, by what its clients speak, and what workloads may be made of there.
+pub(crate) fn spoken(protocol: Option<Protocol>) -> (&'static str, &'static [Vocabulary]) {
+    match protocol {
+        Some(Protocol::MySql) => (MysqlAccess::NAME, MysqlAccess::VOCABULARIES),
+        Some(Protocol::MongoDb) => (MongodbAccess::NAME, MongodbAccess::VOCABULARIES),
+        Some(Protocol::PostgreSql) => (PostgresqlAccess::NAME, PostgresqlAccess::VOCABULARIES),
+        None => (SqliteAccess::NAME, SqliteAccess::VOCABULARIES),
     }
 }
 
@@ -138,20 +124,8 @@ pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
 
 /// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
-    /// What its clients speak.
-    fn protocol(&self) -> Protocol;
-
-    /// What workloads may be made of there.
-    fn spoken(&self) -> &'static [Vocabulary];
-
     /// What ciphertax makes there, in words.
     fn made(&self) -> &'static str;
-
-    /// The built-in study for servers that plain arms cannot log in to; `None` where they can.
-    fn study_without_plain_arms(&self) -> Option<&'static str>;
-
-    /// What it cannot do that a cell asks.
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
@@ -191,24 +165,8 @@ pub(crate) trait OwnDatabase {
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
-    fn protocol(&self) -> Protocol {
-        D::Session::PROTOCOL
-    }
-
-    fn spoken(&self) -> &'static [Vocabulary] {
-        D::Access::VOCABULARIES
-    }
-
     fn made(&self) -> &'static str {
         D::MADE
-    }
-
-    fn study_without_plain_arms(&self) -> Option<&'static str> {
-        self.needs_tls.then_some(D::TLS_VERSIONS_STUDY)
-    }
-
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
-        refuse::<D>(study, cell, None)
     }
 
     fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
@@ -235,50 +193,4 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     fn clean(self: Box<Self>) -> Result<bool, RunError> {
         GroupServer::clean(*self)
     }
-}
-
-/// What a cell asks and the database cannot do.
-fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-    let workload = no_such_workload::<D::Access>(cell);
-    workload
-        .into_iter()
-        .chain(not_of_postgresql(D::Session::PROTOCOL, study, cell))
-        .chain(not_probed::<D>(study, cell))
-        .chain(D::refuse(study, cell, private))
-        .collect()
-}
-
-/// Settings that only PostgreSQL has, of arms on another database.
-fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<String> {
-    if protocol == Protocol::PostgreSql {
-        return Vec::new();
-    }
-    let refused = |arm: &Arm| {
-        let setting = arm.setting_of_postgresql()?;
-        Some(format!(
-            "arm {}: {setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"",
-            arm.name
-        ))
-    };
-    study.arms_of(cell).filter_map(refused).collect()
-}
-
-/// Probes of what cannot be changed for all sessions at once.
-fn not_probed<D: Database>(study: &Study, cell: &Cell) -> Vec<String> {
-    let has_members = study.server_spec(cell).replica_set.is_some();
-    let refused = |arm: &Arm| {
-        let probe = arm.probe.as_ref()?;
-        let why = match has_members {
-            true => {
-                "a probe changes one server, and a replica set has several; leave replica_set or probe out"
-            }
-            false if D::SETS_VARIABLES || probe.cpus.is_some() => return None,
-            false => {
-                "ciphertax sets variables of MySQL's family alone, where all sessions have the new value at once; take probe = { \
-                 cpus = 1 }, or server = \"mariadb\""
-            }
-        };
-        Some(format!("arm {}: {why}", arm.name))
-    };
-    study.arms_of(cell).filter_map(refused).collect()
 }

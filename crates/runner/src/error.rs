@@ -6,6 +6,7 @@ use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_engine::EngineError;
 use ciphertax_estimate::EstimateError;
 use ciphertax_lab::ProofError;
+use ciphertax_model::Refusal;
 use ciphertax_records::RecordError;
 use ciphertax_wire::WireError;
 use ciphertax_workload::dataset::DatasetError;
@@ -37,7 +38,7 @@ pub enum RunError {
     },
     /// Settings that a server cannot do; nothing was started.
     #[error("{}", lines(.0))]
-    Impossible(Vec<String>),
+    Impossible(Vec<Refusal>),
     /// The data set.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -104,6 +105,7 @@ fn with_command(remedy: Option<&str>) -> String {
     remedy.map_or(String::new(), |command| format!("; to remove it: {command}"))
 }
 
-fn lines(refusals: &[String]) -> String {
-    refusals.join("\n")
+fn lines(refusals: &[Refusal]) -> String {
+    let lines: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+    lines.join("\n")
 }

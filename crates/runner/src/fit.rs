@@ -43,9 +43,11 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
             }
         }
     }
-    let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
-    let possible = plan.study.without_arms(&names);
-    if lets_in && let Some(password_withheld) = own.withheld(&possible)? {
+    let without = |left_out: &[LeftOut]| {
+        let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
+        plan.study.without_arms(&names)
+    };
+    if lets_in && let Some(password_withheld) = own.withheld(&without(&left_out))? {
         let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
         left_out.extend(plain.map(|arm| LeftOut {
             arm: arm.name.clone(),
@@ -54,46 +56,34 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
             },
         }));
     }
-    let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
-    let mut study = plan.study.without_arms(&names);
+    let mut study = without(&left_out);
+    let refused = |problem: String| Err(unusable(&target.to_string(), problem));
     let baseline = &plan.study.baseline().name;
     if let Some(lacking) = left_out.iter().find(|left_out| left_out.arm == *baseline) {
         let is_of_version = matches!(lacking.reason, LeftOutReason::TlsVersion { .. });
         // Budgets are for what the others cost against this one.
         if study.cells.is_empty() || is_of_version || !study.budgets.is_empty() {
-            return Err(unusable(
-                &target.to_string(),
-                format!(
-                    "the baseline {baseline} cannot be measured: {}; take a study whose first arm it can do",
-                    lacking.reason
-                ),
+            return refused(format!(
+                "the baseline {baseline} cannot be measured: {}; take a study whose first arm it can do",
+                lacking.reason
             ));
         }
         // The first arm that is left is the baseline now, and these are about the former.
         study.published.clear();
     }
     if study.cells.is_empty() {
-        let reasons: Vec<String> = left_out
+        let reasons = left_out
             .iter()
-            .map(|left| format!("{}: {}", left.arm, left.reason))
-            .collect();
-        return Err(unusable(
-            &target.to_string(),
-            format!(
-                "no arm is left to compare the baseline with: {}",
-                reasons.join("; ")
-            ),
-        ));
+            .map(|left| format!("{}: {}", left.arm, left.reason));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        return refused(format!("no arm is left to compare the baseline with: {reasons}"));
     }
     for left_out in &left_out {
         progress.stage(&Stage::LeavingOut(left_out.clone()));
     }
     let study = with_resolution(study, own.as_ref(), target, progress)?;
-    let study = Plan {
-        study,
-        ..plan.clone()
-    };
-    Ok((study, left_out))
+    let plan = plan.clone();
+    Ok((Plan { study, ..plan }, left_out))
 }
 
 /// The study with the resolution of its counter, which is found out while a session keeps the server busy. Nothing happens where

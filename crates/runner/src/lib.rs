@@ -3,6 +3,7 @@
 //! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
 pub mod agent;
+mod check;
 mod clean;
 mod columns;
 mod command;
@@ -24,14 +25,12 @@ mod measure;
 mod meter;
 mod mongodb;
 mod mysql;
-mod own_limits;
 mod patience;
 mod play;
 mod postgresql;
 mod preview;
 mod progress;
 mod ranks;
-mod refusals;
 mod schedule;
 mod server;
 mod servers;

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::{LinkReport, RunningLink};
-use ciphertax_model::{Cell, Distances, Link, ServerSpec, Study, Workload};
+use ciphertax_model::{Distances, Link, ServerSpec, Study};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, LinkRecord, VoidReason};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_workload::{Driver, Job};
 
+use crate::check::not_spoken;
 use crate::error::RunError;
 use crate::meter::ServerMeter;
 
@@ -78,30 +79,7 @@ impl Load for Engine {
 pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: impl Iterator<Item = D>) -> Result<Engine, RunError> {
     let clients = clients.map(|client| client.of_cell(job.study, job.cell));
     let engine = D::start(job, clients.collect())?;
-    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken::<D>(job.cell)]))
-}
-
-/// What to say of a cell whose workload is in a vocabulary that this client does not speak; `None` if it speaks it.
-pub(crate) fn no_such_workload<D: Driver>(cell: &Cell) -> Option<String> {
-    let is_spoken = D::VOCABULARIES.contains(&cell.workload.descriptor().vocabulary);
-    let is_program = cell.workload == Workload::Command;
-    (!is_spoken && !is_program).then(|| not_spoken::<D>(cell))
-}
-
-fn not_spoken<D: Driver>(cell: &Cell) -> String {
-    let is_spoken = |workload: &Workload| D::VOCABULARIES.contains(&workload.descriptor().vocabulary);
-    let available: Vec<&str> = Workload::ALL
-        .into_iter()
-        .filter(is_spoken)
-        .map(Workload::name)
-        .collect();
-    format!(
-        "cell {}: {} is not available on {}; take one of {}",
-        cell.name,
-        cell.workload.name(),
-        D::NAME,
-        available.join(", ")
-    )
+    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken(D::NAME, D::VOCABULARIES, job.cell)]))
 }
 
 /// Keeps a private server, whose first process is `pid`, on one CPU, and says on which: the same for all.

@@ -17,16 +17,15 @@ use ciphertax_records::{
 };
 use ciphertax_wire::Target;
 
+use crate::check::{beyond, lacking, make_room, refuse};
 use crate::clean::{made_on, remedy};
 use crate::columns::column_key;
 use crate::error::RunError;
 use crate::far::tell_errors;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
-use crate::own_limits::{make_room, refuse_beyond};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
-use crate::refusals::{refuse_impossible, refuse_missing};
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
@@ -53,14 +52,13 @@ pub fn play(
     progress: &mut dyn Progress,
     stop: &Arc<AtomicBool>,
 ) -> Result<Measured, RunError> {
-    refuse_impossible(plan)?;
-    refuse_missing(plan)?;
+    refuse(lacking(plan)?)?;
     make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
     let fitted = stop::with_flag(stop, || fit::to_target(plan, progress).map_err(if_stopped));
-    let fitted = fitted.and_then(|fitted| refuse_beyond(&fitted.0).map(|()| fitted));
+    let fitted = fitted.and_then(|fitted| refuse(beyond(&fitted.0)).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
         // What was left out at its beginning is in the study no more.

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use ciphertax_model::{Arm, Pace, Study};
+use ciphertax_model::{Arm, Pace, Refusal, Study};
 use ciphertax_records::ServerToStart;
 use ciphertax_stats::FEWEST_BLOCKS;
 use ciphertax_wire::Target;
 use ciphertax_workload::dataset::Contents;
 
+use crate::check::lacking;
 use crate::connections::needed;
 use crate::databases;
 use crate::error::RunError;
 use crate::far::RESOLUTION_AT_MOST;
 use crate::groups::groups;
-use crate::refusals::{missing_servers, refuse_impossible};
 use crate::schedule::TRIED;
 use crate::servers::measured_at;
 use crate::servers_to_play::{Plan, entry};
@@ -45,14 +45,9 @@ pub struct Preview {
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
     let study = &plan.study;
-    let mut missing = match refuse_impossible(plan) {
-        Ok(()) => Vec::new(),
-        Err(RunError::Impossible(refusals)) => refusals,
-        Err(error) => return Err(error),
-    };
+    let missing = lacking(plan)?.iter().map(Refusal::to_string).collect();
     let mut servers = Vec::new();
     if plan.target.is_none() {
-        missing.extend(missing_servers(study)?);
         for spec in study.server_specs() {
             let entry = entry(&spec.server)?;
             let arms = study.measured_arms();
@@ -113,10 +108,11 @@ fn at_least(study: &Study) -> Duration {
 
 /// The rows of the tables that cells ask.
 fn rows(study: &Study, target: Option<&Target>) -> Result<u64, RunError> {
-    let spoken = match target {
-        Some(target) => databases::target(target).spoken(),
-        None => databases::spoken(&study.server)?,
+    let protocol = match target {
+        Some(target) => Some(target.protocol()),
+        None => entry(&study.server)?.protocol(),
     };
+    let (_, spoken) = databases::spoken(protocol);
     Ok(Contents::of(study, spoken).rows())
 }
 

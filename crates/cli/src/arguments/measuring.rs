@@ -267,21 +267,6 @@ impl ServerCpuArguments {
     }
 }
 
-/// Refuses a study that tells of a server's CPU on another machine while it measures private servers, which are here.
-///
-/// # Errors
-/// What to leave out.
-pub(crate) fn refuse_private(study: &Study) -> Result<(), String> {
-    let what = match (&study.agent, &study.server_cpu) {
-        (None, None) => return Ok(()),
-        (Some(_), _) => "an agent reads",
-        (None, Some(_)) => "a counter tells",
-    };
-    Err(format!(
-        "{what} the CPU of a server of your own, but none is given: add its URL, such as mysql://app@db.example/"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

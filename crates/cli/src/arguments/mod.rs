@@ -18,7 +18,7 @@ pub(crate) use listing::{
     ServersArguments, ServersCommand, StudiesArguments,
 };
 pub(crate) use measuring::{
-    MeasuringArguments, OutputArguments, QuickArguments, ServerCpuArguments, file_ending_in, refuse_private,
+    MeasuringArguments, OutputArguments, QuickArguments, ServerCpuArguments, file_ending_in,
 };
 pub(crate) use reading::{ReportArguments, WhyArguments, WhyFormat};
 

@@ -90,10 +90,10 @@ cell = [{ name = "writes", workload = "ycsb_a", load = { connections = 2 } }]
 #[test]
 fn tables_without_primary_keys_are_refused_on_a_replication_group() {
     for [workload, has_none] in rows(
-        "
-        tpcc → cell c: TPC-C's history has no primary key
-        pgbench_tpcb_like → cell c: pgbench's tables are loaded before they have primary keys
-    ",
+        r#"
+        tpcc → cell "c": TPC-C's history has no primary key
+        pgbench_tpcb_like → cell "c": pgbench's tables are loaded before they have primary keys
+        "#,
     ) {
         let cell =
             format!("[[cell]]\nname = \"c\"\nworkload = \"{workload}\"\nload = {{ connections = 2 }}\n");

@@ -355,7 +355,7 @@ fn what_one_process_alone_knows_is_refused_before_anything_starts() {
     };
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    let refusal = "cell queries: one process empties its table before every slice";
+    let refusal = "cell \"queries\": one process empties its table before every slice";
     finished.says(&[refusal]);
     assert!(!sandbox.run().exists());
     sandbox.expect_nothing_left();

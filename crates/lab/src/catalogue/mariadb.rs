@@ -20,7 +20,6 @@ pub static MARIADB: Entry = Entry {
     version: "10.11 on Debian 12",
     tls_library: "OpenSSL 3.0",
     capabilities: Capabilities {
-        server: "mariadb",
         tls_versions: &TlsVersion::ALL,
         certificates: &CertificateKind::ALL,
         groups: &[Group::X25519, Group::P256, Group::P384],
@@ -56,7 +55,6 @@ pub static MARIADB_11_8: Entry = Entry {
     version: "11.8",
     tls_library: "OpenSSL 3.6",
     capabilities: Capabilities {
-        server: "mariadb-11.8",
         groups: &Group::ALL,
         // Debian's Galera is for the release of the machine.
         cluster: None,
@@ -121,7 +119,6 @@ pub static MARIADB_10_2: Entry = Entry {
     version: "10.2.11",
     tls_library: "yaSSL 2.4",
     capabilities: Capabilities {
-        server: "mariadb-10.2",
         tls_versions: &[TlsVersion::V1_0, TlsVersion::V1_1],
         certificates: &[
             CertificateKind::Rsa1024,
@@ -182,7 +179,6 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
     version: "10.11.5",
     tls_library: "wolfSSL 5.6",
     capabilities: Capabilities {
-        server: "mariadb-10.11-wolfssl",
         tls_versions: &[TlsVersion::V1_1, TlsVersion::V1_2, TlsVersion::V1_3],
         certificates: &[
             CertificateKind::EcdsaP256,
@@ -237,7 +233,6 @@ pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
     version: "11.4.5",
     tls_library: "wolfSSL 5.7",
     capabilities: Capabilities {
-        server: "mariadb-11.4-wolfssl",
         tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
         ciphers: Ciphers::Without(&["CCM", "DHE"]),
         resumption: &[VersionResumption {

@@ -19,7 +19,6 @@ pub static MYSQL: Entry = Entry {
     version: "9.7",
     tls_library: "OpenSSL 3.6",
     capabilities: Capabilities {
-        server: "mysql",
         tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
         certificates: &[
             CertificateKind::EcdsaP256,
@@ -105,7 +104,6 @@ pub static MYSQL_5_6: Entry = Entry {
     version: "5.6.24",
     tls_library: "yaSSL",
     capabilities: Capabilities {
-        server: "mysql-5.6",
         tls_versions: &[TlsVersion::V1_0],
         certificates: &[
             CertificateKind::Rsa1024,

@@ -20,7 +20,6 @@ pub static POSTGRESQL: Entry = Entry {
     version: "15 on Debian 12",
     tls_library: "OpenSSL 3.0",
     capabilities: Capabilities {
-        server: "postgresql",
         tls_versions: &TlsVersion::ALL,
         certificates: &CertificateKind::ALL,
         // It offers one curve at a time, and the one by default.
@@ -54,7 +53,6 @@ pub static POSTGRESQL_18: Entry = Entry {
     version: "18",
     tls_library: "OpenSSL 3.6",
     capabilities: Capabilities {
-        server: "postgresql-18",
         groups: &Group::ALL,
         direct_tls: true,
         ..POSTGRESQL.capabilities
@@ -98,7 +96,6 @@ pub static MONGODB: Entry = Entry {
     version: "6.0.5",
     tls_library: "the system's OpenSSL 3",
     capabilities: Capabilities {
-        server: "mongodb",
         tls_versions: &TlsVersion::ALL,
         certificates: &CertificateKind::ALL,
         groups: &[Group::X25519, Group::P256, Group::P384],
@@ -154,7 +151,6 @@ pub static SQLITE: Entry = Entry {
     version: "3.51.3",
     tls_library: "SQLCipher 4.14 with OpenSSL 3.5",
     capabilities: Capabilities {
-        server: "sqlite",
         tls_versions: &[],
         certificates: &[],
         groups: &[],

@@ -28,8 +28,7 @@ use ciphertax_columns::MasterKey;
 use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::GuardProgram;
 
-use crate::catalogue::{Protocol, Refusal};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::hexadecimal;
 use crate::helper_process::{HelperProcess, Role};
 use crate::link::{FarSide, RunningLink};
@@ -63,20 +62,12 @@ pub struct EncryptedColumns<'a> {
 /// Starts a relay before a server and waits until it listens: some tens of milliseconds. It must be stopped before the link is.
 ///
 /// # Errors
-/// If the server does not speak MySQL's protocol, the cells cannot be made, or the relay does not start.
+/// If the cells cannot be made, or the relay does not start.
 pub fn start(
     plan: &ColumnRelayPlan<'_>,
     server: &PrivateServer,
     guard: &GuardProgram,
 ) -> Result<RunningColumnRelay> {
-    if server.entry().protocol() != Some(Protocol::MySql) {
-        return Err(Error::Refused(vec![Refusal {
-            server: server.entry().name,
-            setting: "columns encrypted in results: the relay that does it speaks MySQL's protocol alone"
-                .into(),
-            instead: "feature = \"stored\", or no columns".into(),
-        }]));
-    }
     let address = match plan.link {
         None => server.only_address()?,
         // Beside the server, it is on the loopback address.

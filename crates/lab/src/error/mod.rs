@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
-use crate::catalogue::capabilities::Refusal;
 use crate::catalogue::entry::Product;
 use crate::error::path::{ColumnRelayError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
@@ -46,9 +45,6 @@ pub enum Error {
         /// What is not there.
         missing: String,
     },
-    /// A server cannot do what it was asked for.
-    #[error("{}", sentences(.0))]
-    Refused(Vec<Refusal>),
     /// Something leads to one address, and the server has several.
     #[error(
         "{server} has {members} members here, each with an address of its own, and a tunnel, a pooler or a relay leads to one alone; \
@@ -343,9 +339,4 @@ impl Error {
         let path = path.to_owned();
         move |cause| Self::Read { path, cause }
     }
-}
-
-fn sentences(refusals: &[Refusal]) -> String {
-    let sentences: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    sentences.join("; ")
 }

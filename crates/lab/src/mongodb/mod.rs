@@ -17,7 +17,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::accounts::{Account, USER};
-use crate::catalogue::Refusal;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::files::{hexadecimal, read_from};
@@ -48,24 +47,6 @@ impl Family for MongoDb {
     /// It makes its first data folder in a moment; what may be missing are libraries of the system.
     fn after_install(&self, installation: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
         installation.version().map(drop)
-    }
-
-    /// Methods by which nobody could log in, or need not.
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let refuse = |&method: &AuthenticationMethod| {
-            let without_login = method == AuthenticationMethod::NoLogin;
-            let (setting, instead) = if spec.access_control && without_login {
-                ("a session without a login under access control", "logins")
-            } else if !spec.access_control && !without_login {
-                ("logins without access control", "sessions without a login")
-            } else if method == AuthenticationMethod::MongodbX509 && spec.key().is_none() {
-                ("MONGODB-X509 without TLS", "it with TLS")
-            } else {
-                return None;
-            };
-            Some(spec.refusal(setting, instead))
-        };
-        spec.accounts.iter().filter_map(refuse).collect()
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::accounts::USER;
 use crate::catalogue::capabilities::Cluster;
-use crate::catalogue::{Entry, MySqlVariant, Refusal};
+use crate::catalogue::{Entry, MySqlVariant};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::locate::{InstallStep, Installation};
@@ -62,14 +62,6 @@ impl Family for MySqlVariant {
         on_step(InstallStep::Initialising);
         let plain = Encryption::default();
         recipe(&MySqlInstallation::of(installation, self)?, &plain).prepare()
-    }
-
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let open = (!spec.access_control).then(|| spec.refusal("no access control", "accounts"));
-        let set = spec
-            .replica_set
-            .map(|_| spec.refusal("a replica set", "a single server"));
-        open.into_iter().chain(set).collect()
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
@@ -200,24 +192,6 @@ mod tests {
                 let known = entry.capabilities.authentication;
                 assert!(known.contains(method), "{}: {method}", entry.name);
             }
-        }
-    }
-
-    #[test]
-    fn what_a_server_cannot_be_is_refused_before_it_is_looked_for() {
-        let error = PrivateServer::builder(&MYSQL)
-            .tls_versions(&[TlsVersion::V1_1])
-            .account(AuthenticationMethod::Ed25519)
-            .access_control(false)
-            .start()
-            .unwrap_err()
-            .to_string();
-        for words in [
-            "mysql cannot do TLSv1.1",
-            "authentication by ed25519",
-            "no access control",
-        ] {
-            assert!(error.contains(words), "{error}");
         }
     }
 

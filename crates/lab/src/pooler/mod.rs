@@ -18,8 +18,8 @@ use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
 use crate::accounts::Account;
-use crate::catalogue::{POSTGRESQL_18, Protocol, Refusal};
-use crate::error::{Error, Result};
+use crate::catalogue::POSTGRESQL_18;
+use crate::error::Result;
 use crate::files;
 use crate::link::RunningLink;
 use crate::locate::Installation;
@@ -46,8 +46,8 @@ const NEEDED_MB: u64 = 10;
 /// It must be stopped before the link is.
 ///
 /// # Errors
-/// If the server is none of PostgreSQL's or has no certificate for what is to be encrypted, or if the program is missing
-/// or does not start.
+/// If the program is missing or does not start, as before a server of another database or without a certificate for what is to be
+/// encrypted.
 pub fn start(
     pooler: Pooler,
     transport: Transport,
@@ -55,7 +55,6 @@ pub fn start(
     link: Option<&RunningLink>,
     guard: &GuardProgram,
 ) -> Result<RunningPooler> {
-    refuse_the_impossible(pooler, transport, server)?;
     let program = find()?;
     let version = Version::of(&program)?;
     let tenant = Tenant::of_servers()?;
@@ -138,26 +137,6 @@ impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-fn refuse_the_impossible(pooler: Pooler, transport: Transport, server: &PrivateServer) -> Result<()> {
-    let refusal = |setting: &str, instead: &str| Refusal {
-        server: server.entry().name,
-        setting: setting.into(),
-        instead: instead.into(),
-    };
-    let encrypted = transport.is_encrypted() || pooler.server_transport.is_encrypted();
-    let refused = if server.entry().protocol() != Some(Protocol::PostgreSql) {
-        refusal(
-            "a pooler: pgbouncer speaks PostgreSQL's protocol alone",
-            "no pooler",
-        )
-    } else if encrypted && server.certificate_files().is_none() {
-        refusal("TLS at a pooler before a server without TLS", "plain TCP")
-    } else {
-        return Ok(());
-    };
-    Err(Error::Refused(vec![refused]))
 }
 
 /// A pooler of our own. It ends, and all its files go, when this is dropped or when this process ends in whatever way.

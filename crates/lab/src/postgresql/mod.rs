@@ -15,14 +15,13 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_supervise::create_private_file;
 use ciphertax_supervise::guard::{Ending, User};
 use ciphertax_supervise::privilege::{NOBODY, own_user, run_as_reader};
 use rustix::process::geteuid;
 
 use crate::accounts::Account;
-use crate::catalogue::{PostgreSqlVariant, Product, Refusal, Source};
+use crate::catalogue::{PostgreSqlVariant, Product, Source};
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::files;
@@ -66,44 +65,6 @@ impl Family for PostgreSqlVariant {
     fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()> {
         on_step(InstallStep::Initialising);
         recipe(installation).prepare()
-    }
-
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let refuse =
-            |condition: bool, setting: &str, instead: &str| condition.then(|| spec.refusal(setting, instead));
-        let asks_for = |method: AuthenticationMethod| spec.account_methods().any(|asked| asked == method);
-        let key = spec.key();
-        [
-            refuse(
-                !spec.access_control,
-                "no access control",
-                "accounts, also by trust",
-            ),
-            refuse(spec.replica_set.is_some(), "a replica set", "a single server"),
-            refuse(
-                key.is_none() && asks_for(AuthenticationMethod::Cert),
-                "authentication by cert without TLS",
-                "it with TLS",
-            ),
-            refuse(
-                key.is_none() && asks_for(AuthenticationMethod::ScramSha256Plus),
-                "SCRAM-SHA-256-PLUS without TLS",
-                "it with TLS, or SCRAM-SHA-256",
-            ),
-            // RFC 5929 takes the hash of the certificate's signature, and Ed25519 names none.
-            refuse(
-                key == Some(CertificateKind::Ed25519) && asks_for(AuthenticationMethod::ScramSha256Plus),
-                "SCRAM-SHA-256-PLUS with a certificate ed25519",
-                "it with certificates of other kinds",
-            ),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-
-    fn takes_iterations(&self) -> bool {
-        true
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {

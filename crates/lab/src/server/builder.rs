@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 use ciphertax_reactor::stop;
 
-use crate::catalogue::{Entry, Refusal};
+use crate::catalogue::Entry;
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::file_system;
@@ -221,7 +221,6 @@ impl PrivateServerBuilder {
     /// holds what its log complains of.
     pub fn start(self) -> Result<PrivateServer> {
         let Self { spec, guard } = self;
-        refuse_the_impossible(&spec)?;
         spec.at_rest.file_system.map_or(Ok(()), file_system::check)?;
         let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
@@ -261,31 +260,6 @@ impl PrivateServerBuilder {
             members,
             guard,
         })
-    }
-}
-
-/// Refuses, with all its reasons, what no server of its entry can be.
-fn refuse_the_impossible(spec: &Spec) -> Result<()> {
-    let capabilities = &spec.entry.capabilities;
-    let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
-    let versions = spec.tls_versions.iter();
-    let methods = spec.account_methods();
-    let iterations = (!family(spec.entry).takes_iterations() && !spec.scram_accounts.is_empty())
-        .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
-    let refusals: Vec<Refusal> = certificate
-        .into_iter()
-        .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
-        .chain(family(spec.entry).refusals(spec))
-        .chain(iterations)
-        .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
-        .chain(capabilities.refuse_at_rest(&spec.at_rest))
-        .chain(capabilities.refuse_storage(&spec.storage))
-        .chain(capabilities.refuse_nodes(spec.nodes))
-        .collect();
-    if refusals.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::Refused(refusals))
     }
 }
 

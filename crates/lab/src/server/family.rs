@@ -14,7 +14,7 @@ use ciphertax_supervise::guard::{Ending, User};
 
 use super::spec::Spec;
 use crate::accounts::Account;
-use crate::catalogue::{CATALOGUE, Entry, Refusal, ServerFamily};
+use crate::catalogue::{CATALOGUE, Entry, ServerFamily};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::{InstallStep, Installation};
@@ -42,14 +42,6 @@ pub(crate) trait Family: Sync {
 
     /// What is done once with a new installation, so that no start has to.
     fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()>;
-
-    /// What servers of this kind cannot be, besides what their entry in the catalogue says.
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal>;
-
-    /// True if an account's keys of SCRAM can have another number of iterations than those of the server's other accounts.
-    fn takes_iterations(&self) -> bool {
-        false
-    }
 
     /// Finds what is needed for such servers. Nothing is made yet.
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;

@@ -6,7 +6,7 @@ use std::{fmt, fs};
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 
-use crate::catalogue::{Entry, Refusal};
+use crate::catalogue::Entry;
 use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
 
@@ -124,12 +124,6 @@ impl Spec {
         old || self.key() == Some(CertificateKind::Rsa1024)
     }
 
-    /// By which methods its accounts log in besides the default one.
-    pub(crate) fn account_methods(&self) -> impl Iterator<Item = AuthenticationMethod> {
-        let scram = self.scram_accounts.iter().map(|(method, _)| *method);
-        self.accounts.iter().copied().chain(scram)
-    }
-
     /// Where it is reached without delay.
     pub(crate) fn reached_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
@@ -164,15 +158,6 @@ impl Spec {
             let (name, value) = option.split_once('=').unwrap_or((option, "ON"));
             (name.trim_start_matches('-'), value)
         })
-    }
-
-    /// What it cannot be, and what it can be instead.
-    pub(crate) fn refusal(&self, setting: &str, instead: &str) -> Refusal {
-        Refusal {
-            server: self.entry.name,
-            setting: setting.into(),
-            instead: instead.into(),
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use ciphertax_model::AuthenticationMethod;
 use ciphertax_wire::sqlite::{Session, is_disk_full};
 
 use crate::accounts::Account;
-use crate::catalogue::Refusal;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::locate::{InstallStep, Installation};
@@ -37,24 +36,6 @@ impl Family for Sqlite {
 
     fn after_install(&self, _: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
         Ok(())
-    }
-
-    fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let refuse =
-            |condition: bool, setting: &str, instead: &str| condition.then(|| spec.refusal(setting, instead));
-        [
-            refuse(spec.replica_set.is_some(), "a replica set", "a single file"),
-            refuse(spec.inside.is_some(), "a link", "a file that its client opens"),
-            refuse(!spec.options.is_empty(), "options of a command line", "a file"),
-            refuse(
-                spec.at_rest.file_system.is_some(),
-                "file_system at rest",
-                "sqlcipher at rest",
-            ),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {

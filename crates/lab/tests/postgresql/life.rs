@@ -98,31 +98,6 @@ pub(crate) fn options_reach_the_server_and_its_record() {
 }
 
 #[test]
-fn what_it_cannot_be_is_refused_before_it_is_looked_for() {
-    let methods = [AuthenticationMethod::Cert, AuthenticationMethod::Ed25519];
-    let impossible = methods
-        .into_iter()
-        .fold(PrivateServer::builder(&POSTGRESQL), PrivateServerBuilder::account)
-        .access_control(false)
-        .without_tls();
-    let error = impossible.start().unwrap_err().to_string();
-    for words in [
-        "postgresql cannot do authentication by ed25519",
-        "authentication by cert without TLS",
-        "no access control",
-    ] {
-        assert!(error.contains(words), "{error}");
-    }
-    let error = PrivateServer::builder(&POSTGRESQL_18)
-        .certificate(CertificateKind::Ed25519)
-        .scram_account(AuthenticationMethod::ScramSha256Plus, 100_000)
-        .start()
-        .unwrap_err()
-        .to_string();
-    says(&error, "SCRAM-SHA-256-PLUS with a certificate ed25519");
-}
-
-#[test]
 fn inside_a_link_it_is_reached_at_its_distance() {
     if !is_root() {
         return not_tested("links are for root");

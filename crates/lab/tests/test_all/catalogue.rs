@@ -11,6 +11,8 @@ use ciphertax_wire::mysql::{ConnectOptions, Session};
 
 use crate::prelude::*;
 
+use super::can;
+
 #[test]
 fn every_mariadb_is_what_the_catalogue_says() {
     for entry in [&MARIADB, &MARIADB_11_8, &MARIADB_10_2] {
@@ -159,7 +161,7 @@ fn tls_versions_that_differ(server: &PrivateServer) -> Vec<String> {
         let mut policy = policy(server);
         policy.version = Some(*version);
         let outcome = facts(&encrypted(server, policy));
-        let promised = server.entry().capabilities.refuse_version(*version).is_none();
+        let promised = server.entry().capabilities.tls_versions.contains(version);
         broken_promise(version, promised, outcome)
     };
     TlsVersion::ALL.iter().filter_map(differ).collect()
@@ -220,7 +222,7 @@ fn ciphers_that_differ(server: &PrivateServer) -> Vec<String> {
     let differ = |(version, cipher): &(TlsVersion, &str)| {
         let mut arm = Arm::new("it", transport(*version));
         arm.tls.cipher = Some((*cipher).into());
-        let promised = capabilities.refuse(&arm, &rsa()).is_empty();
+        let promised = can(&capabilities, &arm, CertificateKind::Rsa2048);
         let mut policy = TlsPolicy::new(*version, ca(server));
         policy.legacy = true;
         policy.cipher = Some((*cipher).into());
@@ -245,7 +247,7 @@ fn resumptions_that_differ(server: &PrivateServer) -> Vec<String> {
         for way in [Resumption::SessionId, Resumption::Ticket] {
             let mut arm = Arm::new("it", transport(*version));
             arm.tls.resumption = way;
-            let promised = capabilities.refuse(&arm, &rsa()).is_empty();
+            let promised = can(&capabilities, &arm, CertificateKind::Rsa2048);
             let mut policy = TlsPolicy::new(*version, ca(server));
             policy.legacy = true;
             policy.resumption = way;
@@ -288,21 +290,14 @@ fn renegotiation_that_differs(server: &PrivateServer) -> Option<String> {
 
 fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
     let differ = |kind: &CertificateKind| {
-        let builder = builder(entry).certificate(*kind);
-        if entry.capabilities.refuse_certificate(*kind).is_some() {
-            let error = builder.start().unwrap_err();
-            assert!(matches!(error, Error::Refused(_)), "{error}");
+        if !entry.capabilities.certificates.contains(kind) {
             return Vec::new();
         }
-        let server = builder.start().unwrap();
+        let server = builder(entry).certificate(*kind).start().unwrap();
         let outcome = |library| {
             let mut arm = Arm::new("it", Transport::Tls);
             arm.tls.library = library;
-            let certificate = Certificate {
-                kind: *kind,
-                ..Certificate::default()
-            };
-            let promised = entry.capabilities.refuse(&arm, &certificate).is_empty();
+            let promised = can(&entry.capabilities, &arm, *kind);
             let mut policy = policy(&server);
             policy.library = library;
             if TlsConnector::new(&policy).is_err() {
@@ -358,13 +353,6 @@ fn broken_promise(
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry)
-}
-
-fn rsa() -> Certificate {
-    Certificate {
-        kind: CertificateKind::Rsa2048,
-        ..Certificate::default()
-    }
 }
 
 fn transport(version: TlsVersion) -> Transport {

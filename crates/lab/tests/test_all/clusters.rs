@@ -106,14 +106,6 @@ fn a_commit_waits_for_nodes_that_are_apart() {
     }
 }
 
-#[test]
-fn a_server_that_cannot_be_a_cluster_says_so() {
-    for entry in [&MARIADB_10_2, &MONGODB] {
-        let refusal = builder(entry).nodes(3).start().unwrap_err().to_string();
-        says(&refusal, "a cluster of 3 nodes; it can do a single server");
-    }
-}
-
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry)
 }

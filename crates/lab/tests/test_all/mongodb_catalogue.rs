@@ -6,6 +6,8 @@ use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use crate::prelude::*;
 
+use super::can;
+
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
     let Some(_) = fetched(&MONGODB) else { return };
@@ -70,11 +72,7 @@ fn certificates_are_what_the_catalogue_says() {
 
 /// What is wrong with what the catalogue promises of an arm; `None` if it is held.
 fn broken_promise(server: &PrivateServer, arm: &Arm, kind: CertificateKind) -> Option<String> {
-    let certificate = Certificate {
-        kind,
-        ..Certificate::default()
-    };
-    let promised = MONGODB.capabilities.refuse(arm, &certificate).is_empty();
+    let promised = can(&MONGODB.capabilities, arm, kind);
     match (promised, facts(server, arm)) {
         (true, Err(error)) => Some(format!("{arm:?} with {kind} is promised: {error}")),
         // It depends on the server's threads whether it still has the session: nothing to promise.

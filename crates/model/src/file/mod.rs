@@ -7,8 +7,8 @@ mod shape;
 use document::{Content, Fault, Node, Origin, Table, line_and_column};
 use patch::Additions;
 
-use crate::contradictions::{Path, Step, contradictions};
 use crate::problem::{Position, StudyError, StudyProblem, hint};
+use crate::rules::refusals;
 use crate::study::Study;
 
 /// The text of a study, and what is to be changed in it.
@@ -57,7 +57,7 @@ impl<'a> StudyText<'a> {
     ///
     /// # Errors
     /// All that is wrong: if the text is no TOML, what is wrong with that; else unknown and missing keys, wrong types,
-    /// unknown names, and settings that contradict each other.
+    /// unknown names, and what is refused of all that is understood.
     pub fn study(&self) -> Result<Study, StudyError> {
         let (base, scales) = self.document().map_err(|faults| self.error(faults))?;
         let mut faults = Vec::new();
@@ -112,12 +112,13 @@ impl<'a> StudyText<'a> {
             }
         }
         remove_figures_of_other_scales(&mut study, scales);
-        shape::check(&mut study, faults);
+        let is_whole = shape::check(&mut study, faults);
         match study.to_value().try_into::<Study>() {
             Ok(typed) => {
-                faults.extend(contradictions(&typed).into_iter().map(|contradiction| Fault {
-                    origin: origin_of(&study, &contradiction.path),
-                    message: contradiction.message,
+                let refusals = refusals(&typed, is_whole).into_iter();
+                faults.extend(refusals.map(|(path, refusal)| Fault {
+                    origin: origin_of(&study, &path),
+                    message: refusal.to_string(),
                 }));
                 Some(typed)
             }
@@ -218,21 +219,16 @@ fn is_patched(kind: &str, name: &str, scales: &Table) -> bool {
 }
 
 /// Where the value at `path` was written, or the nearest table around it; `None` for the document as a whole.
-fn origin_of(study: &Table, path: &Path) -> Option<Origin> {
-    let mut origin = None;
-    let mut content: Option<&Content> = None;
-    for step in path.steps() {
-        let next = match (step, content) {
-            (Step::Key(key), None) => study.get(key),
-            (Step::Key(key), Some(Content::Table(table))) => table.get(key),
-            (Step::Entry(index), Some(Content::List(nodes))) => nodes.get(*index),
-            _ => None,
+fn origin_of(study: &Table, path: &str) -> Option<Origin> {
+    let mut steps = path.split('.');
+    let mut node = study.get(steps.next()?)?;
+    for step in steps {
+        let next = match &node.content {
+            Content::Table(table) => table.get(step),
+            Content::List(nodes) => step.parse().ok().and_then(|index: usize| nodes.get(index)),
+            Content::Scalar(_) => None,
         };
-        let Some(node) = next else {
-            return origin;
-        };
-        origin = Some(node.origin);
-        content = Some(&node.content);
+        node = next.unwrap_or(node);
     }
-    origin
+    Some(node.origin)
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::document::{Content, Fault, Node, Table};
+use super::document::{Content, Entry, Fault, Node, Origin, Table, parse_setting};
 use crate::problem::{hint, list, nearest, removed};
 use crate::study::Study;
 
@@ -17,11 +17,30 @@ const UNAVAILABLE: [(&str, &str, &str); 2] = [
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Study).to_value());
 
-/// Finds all faults of shape. What is unknown is taken out, so that the rest can still be looked at.
-pub(super) fn check(study: &mut Table, faults: &mut Vec<Fault>) {
-    if let Shape::Table(expected) = shape(&SCHEMA) {
-        check_table(&expected, study, None, faults);
+/// Values in the place of those that every study has, where they are missing or wrong.
+const ESSENTIALS: [(&str, &str); 5] = [
+    ("name", "''"),
+    ("question", "''"),
+    ("time_s", "1"),
+    ("arm", "[]"),
+    ("cell", "[]"),
+];
+
+/// Finds all faults of shape. What is unknown or wrong is taken out, with the arm or cell that it is in, so that the rest can
+/// still be looked at; false if anything is missing then.
+pub(super) fn check(study: &mut Table, faults: &mut Vec<Fault>) -> bool {
+    let Shape::Table(expected) = shape(&SCHEMA) else {
+        return true;
+    };
+    let is_whole = check_table(&expected, study, None, faults);
+    for (key, value) in ESSENTIALS {
+        if study.get(key).is_none() {
+            let node = parse_setting(value, 0);
+            let (key, origin) = (key.to_owned(), node.origin);
+            study.entries.push(Entry { key, origin, node });
+        }
     }
+    is_whole
 }
 
 /// What the schema wants at one place.
@@ -175,49 +194,43 @@ fn names(schema: &'static Value) -> Option<Vec<Choice<'static>>> {
     names.iter().filter(|name| !name.is_null()).map(choice).collect()
 }
 
-/// `what` is what the value is called in a message.
-fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut Vec<Fault>) {
+/// True if the value is understood; `what` it is called in a message.
+fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut Vec<Fault>) -> bool {
     let kind = node.kind();
-    let mut wrong = |expected: &str| {
-        faults.push(Fault::at(
-            node.origin,
-            format!("{what} must be {expected}, not {kind}"),
-        ));
-    };
-    match (shape(schema), &mut node.content) {
+    let wrong = |expected: &str| format!("{what} must be {expected}, not {kind}");
+    let message = match (shape(schema), &mut node.content) {
         (Shape::Any, _)
         | (Shape::Text | Shape::WholeOrText, Content::Scalar(toml::Value::String(_)))
         | (Shape::WholeOrText, Content::Scalar(toml::Value::Integer(_)))
         | (Shape::Boolean, Content::Scalar(toml::Value::Boolean(_)))
-        | (Shape::Number, Content::Scalar(toml::Value::Integer(_) | toml::Value::Float(_))) => {}
+        | (Shape::Number, Content::Scalar(toml::Value::Integer(_) | toml::Value::Float(_))) => return true,
         (Shape::Whole { least, most }, Content::Scalar(toml::Value::Integer(value))) => {
-            if !(least..=most).contains(value) {
-                let message = format!("{what} is {value}; it must lie between {least} and {most}");
-                faults.push(Fault::at(node.origin, message));
+            if (least..=most).contains(value) {
+                return true;
             }
+            format!("{what} is {value}; it must lie between {least} and {most}")
         }
         (Shape::Table(expected), Content::Table(table)) => {
-            check_table(&expected, table, Some(node.origin), faults);
+            return check_table(&expected, table, Some(node.origin), faults);
         }
         (Shape::List(items) | Shape::ChoiceOrList(_, items), Content::List(nodes)) => {
             let what = format!("an entry of {what}");
-            for node in nodes {
-                check_value(items, node, &what, faults);
-            }
+            let count = nodes.len();
+            nodes.retain_mut(|node| check_value(items, node, &what, faults));
+            return nodes.len() == count;
         }
-        (Shape::Choice(choices), _) => check_choice(&choices, "one", node, what, faults),
-        (Shape::ChoiceOrList(choices, _), _) => check_choice(&choices, "a list or one", node, what, faults),
+        (Shape::Choice(choices), _) => return check_choice(&choices, "one", node, what, faults),
+        (Shape::ChoiceOrList(choices, _), _) => {
+            return check_choice(&choices, "a list or one", node, what, faults);
+        }
         (Shape::Table(expected), Content::Scalar(toml::Value::String(name))) => {
             let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
-            match unavailable(name, &known) {
-                Some((message, _)) => faults.push(Fault::at(node.origin, message)),
-                None => wrong("a table"),
-            }
+            unavailable(name, &known).map_or_else(|| wrong("a table"), |(message, _)| message)
         }
         (Shape::Table(_), _) => wrong("a table"),
         (Shape::List(items), Content::Table(_)) if matches!(shape(items), Shape::Table(_)) => {
             let name = what.trim_matches('"');
-            wrong(&format!("a list of tables, each headed [[{name}]]"));
+            wrong(&format!("a list of tables, each headed [[{name}]]"))
         }
         (Shape::List(_), _) => wrong("a list"),
         (Shape::Text, _) => wrong("a string"),
@@ -225,22 +238,34 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
         (Shape::Whole { .. }, _) => wrong("a whole number"),
         (Shape::Number, _) => wrong("a number"),
         (Shape::Boolean, _) => wrong("true or false"),
-    }
+    };
+    faults.push(Fault::at(node.origin, message));
+    false
 }
 
-/// `at` is where the table begins; `None` for the whole document.
+/// True if all of the table is understood but for keys that do not exist; `at` is where it begins, `None` for the whole
+/// document.
 fn check_table(
     expected: &TableShape<'static>,
     table: &mut Table,
-    at: Option<super::document::Origin>,
+    at: Option<Origin>,
     faults: &mut Vec<Fault>,
-) {
+) -> bool {
     let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
     let mut meant = Vec::new();
+    let mut wrong = Vec::new();
     table.entries.retain_mut(|entry| {
         if let Some(schema) = expected.known.get(&entry.key) {
-            check_value(schema, &mut entry.node, &format!("{:?}", entry.key), faults);
-            return true;
+            let is_right = check_value(schema, &mut entry.node, &format!("{:?}", entry.key), faults);
+            if !is_right {
+                wrong.push(entry.key.clone());
+            }
+            // A list is there without its wrong entries.
+            return is_right
+                || matches!(
+                    (shape(schema), &entry.node.content),
+                    (Shape::List(_), Content::List(_))
+                );
         }
         if expected.is_closed {
             let (message, key) = unknown_key(&entry.key, &known);
@@ -249,15 +274,15 @@ fn check_table(
         }
         !expected.is_closed
     });
-    for key in &expected.required {
-        // A key that was misspelt is there, and told already.
-        if table.get(key).is_none() && !meant.contains(key) {
-            faults.push(Fault {
-                origin: at,
-                message: format!("key {key:?} is missing"),
-            });
-        }
+    let lacking = expected.required.iter().filter(|key| table.get(key).is_none());
+    let lacking: Vec<&&str> = lacking.collect();
+    // A key that was misspelt or has a wrong value is there, and told already.
+    let is_told = |key: &str| meant.contains(&key) || wrong.iter().any(|wrong| wrong == key);
+    for key in lacking.iter().filter(|key| !is_told(key)) {
+        let message = format!("key {key:?} is missing");
+        faults.push(Fault { origin: at, message });
     }
+    lacking.is_empty() && wrong.is_empty()
 }
 
 /// What to say of a name that only something that cannot be had has, and which is known instead.
@@ -292,21 +317,21 @@ fn unknown_choice(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// `one` is what may stand there, before "of" and the choices.
+/// True if it is one of these; `one` is what may stand there, before "of" and the choices.
 fn check_choice(
     choices: &[Choice<'static>],
     one: &str,
     node: &mut Node,
     what: &str,
     faults: &mut Vec<Fault>,
-) {
+) -> bool {
     let known: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
     let find = |name: &str| choices.iter().find(|choice| choice.name == name);
     let origin = node.origin;
     let kind = node.kind();
     let message = match &mut node.content {
         Content::Scalar(toml::Value::String(name)) => match find(name) {
-            Some(Choice { value: None, .. }) => return,
+            Some(Choice { value: None, .. }) => return true,
             Some(Choice { value: Some(_), .. }) => {
                 format!("{name:?} needs a value: write {what} as {{ {name} = … }}")
             }
@@ -330,6 +355,7 @@ fn check_choice(
         _ => format!("{what} must be {one} of {}, not {kind}", list(&known)),
     };
     faults.push(Fault::at(origin, message));
+    false
 }
 
 #[cfg(test)]

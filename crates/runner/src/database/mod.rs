@@ -20,7 +20,7 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
-use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Study};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
@@ -45,8 +45,7 @@ pub(crate) use reached::ReachedArm;
 pub(crate) use sql::SqlDatabase;
 pub(crate) use variable::Variable;
 
-/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
-/// and what it cannot do.
+/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters.
 pub(crate) trait Database: Tables + Counters + Variables + Programs {
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;
@@ -135,10 +134,6 @@ pub(crate) trait Database: Tables + Counters + Variables + Programs {
     /// # Errors
     /// When it does not answer.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
-
-    /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is
-    /// the catalogue's entry of a private server.
-    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String>;
 
     /// Makes sure that private servers remember what a warm login finds there, before a program makes one that cannot
     /// remind them.
@@ -268,9 +263,6 @@ pub(crate) trait Counters: Clients {
 
 /// A server's global variables.
 pub(crate) trait Variables: Clients {
-    /// True if a server's global variables can be set while it runs, for all its sessions at once.
-    const SETS_VARIABLES: bool = false;
-
     /// What a global variable of the server is.
     ///
     /// # Errors

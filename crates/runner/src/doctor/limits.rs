@@ -12,8 +12,8 @@ use ciphertax_records::{Check, CheckStatus};
 use ciphertax_stats::format::{bytes, count};
 
 use super::line;
+use crate::check::{OWN_FILES, OwnLimits};
 use crate::look::CPU_HZ;
-use crate::own_limits::{OWN_FILES, OwnLimits};
 
 /// Connections that studies have at most as they are built in, of all arms together.
 const FILES: u64 = 4_096;
@@ -64,7 +64,7 @@ fn files(most: u64) -> Check {
 }
 
 fn ports(range: &str) -> Option<Check> {
-    let (first, last) = crate::own_limits::ports(range)?;
+    let (first, last) = crate::check::ports(range)?;
     let ports = last - first + 1;
     let check = Check::good(
         "ports",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, CellEncoding, ReadPreference, Study, Transport};
+use ciphertax_model::{Arm, ReadPreference, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
@@ -16,8 +16,6 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::clients::MongoDb;
 use super::control::{address_of, grant, number, server_status};
-use super::environment;
-use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -336,16 +334,6 @@ impl Database for MongoDb {
             tables: [(COLLECTION.to_owned(), size)].into(),
             memory_bytes: memory.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
         })
-    }
-
-    fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = environment::refuse(study, cell);
-        refusals.extend(columns::refuse_functions(study, cell, None));
-        refusals.extend(columns::refuse_fields(study, cell, |columns| {
-            let is_text = columns.encoding == CellEncoding::Base64;
-            is_text.then_some("cells are bytes here; take encoding = \"binary\"")
-        }));
-        refusals
     }
 
     /// At once.

@@ -1,7 +1,5 @@
 //! What programs find of an arm on MongoDB: a URL.
 
-use ciphertax_model::load::{Part, Placeholder, parts};
-use ciphertax_model::{Cell, Study};
 use ciphertax_wire::mongodb::{Account, Login};
 
 use super::clients::MongoDb;
@@ -76,37 +74,6 @@ impl Programs for MongoDb {
         both.extend(reached.read(&client.certificate)?);
         Ok(vec![(CLIENT, both)])
     }
-}
-
-/// What programs cannot be given, or held to, on MongoDB.
-pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
-    let Some(command) = &cell.command else {
-        return Vec::new();
-    };
-    let mut refusals = Vec::new();
-    if study.server_spec(cell).replica_set.is_some() {
-        refusals.push(format!(
-            "cell {}: each member of a replica set counts its connections for itself, so nobody can tell what a program's \
-             were; leave replica_set out",
-            cell.name
-        ));
-    }
-    let of_mysql = [Placeholder::MyCnf, Placeholder::SysbenchCnf, Placeholder::Socket];
-    let parts = command
-        .run
-        .iter()
-        .flat_map(|word| parts(word).unwrap_or_default());
-    for placeholder in of_mysql {
-        if parts.clone().any(|part| part == Part::Placeholder(placeholder)) {
-            refusals.push(format!(
-                "cell {}: {{{}}} is for programs that speak to MySQL; on MongoDB they find everything in the environment \
-                 variable CIPHERTAX_URL",
-                cell.name,
-                placeholder.name()
-            ));
-        }
-    }
-    refusals
 }
 
 #[cfg(test)]

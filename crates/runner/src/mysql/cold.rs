@@ -3,26 +3,16 @@
 use std::sync::Arc;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_model::{AuthenticationMethod, Cell, Pace, Study};
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_wire::mysql::ColdAccounts;
 
-use super::clients::{MySql, is_cold};
+use super::clients::MySql;
 use crate::database::Control;
 use crate::error::RunError;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
 /// than a second's work of several cores.
-pub(super) const LOGINS: usize = 1000;
-
-/// True if a slice of the cell is sure to have more logins than there are cold accounts.
-pub(super) fn is_too_much(study: &Study, cell: &Cell) -> bool {
-    let logins = match cell.load.pace() {
-        Pace::Closed => 0.0,
-        Pace::Batch { operations } => f64::from(operations),
-        Pace::Open { rate } => f64::from(rate) * study.slice_seconds(),
-    };
-    logins > LOGINS as f64 && study.arms_of(cell).any(is_cold)
-}
+pub(crate) const LOGINS: usize = 1000;
 
 /// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
 /// on a server without that account.

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::catalogue::{Cluster, Entry};
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::workload::Tables;
-use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
+use ciphertax_model::Arm;
 use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
@@ -21,7 +20,6 @@ use super::control::grant;
 use super::encdb::Encdb;
 use super::members::standing;
 use super::product::product;
-use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -287,39 +285,6 @@ impl Database for MySql {
                 .find_map(|bytes| bytes.parse().ok())
                 .unwrap_or(0),
         })
-    }
-
-    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = columns::refuse_functions(study, cell, Some(ColumnFunctions::AesEncrypt));
-        if study.server_spec(cell).replica_set.is_some() {
-            refusals.push(format!(
-                "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
-                cell.name
-            ));
-        }
-        let is_group =
-            private.is_some_and(|entry| entry.capabilities.cluster == Some(Cluster::GroupReplication));
-        let has_no_keys = match cell.workload.descriptor().tables {
-            Some(Tables::Pgbench) => Some("pgbench's tables are loaded before they have primary keys"),
-            Some(Tables::Tpcc) => Some("TPC-C's history has no primary key"),
-            _ => None,
-        };
-        if let Some(has_none) = has_no_keys.filter(|_| is_group && study.server_spec(cell).is_cluster()) {
-            refusals.push(format!(
-                "cell {}: {has_none}, which a replication group refuses; leave nodes out, or take server = \"mariadb\"",
-                cell.name
-            ));
-        }
-        let forgets = private.is_some_and(|entry| entry.capabilities.forget_passwords.is_some());
-        if forgets && cold::is_too_much(study, cell) {
-            refusals.push(format!(
-                "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
-                 rate, or shorter slices",
-                cell.name,
-                cold::LOGINS
-            ));
-        }
-        refusals
     }
 
     /// Cold arms may have made it forget passwords: a program cannot tell it twice.

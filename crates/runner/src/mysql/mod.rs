@@ -12,4 +12,5 @@ mod product;
 mod variable;
 
 pub(crate) use clients::MySql;
+pub(crate) use cold::LOGINS as COLD_LOGINS;
 pub(crate) use database::{encdb_target, mysql_target};

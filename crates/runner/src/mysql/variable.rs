@@ -21,8 +21,6 @@ const RESIZED: &str = "innodb_buffer_pool_size";
 const RESIZE_STATUS: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status'";
 
 impl Variables for MySql {
-    const SETS_VARIABLES: bool = true;
-
     /// The name is one of [`ciphertax_model::Probe::is_name`].
     fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
         let rows = control.pairs(&format!("SELECT @@GLOBAL.{name}, 0"))?;

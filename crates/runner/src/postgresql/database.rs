@@ -4,7 +4,7 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, CellEncoding, ColumnFunctions, Study};
+use ciphertax_model::Arm;
 use ciphertax_wire::postgresql::{ConnectOptions, TextRow};
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::dataset::SCHEMA;
@@ -13,8 +13,6 @@ use ciphertax_workload::sql::Columns;
 
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
-use super::environment;
-use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -224,20 +222,6 @@ impl Database for PostgreSql {
                 .and_then(|row| row.text(0).parse().ok())
                 .unwrap_or(0),
         })
-    }
-
-    fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = environment::refuse(study, cell);
-        refusals.extend(columns::refuse_functions(
-            study,
-            cell,
-            Some(ColumnFunctions::Pgcrypto),
-        ));
-        refusals.extend(columns::refuse_fields(study, cell, |columns| {
-            let is_bytes = columns.encoding == CellEncoding::Binary;
-            is_bytes.then_some("cells are stored as text here; take encoding = \"base64\"")
-        }));
-        refusals
     }
 
     /// After the one byte that answers the client's request for TLS; at once where the client did not ask.

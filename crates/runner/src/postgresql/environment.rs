@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use ciphertax_model::load::{Part, Placeholder, parts};
-use ciphertax_model::{Cell, Study, TlsNegotiation, TlsVersion};
+use ciphertax_model::{TlsNegotiation, TlsVersion};
 use ciphertax_workload::dataset::SCHEMA;
 
 use super::clients::PostgreSql;
@@ -116,31 +115,6 @@ impl Programs for PostgreSql {
     }
 }
 
-/// What cannot be had on PostgreSQL, nor programs be given there.
-pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
-    let mut refusals = Vec::new();
-    if study.server_spec(cell).replica_set.is_some() {
-        refusals.push(format!(
-            "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
-            cell.name
-        ));
-    }
-    let words = cell.command.iter().flat_map(|command| &command.run);
-    let parts = words.flat_map(|word| parts(word).unwrap_or_default());
-    let of_mysql = [Placeholder::MyCnf, Placeholder::SysbenchCnf];
-    for placeholder in of_mysql {
-        if parts.clone().any(|part| part == Part::Placeholder(placeholder)) {
-            refusals.push(format!(
-                "cell {}: {{{}}} is for programs that speak to MySQL; on PostgreSQL they find everything in the environment \
-                 variables PGHOST, PGUSER … and CIPHERTAX_URL",
-                cell.name,
-                placeholder.name()
-            ));
-        }
-    }
-    refusals
-}
-
 fn is_direct(reached: &Reached<'_, PostgreSql>) -> bool {
     reached.policy.is_some() && reached.arm.tls.negotiation == TlsNegotiation::Direct
 }
@@ -149,6 +123,7 @@ fn is_direct(reached: &Reached<'_, PostgreSql>) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
+    use ciphertax_model::load::Placeholder;
     use ciphertax_model::{Arm, Secret, Transport};
     use ciphertax_wire::tls::{TlsPolicy, Verification};
 

@@ -132,27 +132,20 @@ impl Ranks {
             .collect()
     }
 
-    /// Why followers cannot reach a private server, which listens on this machine alone; `None` where all are on it.
-    pub(crate) fn elsewhere(&self) -> Option<String> {
+    /// What they lack for a run in which each has so many files open: private servers are reached from this machine alone.
+    pub(crate) fn lacking(&self, files: u64, on_private_servers: bool) -> Vec<String> {
         let all = self.lock();
-        let other = all
-            .followers
-            .iter()
-            .find(|other| !other.hello.is_beside(&all.own))?;
-        Some(format!(
-            "{} runs on another machine, and private servers are reached from this one alone; name a server by its URL",
-            other.name()
-        ))
-    }
-
-    /// Who may not have as many files open as its share of the connections needs.
-    pub(crate) fn too_few_files(&self, wanted: u64) -> Vec<String> {
-        let all = self.lock();
-        let lacks = |follower: &Follower| follower.hello.lacks_files(follower.rank, wanted);
-        let own = all.own.lacks_files(0, wanted);
-        own.into_iter()
-            .chain(all.followers.iter().filter_map(lacks))
-            .collect()
+        let mut followers = all.followers.iter().filter(|_| on_private_servers);
+        let elsewhere = followers.find(|other| !other.hello.is_beside(&all.own)).map(|other| {
+            format!(
+                "{} runs on another machine, and private servers are reached from this one alone; name a server by its URL",
+                other.name()
+            )
+        });
+        let lacks = |follower: &Follower| follower.hello.lacks_files(follower.rank, files);
+        let own = all.own.lacks_files(0, files);
+        let of_followers = all.followers.iter().filter_map(lacks);
+        elsewhere.into_iter().chain(own).chain(of_followers).collect()
     }
 
     /// Ends all followers: what one that hangs has locked would keep the conductor from cleaning up.

@@ -20,12 +20,12 @@ use super::protocol::{
 };
 use super::spread::load_part;
 use crate::agent::Agent;
+use crate::check::make_room;
 use crate::columns::arm_columns;
 use crate::database::Database;
 use crate::databases::{self, RankWork};
 use crate::error::RunError;
 use crate::load;
-use crate::own_limits::make_room;
 use crate::server::TargetServers;
 
 /// How often it is said.

@@ -11,7 +11,6 @@ mod follow;
 mod hello;
 mod protocol;
 mod reach;
-mod refusals;
 mod spread;
 
 pub use conduct::Ranks;
@@ -21,5 +20,4 @@ pub use protocol::Channel;
 
 pub(crate) use protocol::{Loading, Start};
 pub(crate) use reach::{ArmReach, PrivateReach, ServerState, account_of};
-pub(crate) use refusals::cannot_be_spread;
 pub(crate) use spread::{SpreadLoad, load_together};

@@ -3,8 +3,6 @@
 mod counters;
 mod file;
 mod load;
-mod refusals;
 mod servers;
 
-pub(crate) use refusals::refuse;
 pub(crate) use servers::SqliteServers;

@@ -2,20 +2,22 @@
 
 use std::{fs, io};
 
-use ciphertax_model::Study;
+use ciphertax_lab::catalogue;
+use ciphertax_model::{ServerSpec, Study, refuse_if};
 use ciphertax_observe::{HardwareCounters, has_hardware_counters};
 use ciphertax_supervise::child::{limit_of_files, raise_limit_of_files};
 use ciphertax_wire::Target;
 use rustix::process::{Resource, getrlimit};
 
+use super::{Asked, Rule, of_plan};
 use crate::connections::{fitting, needed, ports_wanted};
-use crate::error::RunError;
-use crate::servers_to_play::{Plan, entry};
+use crate::servers_to_play::Entry;
 
 /// Open files of a run besides those of its connections.
 pub(crate) const OWN_FILES: u64 = 100;
 
 /// What the system allows this process.
+#[derive(Clone, Copy)]
 pub(crate) struct OwnLimits {
     /// Files that it may have open, once its limit is raised; `None` for as many as wanted.
     pub(crate) files: Option<u64>,
@@ -24,6 +26,11 @@ pub(crate) struct OwnLimits {
 }
 
 impl OwnLimits {
+    pub(crate) const NONE: Self = Self {
+        files: None,
+        ports: None,
+    };
+
     pub(crate) fn found() -> Self {
         let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
         Self {
@@ -61,86 +68,73 @@ pub(crate) fn ports(range: &str) -> Option<(u32, u32)> {
     (first <= last).then_some((first, last))
 }
 
-/// Makes sure of it where the run is on servers of the user's own, once it is known which arms they can do.
-///
-/// # Errors
-/// What this machine lacks.
-pub(crate) fn refuse_beyond(plan: &Plan) -> Result<(), RunError> {
-    // Of several load generators each needs room for its share alone, which was asked of each.
-    let (Some(target), None) = (&plan.target, &plan.ranks) else {
-        return Ok(());
-    };
-    let refusals = too_few(&plan.study, Some(target), &OwnLimits::found())?;
-    match refusals.is_empty() {
-        true => Ok(()),
-        false => Err(RunError::Impossible(refusals)),
-    }
+pub(super) const RULES: &[Rule] = &[
+    of_plan("files", |asked| {
+        let (study, wanted, allowed) = (asked.study, files(asked.study), asked.limits.files?);
+        let why = format!(
+            "the run opens {} connections at a time, and this process may have {allowed} files open; raise that with ulimit -n \
+             {}, for which a limit that is set for the user may have to be raised first{}",
+            needed(study),
+            wanted.next_power_of_two(),
+            or_fewer(asked)
+        );
+        refuse_if(connects(asked) && allowed < wanted, why)
+    }),
+    of_plan("ports", |asked| {
+        let (wanted, found) = (ports_to(asked.target, asked.study), asked.limits.ports?);
+        let why = format!(
+            "the run wants {wanted} ports for its connections to one server, of which half are to stay free where some are made \
+             anew, and there are {found}; allow more with sysctl net.ipv4.ip_local_port_range=\"10000 65535\"{}",
+            or_fewer(asked)
+        );
+        refuse_if(connects(asked) && found < wanted, why)
+    }),
+];
+
+/// False for databases that all run in the load threads, and for several load generators, each of which needs room for its share alone.
+fn connects(asked: &Asked<'_>) -> bool {
+    let specs = asked.study.server_specs();
+    let is_embedded = |spec: &ServerSpec| catalogue::find(&spec.server).is_some_and(Entry::is_built_in);
+    asked.ranks.is_none() && (asked.target.is_some() || !specs.iter().all(is_embedded))
 }
 
-/// Why this machine does not let the run open all its connections, with the remedy.
-///
-/// # Errors
-/// When the study names a server that the catalogue does not have.
-pub(crate) fn too_few(
-    study: &Study,
-    target: Option<&Target>,
-    limits: &OwnLimits,
-) -> Result<Vec<String>, RunError> {
-    let mut refusals = Vec::new();
-    if target.is_none() && is_embedded(study)? {
-        return Ok(refusals);
-    }
-    let files = |study: &Study| needed(study) + OWN_FILES;
-    let ports = |study: &Study| match target {
+/// Files that a run has open.
+fn files(study: &Study) -> u64 {
+    needed(study) + OWN_FILES
+}
+
+/// Ports that a run has in use towards one server.
+fn ports_to(target: Option<&Target>, study: &Study) -> u64 {
+    match target {
         Some(target) if target.is_over_unix_socket() => 0,
         target => ports_wanted(study, target.is_some()),
-    };
-    let lacks = |found: Option<u64>, wanted: u64| found.filter(|found| *found < wanted);
-    let fits = |study: &Study| {
-        lacks(limits.files, files(study)).is_none() && lacks(limits.ports, ports(study)).is_none()
-    };
-    let fewer = || {
-        let fewer = |connections: u32| format!(", or take fewer with --set load.connections={connections}");
-        fitting(study, fits).map_or(String::new(), fewer)
-    };
-    if let Some(allowed) = lacks(limits.files, files(study)) {
-        refusals.push(format!(
-            "the run opens {} connections at a time, and this process may have {allowed} files open; raise that with ulimit -n {}, \
-             for which a limit that is set for the user may have to be raised first{}",
-            needed(study),
-            files(study).next_power_of_two(),
-            fewer()
-        ));
     }
-    if let Some(found) = lacks(limits.ports, ports(study)) {
-        refusals.push(format!(
-            "the run wants {} ports for its connections to one server, of which half are to stay free where some are made anew, and there \
-             are {found}; allow more with sysctl net.ipv4.ip_local_port_range=\"10000 65535\"{}",
-            ports(study),
-            fewer()
-        ));
-    }
-    Ok(refusals)
 }
 
-/// True if all databases run in the load threads, and nobody connects to anything.
-fn is_embedded(study: &Study) -> Result<bool, RunError> {
-    for spec in study.server_specs() {
-        if !entry(&spec.server)?.is_built_in() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// The advice to open so many connections as this machine lets a run open.
+fn or_fewer(asked: &Asked<'_>) -> String {
+    let (allowed, ports) = (asked.limits.files, asked.limits.ports);
+    let fits = |study: &Study| {
+        allowed.is_none_or(|allowed| files(study) <= allowed)
+            && ports.is_none_or(|found| ports_to(asked.target, study) <= found)
+    };
+    let fewer = |connections: u32| format!(", or take fewer with --set load.connections={connections}");
+    fitting(asked.study, fits).map_or(String::new(), fewer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const UNLIMITED: OwnLimits = OwnLimits {
-        files: None,
-        ports: None,
-    };
+    fn refused(study: &Study, target: Option<&Target>, limits: &OwnLimits) -> Vec<String> {
+        let asked = Asked {
+            target,
+            limits: *limits,
+            ..Asked::of_study(study)
+        };
+        let refusals = RULES.iter().flat_map(|rule| rule.refusals(&asked));
+        refusals.map(|refusal| refusal.to_string()).collect()
+    }
 
     fn study(connections: u32) -> Study {
         study_with(connections, "")
@@ -161,8 +155,8 @@ mod tests {
             files: Some(4_096),
             ports: Some(28_232),
         };
-        assert_eq!(too_few(&study(1_000), None, &limits).unwrap(), [""; 0]);
-        let refusals = too_few(&study(10_000), None, &limits).unwrap();
+        assert_eq!(refused(&study(1_000), None, &limits), [""; 0]);
+        let refusals = refused(&study(10_000), None, &limits);
         let [files, ports] = &refusals[..] else {
             panic!("{refusals:?}")
         };
@@ -177,44 +171,40 @@ mod tests {
             "{ports}"
         );
         assert!(ports.contains("--set load.connections=1331"), "{ports}");
-        assert_eq!(too_few(&study(10_000), None, &UNLIMITED).unwrap(), [""; 0]);
+        assert_eq!(refused(&study(10_000), None, &OwnLimits::NONE), [""; 0]);
     }
 
     #[test]
     fn new_connections_need_half_of_the_ports() {
         let limits = OwnLimits {
             ports: Some(28_232),
-            ..UNLIMITED
+            ..OwnLimits::NONE
         };
-        assert_eq!(too_few(&study(5_000), None, &limits).unwrap(), [""; 0]);
+        assert_eq!(refused(&study(5_000), None, &limits), [""; 0]);
         let connect = "[[cell]]\nname = \"new\"\nworkload = \"connect\"\nload = { connections = 8 }\n";
-        let refusals = too_few(&study_with(5_000, connect), None, &limits).unwrap();
+        let refusals = refused(&study_with(5_000, connect), None, &limits);
         assert!(refusals[0].contains("wants 30034 ports"), "{refusals:?}");
         let advised = study_with(4_699, connect);
         assert!(refusals[0].contains("load.connections=2823"), "{refusals:?}");
-        assert_eq!(too_few(&advised, None, &limits).unwrap(), [""; 0]);
+        assert_eq!(refused(&advised, None, &limits), [""; 0]);
     }
 
     #[test]
     fn connections_over_a_unix_socket_need_no_ports() {
         let limits = OwnLimits {
             ports: Some(100),
-            ..UNLIMITED
+            ..OwnLimits::NONE
         };
         let target = |url: &str| Target::parse(url, None).unwrap();
         let over_tcp = target("postgresql://u:p@db/d");
         let study = study(1_000);
-        assert_eq!(too_few(&study, Some(&over_tcp), &limits).unwrap().len(), 1);
+        assert_eq!(refused(&study, Some(&over_tcp), &limits).len(), 1);
         for socket in [
             "postgresql://u:p@/d?host=/run/postgresql",
             "mysql://u:p@localhost/?socket=/run/mysqld/mysqld.sock",
         ] {
             let over_socket = target(socket);
-            assert_eq!(
-                too_few(&study, Some(&over_socket), &limits).unwrap(),
-                [""; 0],
-                "{socket}"
-            );
+            assert_eq!(refused(&study, Some(&over_socket), &limits), [""; 0], "{socket}");
         }
     }
 

@@ -1,0 +1,215 @@
+//! What is refused because of the machine, the servers, or what a plan adds to its study: said before anything is started.
+//!
+//! What is refused of a study whatever the machine is the model's.
+
+mod capabilities;
+mod database;
+mod limits;
+mod private;
+mod ranks;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use ciphertax_lab::catalogue::{self, Protocol};
+use ciphertax_lab::pooler::Release;
+use ciphertax_lab::{Installation, pooler};
+use ciphertax_model::{Arm, Cell, Refusal, ServerSpec, Study};
+use ciphertax_wire::Target;
+
+use crate::columns::column_key;
+use crate::error::RunError;
+use crate::ranks::Ranks;
+use crate::servers_to_play::{EncdbAccount, Entry, Plan, entry};
+
+pub(crate) use database::not_spoken;
+pub(crate) use limits::{OWN_FILES, OwnLimits, make_room, ports};
+
+/// Every rule, by what it is about, but for those of limits.
+const RULES: [&[Rule]; 5] = [
+    target::RULES,
+    private::RULES,
+    database::RULES,
+    capabilities::RULES,
+    ranks::RULES,
+];
+
+/// One thing that is refused.
+struct Rule {
+    /// What it refuses, as no other rule does.
+    #[cfg_attr(not(test), expect(dead_code, reason = "its tests and the reference name it"))]
+    id: &'static str,
+    applies: Applies,
+}
+
+/// What a rule looks at.
+#[derive(Clone, Copy)]
+enum Applies {
+    /// The plan as a whole.
+    Plan(fn(&Asked<'_>) -> Option<Refusal>),
+    /// A cell, on the server where it is measured.
+    Cell(fn(&Asked<'_>, &At<'_>) -> Option<Refusal>),
+    /// An arm in a cell that measures it.
+    ArmIn(fn(&Asked<'_>, &At<'_>, &Arm) -> Option<Refusal>),
+}
+
+type Id = &'static str;
+
+const fn of_plan(id: Id, find: fn(&Asked<'_>) -> Option<Refusal>) -> Rule {
+    Rule::new(id, Applies::Plan(find))
+}
+
+const fn of_cell(id: Id, find: fn(&Asked<'_>, &At<'_>) -> Option<Refusal>) -> Rule {
+    Rule::new(id, Applies::Cell(find))
+}
+
+const fn of_arm_in(id: Id, find: fn(&Asked<'_>, &At<'_>, &Arm) -> Option<Refusal>) -> Rule {
+    Rule::new(id, Applies::ArmIn(find))
+}
+
+impl Rule {
+    const fn new(id: Id, applies: Applies) -> Self {
+        Self { id, applies }
+    }
+
+    fn refusals(&self, asked: &Asked<'_>) -> Vec<Refusal> {
+        let study = asked.study;
+        match self.applies {
+            Applies::Plan(find) => find(asked).into_iter().collect(),
+            Applies::Cell(find) => asked
+                .places()
+                .filter_map(|at| Some(find(asked, &at)?.about(format!("cell {:?}", at.cell.name))))
+                .collect(),
+            Applies::ArmIn(find) => asked
+                .places()
+                .flat_map(|at| {
+                    let arms = study.arms_of(at.cell);
+                    arms.filter_map(|arm| Some(find(asked, &at, arm)?.about(format!("arm {:?}", arm.name))))
+                        .collect::<Vec<_>>()
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What is asked for, and what there is for it.
+struct Asked<'a> {
+    study: &'a Study,
+    /// The user's own server; `None` for private ones.
+    target: Option<&'a Target>,
+    encdb: Option<&'a EncdbAccount>,
+    /// How many load generators there are, of several.
+    ranks: Option<u32>,
+    limits: OwnLimits,
+    /// The PgBouncer that is started before private servers, where an arm has one; or why there is none.
+    pgbouncer: Option<Result<Release, String>>,
+}
+
+/// A cell and the server where it is measured.
+struct At<'a> {
+    cell: &'a Cell,
+    spec: ServerSpec,
+    /// `None` for a server of the user's own.
+    entry: Option<&'static Entry>,
+    /// `None` for a database in its client.
+    protocol: Option<Protocol>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        let mut measured = plan.study.cells.iter().flat_map(|cell| plan.study.arms_of(cell));
+        let is_pooled = plan.target.is_none() && measured.any(|arm| arm.pooler.is_some());
+        Self {
+            target: plan.target.as_ref(),
+            encdb: plan.encdb.as_ref(),
+            ranks: plan.ranks.as_ref().map(Ranks::count),
+            limits: OwnLimits::found(),
+            pgbouncer: is_pooled.then(|| pooler::release().map_err(|error| error.to_string())),
+            ..Self::of_study(&plan.study)
+        }
+    }
+
+    /// On private servers, and a machine without limits.
+    fn of_study(study: &'a Study) -> Self {
+        Self {
+            study,
+            target: None,
+            encdb: None,
+            ranks: None,
+            limits: OwnLimits::NONE,
+            pgbouncer: None,
+        }
+    }
+
+    /// The cells whose servers are known.
+    fn places(&self) -> impl Iterator<Item = At<'a>> {
+        let (study, target) = (self.study, self.target.map(Target::protocol));
+        study.cells.iter().filter_map(move |cell| {
+            let spec = study.server_spec(cell);
+            let entry = match target {
+                Some(_) => None,
+                None => Some(catalogue::find(&spec.server)?),
+            };
+            Some(At {
+                cell,
+                spec,
+                entry,
+                protocol: target.or_else(|| entry?.protocol()),
+            })
+        })
+    }
+}
+
+/// All that is refused, each once.
+fn refusals(asked: &Asked<'_>) -> Vec<Refusal> {
+    let mut found: Vec<Refusal> = target::of_another_kind(asked).into_iter().collect();
+    if !found.is_empty() {
+        // Whatever else does not fit follows from that.
+        return found;
+    }
+    for refusal in RULES.into_iter().flatten().flat_map(|rule| rule.refusals(asked)) {
+        if !found.contains(&refusal) {
+            found.push(refusal);
+        }
+    }
+    found
+}
+
+/// What keeps a plan from being measured, as far as it is known before servers are asked.
+///
+/// # Errors
+/// When the study names a server that the catalogue does not have, or the key of its columns is none.
+pub(crate) fn lacking(plan: &Plan) -> Result<Vec<Refusal>, RunError> {
+    column_key(&plan.study)?;
+    let asked = Asked::of(plan);
+    let mut found = refusals(&asked);
+    let limits = limits::RULES.iter().filter(|_| plan.target.is_none());
+    found.extend(limits.flat_map(|rule| rule.refusals(&asked)));
+    found.extend(plan.ranks.iter().flat_map(|ranks| ranks::lacking(plan, ranks)));
+    let specs = plan.study.server_specs();
+    for spec in specs.iter().filter(|_| plan.target.is_none()) {
+        let fetched = Some(entry(&spec.server)?).filter(|entry| !entry.is_built_in());
+        let missing = fetched.and_then(|entry| Installation::of(entry).err());
+        let missing = missing.map(|error| Refusal::new(error.to_string()));
+        found.extend(missing.filter(|missing| !found.contains(missing)));
+    }
+    Ok(found)
+}
+
+/// What this machine lacks for the connections to a server of the user's own, once it is known which arms that can do.
+pub(crate) fn beyond(plan: &Plan) -> Vec<Refusal> {
+    let asked = Asked::of(plan);
+    let rules = limits::RULES.iter().filter(|_| plan.target.is_some());
+    rules.flat_map(|rule| rule.refusals(&asked)).collect()
+}
+
+/// Ends a run for which anything is lacking.
+///
+/// # Errors
+/// Lists everything that is not available, and what is instead.
+pub(crate) fn refuse(lacking: Vec<Refusal>) -> Result<(), RunError> {
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::Impossible(lacking)),
+    }
+}

@@ -1,0 +1,391 @@
+//! Every rule refuses something, by name and with a remedy, and the reference of what is refused lists them.
+
+use std::collections::BTreeSet;
+use std::{env, fs};
+
+use ciphertax_lab::catalogue::{CATALOGUE, MARIADB, SQLITE};
+use ciphertax_model::{AtRest, Secret, StudyText};
+
+use super::*;
+
+/// Nothing of it is refused.
+const STUDY: &str = r#"name = "small"
+question = "What does TLS cost?"
+time_s = 10
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "near"
+workload = "oltp_point_select"
+load = { connections = 8 }
+"#;
+
+/// For every rule what is asked besides the study, a bar, and changes of the study: ` ; ` parts replacements, ` ¶ ` is a new line, and
+/// what has no arrow follows `transport = "tls1.3"`.
+const CASES: &str = r#"
+counter-of-private-server: | time_s ⇒ agent = "ssh://db" ¶ time_s
+plain-login-by-certificate: target=mongodb://db/?tls=true&authMechanism=MONGODB-X509&tlsCertificateKeyFile=/key.pem |
+private-server-alone: target=mysql://u:p@db/ | tunnel = "stunnel"
+probe-of-target: target=mysql://u:p@db/ | probe = { cpus = 1 }
+certificate-of-target: target=mysql://u:p@db/ | certificate = "rsa-2048"
+cluster-tls-of-target: target=mysql://u:p@db/ | cluster_tls = true
+link-of-target: target=mysql://u:p@db/ | time_s ⇒ link = { rtt_ms = 1 } ¶ time_s
+server-of-target: target=mysql://u:p@db/ | load = { ⇒ server = "mysql" ¶ load = {
+account: encdb=alice |
+results-of-target: target=mysql://u:p@db/ | oltp_point_select ⇒ tpcc ; "tls1.3" ⇒ "plain" ¶ columns = { feature =
+    "in_results", columns = "all" }
+cells-that-no-server-makes: encdb=alice target=mysql://u:p@db/ | oltp_point_select ⇒ tpcc ; "tls1.3" ⇒ "plain" ¶ columns = {
+    feature = "in_results", algorithm = "wrapped", columns = "all" }
+other-columns-of-account: encdb=alice target=mysql://u:p@db/ | oltp_point_select ⇒ tpcc ; "tls1.3" ⇒ "plain" ¶ columns = {
+    feature = "in_results", columns = "all" } ; "plain" ¶ ⇒ "plain" ¶ columns = { feature = "in_results", columns = "keys" }
+    ¶
+secondaries: | time_s ⇒ read_preference = "secondary" ¶ time_s
+pooler: pgbouncer=none |
+cluster-tls: | cluster_tls = true
+workload: | time_s ⇒ server = "mongodb" ¶ time_s
+replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s
+placeholder: | time_s ⇒ server = "postgresql" ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒ command =
+    { run = ["x", "{my_cnf}"] }
+tables-without-keys: | time_s ⇒ server = "mysql" ¶ nodes = 3 ¶ time_s ; oltp_point_select ⇒ tpcc
+too-many-cold-logins: | time_s ⇒ server = "mysql" ¶ time_s ; oltp_point_select ⇒ connect ; connections = 8 ⇒ connections = 8,
+    batch = 2000 ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method = "caching_sha2_password", password_cache = "cold" }
+setting-of-postgresql: | tls = { negotiation = "direct" }
+probe-of-variable: | time_s ⇒ server = "postgresql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ probe = { variable = "fsync", value =
+    "off" }
+functions: | oltp_point_select ⇒ ycsb_a ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { columns = "pgcrypto" }
+cells: | time_s ⇒ server = "mongodb" ¶ time_s ; oltp_point_select ⇒ ycsb_a ; "tls1.3" ⇒ "tls1.3" ¶ columns = { feature =
+    "stored", columns = "all" }
+sqlite: | time_s ⇒ server = "sqlite" ¶ link = { rtt_ms = 1 } ¶ time_s
+sqlite-without-server: | time_s ⇒ server = "sqlite" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tunnel = "stunnel"
+sqlite-on-file-system: | time_s ⇒ server = "sqlite" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { file_system = "fscrypt" }
+sqlite-caches: | time_s ⇒ server = "sqlite" ¶ storage = { memory_mb = 1000000 } ¶ time_s
+nodes: | time_s ⇒ server = "mongodb" ¶ nodes = 3 ¶ time_s
+storage: | time_s ⇒ server = "postgresql" ¶ storage = { doublewrite = false } ¶ time_s
+memory: | time_s ⇒ server = "mongodb" ¶ storage = { memory_mb = 255 } ¶ time_s
+tls-version: | time_s ⇒ server = "mysql-5.6" ¶ time_s
+certificate: | time_s ⇒ server = "mariadb-10.2" ¶ time_s ; "tls1.3" ⇒ "tls1.1"
+rustls: | time_s ⇒ server = "mysql-5.6" ¶ time_s ; "tls1.3" ⇒ "tls" ¶ tls = { library = "rustls" }
+client-certificate: | time_s ⇒ server = "mariadb-10.2" ¶ time_s ; "tls1.3" ⇒ "tls1.1" ¶ tls = { client_certificate =
+    "ecdsa-p256" }
+group: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { group = "X25519" }
+cipher: | tls = { cipher = "TLS_AES_128_CCM_SHA256" }
+resumption: | time_s ⇒ server = "mariadb-11.4-wolfssl" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { resumption = "ticket" }
+negotiation: | time_s ⇒ server = "postgresql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { negotiation = "direct" }
+login: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method = "ed25519" }
+warm-cache: | time_s ⇒ server = "mariadb-11.8" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
+    "caching_sha2_password" }
+part-at-rest: | time_s ⇒ server = "mongodb" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { tables = true }
+algorithm-at-rest: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { tables = true, algorithm =
+    "AES-CTR" }
+threads-at-rest: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { tables = true, encryption_threads =
+    2 }
+sqlcipher: | at_rest = { sqlcipher = {} }
+cell-of-several-generators: ranks=9 |
+arm-of-several-generators: ranks=2 | oltp_point_select ⇒ connect ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
+    "caching_sha2_password", password_cache = "cold" }
+placement-of-several-generators: ranks=2 | time_s ⇒ placement = "together" ¶ time_s
+files: files=10 |
+ports: ports=10 |
+"#;
+
+/// What depends on the machine alone, and is tested where it is asked.
+const OF_THE_MACHINE: [&str; 5] = ["link", "file-system", "cluster", "capture", "prepared-statements"];
+
+/// What is refused of a case; an error where the model refuses its study already.
+fn refused(case: &str, refuse: impl Fn(&Asked<'_>) -> Vec<Refusal>) -> Result<Vec<Refusal>, String> {
+    let (besides, changes) = case.split_once('|').unwrap();
+    let besides = |name: &str| {
+        besides
+            .split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let number = |name: &str| besides(name).map(|number| number.parse::<u64>().unwrap());
+    let target = besides("target").map(|url| Target::parse(url, None).unwrap());
+    let encdb = besides("encdb").map(|user| EncdbAccount {
+        user: user.to_owned(),
+        password: Secret::new(""),
+    });
+    let study = changed(changes.trim())?;
+    Ok(refuse(&Asked {
+        study: &study,
+        target: target.as_ref(),
+        encdb: encdb.as_ref(),
+        ranks: number("ranks").map(|count| count as u32),
+        limits: OwnLimits {
+            files: number("files"),
+            ports: number("ports"),
+        },
+        pgbouncer: besides("pgbouncer").map(|_| Err("there is no pgbouncer; install it".to_owned())),
+    }))
+}
+
+fn changed(changes: &str) -> Result<Study, String> {
+    let changes = changes.replace(" ¶", "\n");
+    let mut text = STUDY.to_owned();
+    for change in changes.split(" ; ").filter(|change| !change.is_empty()) {
+        let after_tls = format!("transport = \"tls1.3\" ⇒ transport = \"tls1.3\"\n{change}");
+        let change = if change.contains('⇒') {
+            change
+        } else {
+            &after_tls
+        };
+        let (from, to) = change.split_once(" ⇒").unwrap();
+        assert!(text.contains(from), "{from} is not in {text}");
+        text = text.replacen(from, to.trim_start_matches(' '), 1);
+    }
+    Study::from_toml(&text).map_err(|error| format!("{error} in {text}"))
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
+    let all = || RULES.into_iter().chain([limits::RULES]).flatten();
+    let names: BTreeSet<&str> = all().map(|rule| rule.id).collect();
+    assert_eq!(names.len(), all().count());
+    assert_eq!(refused("|", refusals), Ok(Vec::new()));
+    // A line that is indented goes on with the one before.
+    let cases = CASES.replace("\n    ", " ");
+    let mut cases = cases.trim().lines();
+    let mut table = String::new();
+    let mut wrong = Vec::new();
+    for rule in all().filter(|rule| !OF_THE_MACHINE.contains(&rule.id)) {
+        let case = cases
+            .next()
+            .and_then(|case| case.strip_prefix(rule.id)?.strip_prefix(": "));
+        let case = case.unwrap_or_else(|| panic!("{} has no case in its turn", rule.id));
+        match refused(case, |asked| rule.refusals(asked)) {
+            Ok(found) if found.first().is_some_and(|refusal| !refusal.instead.is_empty()) => {
+                table += &format!(
+                    "| `{}` | {} |\n",
+                    rule.id,
+                    found[0].to_string().replace('|', "\\|")
+                );
+            }
+            found => wrong.push(format!("{}: {found:?}", rule.id)),
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(cases.next(), None);
+    hold("## Of servers, machines and what is asked besides", &table);
+}
+
+/// Holds a table of the reference of what is refused; `CIPHERTAX_WRITE_DOCS` writes it anew.
+fn hold(heading: &str, table: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/refusals.md");
+    let text = fs::read_to_string(path).unwrap();
+    let begin = text.find(heading).unwrap();
+    let begin = begin + text[begin..].find("|---|---|\n").unwrap() + 10;
+    let end = text[begin..]
+        .find("\n\n")
+        .map_or(text.len(), |end| begin + end + 1);
+    if env::var_os("CIPHERTAX_WRITE_DOCS").is_some() {
+        fs::write(path, format!("{}{table}{}", &text[..begin], &text[end..])).unwrap();
+    } else {
+        assert_eq!(
+            &text[begin..end],
+            table,
+            "write it anew with CIPHERTAX_WRITE_DOCS=1"
+        );
+    }
+}
+
+/// What the capabilities of a server are refused for, of a study that is changed so.
+fn beyond(server: &str, changes: &str) -> Vec<String> {
+    let case = format!("| time_s ⇒ server = \"{server}\" ¶ time_s ; {changes}");
+    let refusals = refused(&case, |asked| {
+        let rules = capabilities::RULES.iter();
+        rules.flat_map(|rule| rule.refusals(asked)).collect()
+    });
+    refusals.unwrap().iter().map(Refusal::to_string).collect()
+}
+
+#[test]
+fn what_a_server_cannot_do_is_refused_by_name_with_what_it_can() {
+    let cases = r#"
+        mariadb-10.2 | "tls1.3" ⇒ "tls1.1" → mariadb-10.2 cannot do a certificate ecdsa-p256 → rsa-2048
+        mysql | tls = { group = "X25519" } → mysql cannot do the group X25519; it can do P-256, P-384
+        mariadb | tls = { group = "X25519MLKEM768" } → cannot do the group X25519MLKEM768; it can do X25519, P-256
+        mysql-5.6 | "tls1.3" ⇒ "tls1.3" → mysql-5.6 cannot do TLSv1.3; it can do TLSv1
+        mysql-5.6 | "tls1.3" ⇒ "tls" ¶ tls = { library = "rustls" } → with rustls
+        mysql | authentication = { method = "ed25519" } → authentication by ed25519; it can do caching_sha2_password
+        mongodb | authentication = { method = "caching_sha2_password" } → authentication by caching_sha2_password → SCRAM-SHA-256
+        mariadb | authentication = { method = "SCRAM-SHA-256" } → authentication by SCRAM-SHA-256 → mysql_native_password
+        postgresql | authentication = { method = "ed25519" } ¶ pooler = { pgbouncer = "session" } → authentication by ed25519
+        sqlite | tls = { group = "X25519" } → sqlite cannot do TLSv1.3 → sqlite cannot do a certificate ecdsa-p256
+        mariadb | at_rest = { undo_log = true } → mariadb cannot do undo_log at rest; it can do tables, redo_log
+        mysql | at_rest = { temporary = true } → mysql cannot do temporary at rest; it can do tables, redo_log
+        mongodb | at_rest = { tables = true } → mongodb cannot do tables at rest; it can do file_system at rest
+        postgresql | at_rest = { redo_log = true } → it can do file_system at rest
+        sqlite | at_rest = { tables = true } → sqlite cannot do tables at rest; it can do sqlcipher at rest
+        sqlite | load = { ⇒ storage = { doublewrite = true } ¶ load = { → cannot do storage.doublewrite; it can do storage.memory_mb
+        mariadb-10.2 | at_rest = { tables = true, algorithm = "AES-CTR" } → AES-CTR at rest; it can do AES-CBC at rest
+        mariadb-11.4-wolfssl | at_rest = { tables = true, algorithm = "AES-CTR" } → it can do AES-CBC at rest
+        mysql | at_rest = { tables = true, algorithm = "AES-CTR" } → its own cipher
+        mongodb | load = { ⇒ storage = { memory_mb = 255 } ¶ load = { → cannot do storage.memory_mb = 255; it can do 256 MB and more
+        mongodb | load = { ⇒ nodes = 3 ¶ load = { → cannot do a cluster of 3 nodes; it can do a single server
+        mysql | at_rest = { system_tables = true, algorithm = "AES-CBC" } → AES-CBC at rest
+        mariadb | at_rest = { temporary = true, undo_log = true } → mariadb cannot do undo_log at rest
+        mariadb | at_rest = { tables = true, sqlcipher = {} } → mariadb cannot do sqlcipher at rest
+        sqlite | at_rest = { tables = true, sqlcipher = {} } → sqlite cannot do tables at rest
+        mariadb-10.2 | load = { ⇒ nodes = 3 ¶ load = { → cannot do a cluster of 3 nodes; it can do a single server
+    "#;
+    for case in cases.trim().lines() {
+        let (asked, words) = case.split_once(" → ").unwrap();
+        let (server, changes) = asked.trim().split_once(" | ").unwrap();
+        let found = beyond(server, changes).join("\n");
+        for words in words.split(" → ") {
+            assert!(found.contains(words), "{case}: {found}");
+        }
+    }
+    // It has no cipher that could be another.
+    let found = beyond(
+        "postgresql",
+        "at_rest = { tables = true, algorithm = \"AES-CTR\" }",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn cells_are_refused_where_the_server_has_others() {
+    let cells = |server: &str, columns: &str| {
+        let asks = format!(
+            "oltp_point_select ⇒ ycsb_a ; \"tls1.3\" ⇒ \"plain\" ¶ columns = {{ {columns}, columns = \"all\" }}"
+        );
+        let asks = match columns.contains("in_results") {
+            true => asks.replace("ycsb_a", "tpcc"),
+            false => asks,
+        };
+        let case = format!("| time_s ⇒ server = \"{server}\" ¶ time_s ; {asks}");
+        let refusals = refused(&case, |asked| {
+            let mut rules = database::RULES.iter();
+            rules.find(|rule| rule.id == "cells").unwrap().refusals(asked)
+        });
+        refusals
+            .unwrap()
+            .iter()
+            .map(Refusal::to_string)
+            .collect::<String>()
+    };
+    for (server, columns, words) in [
+        (
+            "postgresql",
+            "feature = \"in_results\"",
+            "over MySQL's protocol alone so far",
+        ),
+        (
+            "mongodb",
+            "feature = \"in_results\"",
+            "over MySQL's protocol alone so far",
+        ),
+        (
+            "mariadb",
+            "feature = \"stored\", format = \"csfle\"",
+            "csfle are stored in MongoDB alone",
+        ),
+        (
+            "postgresql",
+            "feature = \"stored\", format = \"csfle\"",
+            "csfle are stored in MongoDB alone",
+        ),
+        (
+            "mongodb",
+            "feature = \"stored\"",
+            "cells in MongoDB are those of csfle",
+        ),
+    ] {
+        let refusal = cells(server, columns);
+        assert!(refusal.contains(words), "{server}: {refusal}");
+    }
+    for (server, columns) in [
+        ("mariadb", "feature = \"in_results\""),
+        ("postgresql", "feature = \"stored\""),
+        (
+            "mongodb",
+            "feature = \"stored\", format = \"csfle\", encoding = \"binary\"",
+        ),
+    ] {
+        assert_eq!(cells(server, columns), "", "{server}");
+    }
+}
+
+#[test]
+fn everything_that_a_server_cannot_do_is_named_and_nothing_of_tls_for_a_plain_arm() {
+    let asks = "certificate = \"ed25519\" ¶ tls = { cipher = \"ECDHE-RSA-AES128-GCM-SHA256\", group = \"X25519\", resumption = \
+                \"ticket\", client_certificate = \"ecdsa-p384\" } ¶ authentication = { method = \"ed25519\" }";
+    let found = beyond("mysql-5.6", &format!("\"tls1.3\" ⇒ \"tls\" ¶ {asks}"));
+    assert!(found.len() >= 6, "{found:#?}");
+    assert_eq!(beyond("mysql-5.6", "\"tls1.3\" ⇒ \"plain\""), [""; 0]);
+}
+
+#[test]
+fn every_server_can_do_what_it_says_and_its_own_newest_tls() {
+    for entry in CATALOGUE {
+        let certificate = entry.capabilities.certificates.first();
+        let kind = certificate.map_or("rsa-2048", |kind| kind.name());
+        let with_tls = beyond(
+            entry.name,
+            &format!("\"tls1.3\" ⇒ \"tls\" ¶ certificate = \"{kind}\""),
+        );
+        assert_eq!(with_tls.is_empty(), certificate.is_some(), "{with_tls:?}");
+        assert_eq!(with_tls.is_empty(), *entry != SQLITE, "{with_tls:?}");
+        assert!(entry.capabilities.tls_versions.is_sorted(), "{}", entry.name);
+        let parts = AtRest::from_iter(entry.capabilities.at_rest.parts.iter().copied());
+        let parts: Vec<String> = parts
+            .settings_of_server()
+            .map(|part| format!("{part} = true"))
+            .collect();
+        let logs = "storage = { binary_log = true } ¶ load = {";
+        let at_rest = beyond(
+            entry.name,
+            &format!(
+                "\"tls1.3\" ⇒ \"plain\" ¶ at_rest = {{ {} }} ; load = {{ ⇒ {logs}",
+                parts.join(", ")
+            ),
+        );
+        let is_of_mysql = entry.protocol() == Some(Protocol::MySql);
+        assert_eq!(at_rest.is_empty(), is_of_mysql, "{}: {at_rest:?}", entry.name);
+        let memory = |mb: u32| {
+            let changes =
+                format!("\"tls1.3\" ⇒ \"plain\" ; load = {{ ⇒ storage = {{ memory_mb = {mb} }} ¶ load = {{");
+            beyond(entry.name, &changes).is_empty()
+        };
+        assert!(memory(256), "{}", entry.name);
+        assert_eq!(
+            memory(64),
+            entry.protocol() != Some(Protocol::MongoDb),
+            "{}",
+            entry.name
+        );
+    }
+    assert_eq!(
+        beyond(
+            MARIADB.name,
+            "at_rest = { tables = true, algorithm = \"AES-CTR\" }"
+        ),
+        [""; 0]
+    );
+}
+
+#[test]
+fn every_built_in_study_asks_of_its_servers_what_they_can_do() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/studies");
+    for file in fs::read_dir(folder).unwrap() {
+        let toml = fs::read_to_string(file.unwrap().path()).unwrap();
+        let text = StudyText::new("study", &toml);
+        let scales = text.scales().unwrap();
+        let scales = scales.iter().map(|scale| Some(scale.as_str()));
+        for scale in std::iter::once(None).chain(scales) {
+            let study = text.clone().scale(scale).study().unwrap();
+            let asked = Asked::of_study(&study);
+            let rules = [capabilities::RULES, database::RULES].into_iter().flatten();
+            let refusals: Vec<Refusal> = rules.flat_map(|rule| rule.refusals(&asked)).collect();
+            assert_eq!(refusals, [], "{}", study.name);
+        }
+    }
+}

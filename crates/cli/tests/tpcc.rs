@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue;
+use ciphertax_model::workload::CELLS;
 use ciphertax_records::{Proof, Run, Witness};
 use ciphertax_testkit::fetched;
 use rustix::process::{Signal, kill_process};
@@ -167,7 +168,7 @@ mod test_all {
         let cells = |arm: &str| {
             let samples = samples(&sandbox.run());
             let of_arm = samples.into_iter().filter(|sample| sample.slice.arm == arm);
-            of_arm.map(|sample| sample.load.cells_encrypted).sum::<u64>()
+            of_arm.map(|sample| sample.load.counts_of(CELLS)[0]).sum::<u64>()
         };
         assert_eq!(cells("plain"), 0);
         assert!(cells("aes") > 0);

@@ -15,6 +15,8 @@ use crate::workload::{Failure, Operation};
 /// first connect and for failures.
 pub struct Recorder {
     kinds: Vec<KindCount>,
+    /// The names of the workload's own counts.
+    counts: &'static [&'static str],
     /// All operations that succeeded.
     pub(crate) sum: Operation,
     phases: Vec<Option<PhaseCount>>,
@@ -41,8 +43,8 @@ struct PhaseCount {
 }
 
 impl Recorder {
-    /// Counts operations of these kinds, and keeps every single one where `keep` says so.
-    pub(crate) fn new(kinds: &[&'static str], keep: bool) -> Self {
+    /// Counts operations of these kinds, with the workload's own `counts`, and keeps every single one where `keep` says so.
+    pub(crate) fn new(kinds: &[&'static str], counts: &'static [&'static str], keep: bool) -> Self {
         let kind = |name: &&'static str| KindCount {
             name,
             count: 0,
@@ -51,6 +53,7 @@ impl Recorder {
         };
         Self {
             kinds: kinds.iter().map(kind).collect(),
+            counts,
             sum: Operation::default(),
             phases: Phase::ALL.iter().map(|_| None).collect(),
             logins: Vec::new(),
@@ -171,6 +174,13 @@ impl Recorder {
             latency: histogram::encode(&kind.latency),
         };
         self.kinds.iter().enumerate().map(sample).collect()
+    }
+
+    /// The workload's own counts by their names, without those of which there are none.
+    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+        let counts = self.counts.iter().zip(self.sum.counts);
+        let counted = counts.filter(|(_, count)| *count > 0);
+        counted.map(|(name, count)| ((*name).to_owned(), count)).collect()
     }
 
     pub(crate) fn phases(&self) -> Vec<PhaseSample> {

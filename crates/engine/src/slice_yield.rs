@@ -105,7 +105,8 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             merged.1.merge(&responses);
             merged
         });
-    let (mut recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[], false), Responses::new()));
+    let (mut recorder, responses) =
+        merged.unwrap_or_else(|| (Recorder::new(&[], &[], false), Responses::new()));
     let open_loop = match course {
         Course::Open(schedule) => Some(responses.sample(schedule.operations())),
         Course::Closed(_) | Course::Batch(_) => None,
@@ -134,12 +135,7 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             handshakes: recorder.handshakes,
             queries: recorder.sum.queries,
             restarts: recorder.sum.restarts,
-            stale_reads: recorder.sum.stale_reads,
-            cells_encrypted: recorder.sum.cells_encrypted,
-            cells_decrypted: recorder.sum.cells_decrypted,
-            cells_named: recorder.sum.cells_named,
-            rolled_back: recorder.sum.rolled_back,
-            skipped_deliveries: recorder.sum.skipped_deliveries,
+            counts: recorder.counts(),
             phases: recorder.phases(),
             open_loop,
             client_bound: saturation > SATURATED,

@@ -186,7 +186,7 @@ impl Worker {
             let operations = dealt(*place);
             connections.begin(*place, Deal { seed, operations });
         }
-        let recorder = RefCell::new(Recorder::new(connections.kinds(), keep));
+        let recorder = RefCell::new(connections.recorder(keep));
         let responses = Responses::new();
         wait_for(start, !share.is_punctual)?;
 

@@ -169,7 +169,7 @@ impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
             return true;
         };
         let served = connection.serve(end, ready, &mut self.scratch);
-        self.counts.cells_encrypted += connection.take_count();
+        self.counts.cells += connection.take_count();
         let told = match served {
             Ok(false) => return false,
             Ok(true) => tell_what_is_wanted(&self.epoll, slot, connection),

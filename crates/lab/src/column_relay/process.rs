@@ -166,7 +166,7 @@ impl asked_process::Answer for Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Cells that it encrypted.
-    pub cells_encrypted: u64,
+    pub cells: u64,
     /// Connections that clients made.
     pub connections: u64,
     /// Connections that it ended because of what a client or the server sent, or could not begin.

@@ -145,7 +145,7 @@ fn many_connections_at_a_time_get_their_own_cells() {
     }
     let counts = relay.counts();
     assert_eq!(
-        (counts.cells_encrypted, counts.connections, counts.broken),
+        (counts.cells, counts.connections, counts.broken),
         (200 * 9, 200, 0)
     );
 }

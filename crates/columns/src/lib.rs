@@ -9,10 +9,12 @@
 pub mod aead;
 mod aes;
 mod cell;
+mod cipher;
 pub mod csfle;
 pub mod encdb;
 mod key;
 mod random;
 
-pub use cell::{CellCipher, CellCounts, CellError, CellKind, KeyError};
+pub use cell::{CellError, CellKind, KeyError};
+pub use cipher::{CellCipher, CellCounts};
 pub use key::MasterKey;

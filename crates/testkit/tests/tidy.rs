@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests, and how many of its files at most use each other in a circle.
-const SRC: [(&str, usize, usize); 19] = [
+const SRC: [(&str, usize, usize); 20] = [
     ("cli", 3_900, 8),
     ("columns", 2_200, 3),
     ("engine", 1_700, 3),
-    ("explain", 12_950, 3),
+    ("estimate", 3_750, 3),
+    ("explain", 9_300, 3),
     ("lab", 19_550, 20),
     ("model", 7_750, 3),
     ("observe", 2_750, 3),

@@ -15,6 +15,7 @@ use ciphertax_supervise::say;
 use ciphertax_wire::{Protocol, Target};
 
 use super::arguments::{option, quoted};
+use crate::arguments::{MeasuringArguments, OutputArguments};
 use crate::dry_run::dry_run;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Reporter, Verbosity};

@@ -76,15 +76,6 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How many cells were encrypted and decrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CellCounts {
-    /// Cells made of plaintexts.
-    pub encrypted: u64,
-    /// Cells made plaintexts.
-    pub decrypted: u64,
-}
-
 /// A master key that is none, or that cannot be used.
 #[derive(Debug, Error)]
 pub enum KeyError {

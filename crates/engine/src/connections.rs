@@ -11,7 +11,7 @@ use ciphertax_reactor::{Reactor, Task};
 
 use crate::course::{Pacer, Turn};
 use crate::recorder::Recorder;
-use crate::workload::{Deal, Failure, Slot, Workload};
+use crate::workload::{Deal, Failure, MOST_COUNTS, Slot, Workload};
 
 /// What comes of opening connections, or of a check.
 pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
@@ -21,6 +21,7 @@ pub(crate) type Connector = Arc<dyn Fn(usize) -> Box<dyn Connections> + Send + S
 
 /// That of an arm with this workload.
 pub(crate) fn connector<W: Workload>(workload: W) -> Connector {
+    const { assert!(W::COUNTS.len() <= MOST_COUNTS) };
     let workload = Arc::new(workload);
     Arc::new(move |connections| {
         Box::new(OfWorkload {
@@ -32,8 +33,8 @@ pub(crate) fn connector<W: Workload>(workload: W) -> Connector {
 
 /// An arm's connections on one load thread, by place.
 pub(crate) trait Connections {
-    /// [`Workload::KINDS`].
-    fn kinds(&self) -> &'static [&'static str];
+    /// Counts what they do in a slice, and keeps every single operation where `keep` says so.
+    fn recorder(&self, keep: bool) -> Recorder;
 
     /// [`Workload::DEALT`].
     fn are_dealt(&self) -> bool;
@@ -67,8 +68,8 @@ struct OfWorkload<W: Workload> {
 }
 
 impl<W: Workload> Connections for OfWorkload<W> {
-    fn kinds(&self) -> &'static [&'static str] {
-        W::KINDS
+    fn recorder(&self, keep: bool) -> Recorder {
+        Recorder::new(W::KINDS, W::COUNTS, keep)
     }
 
     fn are_dealt(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
 
-use crate::slice_yield::Responses;
+use crate::recorder::Responses;
 use crate::workload::Part;
 
 /// The course of a slice, the same for all load threads.

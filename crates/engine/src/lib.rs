@@ -14,6 +14,6 @@ mod worker;
 mod workload;
 
 pub use engine::{Engine, EngineError, THREAD_NAME};
-pub use recorder::Recorder;
-pub use slice_yield::{LATE, SliceYield};
-pub use workload::{Deal, Failure, Operation, Part, Slot, Workload};
+pub use recorder::{LATE, Recorder};
+pub use slice_yield::SliceYield;
+pub use workload::{Deal, Failure, MOST_COUNTS, Operation, Part, Slot, Workload};

@@ -1,10 +1,11 @@
-//! What one load thread counts during a slice.
+//! What one load thread counts during a slice: its operations, and how it kept the schedule of an open loop.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_records::{
-    AuthenticationFacts, ConnectTrace, Handshakes, KeptOperation, OperationSample, Phase, PhaseSample,
+    AuthenticationFacts, ConnectTrace, Handshakes, KeptOperation, OpenLoopSample, OperationSample, Phase,
+    PhaseSample,
 };
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
@@ -15,6 +16,8 @@ use crate::workload::{Failure, Operation};
 /// first connect and for failures.
 pub struct Recorder {
     kinds: Vec<KindCount>,
+    /// The names of the workload's own counts.
+    counts: &'static [&'static str],
     /// All operations that succeeded.
     pub(crate) sum: Operation,
     phases: Vec<Option<PhaseCount>>,
@@ -41,8 +44,8 @@ struct PhaseCount {
 }
 
 impl Recorder {
-    /// Counts operations of these kinds, and keeps every single one where `keep` says so.
-    pub(crate) fn new(kinds: &[&'static str], keep: bool) -> Self {
+    /// Counts operations of these kinds, with the workload's own `counts`, and keeps every single one where `keep` says so.
+    pub(crate) fn new(kinds: &[&'static str], counts: &'static [&'static str], keep: bool) -> Self {
         let kind = |name: &&'static str| KindCount {
             name,
             count: 0,
@@ -51,6 +54,7 @@ impl Recorder {
         };
         Self {
             kinds: kinds.iter().map(kind).collect(),
+            counts,
             sum: Operation::default(),
             phases: Phase::ALL.iter().map(|_| None).collect(),
             logins: Vec::new(),
@@ -173,6 +177,13 @@ impl Recorder {
         self.kinds.iter().enumerate().map(sample).collect()
     }
 
+    /// The workload's own counts by their names, without those of which there are none.
+    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+        let counts = self.counts.iter().zip(self.sum.counts);
+        let counted = counts.filter(|(_, count)| *count > 0);
+        counted.map(|(name, count)| ((*name).to_owned(), count)).collect()
+    }
+
     pub(crate) fn phases(&self) -> Vec<PhaseSample> {
         let sample = |phase: &PhaseCount| PhaseSample {
             wall: histogram::encode(&phase.wall),
@@ -227,4 +238,66 @@ impl PhaseCount {
 fn add(mine: &mut Histogram<u64>, theirs: &Histogram<u64>) {
     mine.add(theirs)
         .expect("all histograms of the engine have the same bounds");
+}
+
+/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a
+/// thread that shares its CPU must expect.
+pub const LATE: Duration = Duration::from_millis(10);
+
+/// Counts response times; one a load thread, merged when the slice has ended. Counting allocates nothing.
+pub(crate) struct Responses {
+    begun: u64,
+    late: u64,
+    delay_sum_ns: u64,
+    sum_ns: u64,
+    histogram: Histogram<u64>,
+}
+
+impl Responses {
+    pub(crate) fn new() -> Self {
+        Self {
+            begun: 0,
+            late: 0,
+            delay_sum_ns: 0,
+            sum_ns: 0,
+            histogram: histogram::empty(),
+        }
+    }
+
+    /// An operation began. So much of the time since it should have is the load generator's own fault; the rest it
+    /// waited for the server's answers.
+    pub(crate) fn began(&mut self, delay: Duration) {
+        self.begun += 1;
+        self.late += u64::from(delay > LATE);
+        self.delay_sum_ns += delay.as_nanos() as u64;
+    }
+
+    /// An operation ended, so long after it should have begun.
+    pub(crate) fn ended(&mut self, response: Duration) {
+        let nanos = response.as_nanos() as u64;
+        self.sum_ns += nanos;
+        self.histogram.saturating_record(nanos);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.begun += other.begun;
+        self.late += other.late;
+        self.delay_sum_ns += other.delay_sum_ns;
+        self.sum_ns += other.sum_ns;
+        self.histogram
+            .add(&other.histogram)
+            .expect("all histograms of the engine have the same bounds");
+    }
+
+    /// `planned` is the number of operations that all threads together were to begin.
+    pub(crate) fn sample(&self, planned: u64) -> OpenLoopSample {
+        OpenLoopSample {
+            planned,
+            not_begun: planned.saturating_sub(self.begun),
+            late: self.late,
+            delay_sum_ns: self.delay_sum_ns,
+            response_sum_ns: self.sum_ns,
+            response: histogram::encode(&self.histogram),
+        }
+    }
 }

@@ -1,14 +1,12 @@
-//! What a slice yielded, and the responses of an open loop.
+//! What a slice yielded, all load threads together.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::{CpuTime, KeptOperation, OpenLoopSample, Yield};
-use ciphertax_stats::histogram;
-use hdrhistogram::Histogram;
+use ciphertax_records::{CpuTime, KeptOperation, Yield};
 
 use crate::course::Course;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Responses};
 use crate::worker::Work;
 use crate::workload::Failure;
 
@@ -105,7 +103,8 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             merged.1.merge(&responses);
             merged
         });
-    let (mut recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[], false), Responses::new()));
+    let (mut recorder, responses) =
+        merged.unwrap_or_else(|| (Recorder::new(&[], &[], false), Responses::new()));
     let open_loop = match course {
         Course::Open(schedule) => Some(responses.sample(schedule.operations())),
         Course::Closed(_) | Course::Batch(_) => None,
@@ -134,12 +133,7 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             handshakes: recorder.handshakes,
             queries: recorder.sum.queries,
             restarts: recorder.sum.restarts,
-            stale_reads: recorder.sum.stale_reads,
-            cells_encrypted: recorder.sum.cells_encrypted,
-            cells_decrypted: recorder.sum.cells_decrypted,
-            cells_named: recorder.sum.cells_named,
-            rolled_back: recorder.sum.rolled_back,
-            skipped_deliveries: recorder.sum.skipped_deliveries,
+            counts: recorder.counts(),
             phases: recorder.phases(),
             open_loop,
             client_bound: saturation > SATURATED,
@@ -150,67 +144,5 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         first_failure: recorder.first_failure,
         unfinished,
         interrupted: false,
-    }
-}
-
-/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a
-/// thread that shares its CPU must expect.
-pub const LATE: Duration = Duration::from_millis(10);
-
-/// Counts response times; one a load thread, merged when the slice has ended. Counting allocates nothing.
-pub(crate) struct Responses {
-    begun: u64,
-    late: u64,
-    delay_sum_ns: u64,
-    sum_ns: u64,
-    histogram: Histogram<u64>,
-}
-
-impl Responses {
-    pub(crate) fn new() -> Self {
-        Self {
-            begun: 0,
-            late: 0,
-            delay_sum_ns: 0,
-            sum_ns: 0,
-            histogram: histogram::empty(),
-        }
-    }
-
-    /// An operation began. So much of the time since it should have is the load generator's own fault; the rest it
-    /// waited for the server's answers.
-    pub(crate) fn began(&mut self, delay: Duration) {
-        self.begun += 1;
-        self.late += u64::from(delay > LATE);
-        self.delay_sum_ns += delay.as_nanos() as u64;
-    }
-
-    /// An operation ended, so long after it should have begun.
-    pub(crate) fn ended(&mut self, response: Duration) {
-        let nanos = response.as_nanos() as u64;
-        self.sum_ns += nanos;
-        self.histogram.saturating_record(nanos);
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.begun += other.begun;
-        self.late += other.late;
-        self.delay_sum_ns += other.delay_sum_ns;
-        self.sum_ns += other.sum_ns;
-        self.histogram
-            .add(&other.histogram)
-            .expect("all histograms of the engine have the same bounds");
-    }
-
-    /// `planned` is the number of operations that all threads together were to begin.
-    pub(crate) fn sample(&self, planned: u64) -> OpenLoopSample {
-        OpenLoopSample {
-            planned,
-            not_begun: planned.saturating_sub(self.begun),
-            late: self.late,
-            delay_sum_ns: self.delay_sum_ns,
-            response_sum_ns: self.sum_ns,
-            response: histogram::encode(&self.histogram),
-        }
     }
 }

@@ -13,8 +13,7 @@ use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
 use crate::connections::{Connections, Connector, Slice};
 use crate::course::{Course, Pacer};
-use crate::recorder::Recorder;
-use crate::slice_yield::Responses;
+use crate::recorder::{Recorder, Responses};
 use crate::workload::{Deal, Failure, Slot};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
@@ -186,7 +185,7 @@ impl Worker {
             let operations = dealt(*place);
             connections.begin(*place, Deal { seed, operations });
         }
-        let recorder = RefCell::new(Recorder::new(connections.kinds(), keep));
+        let recorder = RefCell::new(connections.recorder(keep));
         let responses = Responses::new();
         wait_for(start, !share.is_punctual)?;
 

@@ -18,6 +18,9 @@ pub trait Workload: Send + Sync + 'static {
     /// The kinds of operations, by the names used in records.
     const KINDS: &'static [&'static str];
 
+    /// What its operations count besides, by the names used in records: at most [`MOST_COUNTS`].
+    const COUNTS: &'static [&'static str] = &[];
+
     /// Whether the operations of a batch are dealt: each connection then does as many as any other, and not whoever is free
     /// the next, so that all arms of a block do the same.
     const DEALT: bool = false;
@@ -85,6 +88,9 @@ pub struct Slot {
     pub seed: u64,
 }
 
+/// The most counts that a workload may have of its own: they lie in each operation.
+pub const MOST_COUNTS: usize = 5;
+
 /// An operation that succeeded; or the sum of several, of whatever kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Operation {
@@ -94,19 +100,8 @@ pub struct Operation {
     pub queries: u64,
     /// Times it was begun anew because the server gave up on it, as in a deadlock.
     pub restarts: u64,
-    /// Reads that did not find what was inserted before, since the member of a replica set that was asked did not have
-    /// it yet.
-    pub stale_reads: u64,
-    /// Cells that the client encrypted for it.
-    pub cells_encrypted: u64,
-    /// Cells that the client decrypted for it.
-    pub cells_decrypted: u64,
-    /// Cells of columns that are named as encrypted, sent or received for it, without those that are NULL.
-    pub cells_named: u64,
-    /// Whether it is a new order that the specification of TPC-C has rolled back: 1, else 0.
-    pub rolled_back: u64,
-    /// Districts of a delivery of TPC-C that had no undelivered order.
-    pub skipped_deliveries: u64,
+    /// What its workload counts besides, in the order of [`Workload::COUNTS`].
+    pub counts: [u64; MOST_COUNTS],
     /// Bytes sent for it.
     pub bytes_sent: u64,
     /// Bytes received for it.
@@ -118,12 +113,9 @@ impl AddAssign for Operation {
     fn add_assign(&mut self, other: Self) {
         self.queries += other.queries;
         self.restarts += other.restarts;
-        self.stale_reads += other.stale_reads;
-        self.cells_encrypted += other.cells_encrypted;
-        self.cells_decrypted += other.cells_decrypted;
-        self.cells_named += other.cells_named;
-        self.rolled_back += other.rolled_back;
-        self.skipped_deliveries += other.skipped_deliveries;
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ciphertax_model::workload::CELLS;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{HardwareCounts, Phase, Round, Sample, Samples};
 
@@ -322,6 +323,7 @@ impl Figures {
             }
             sum
         };
+        let [encrypted, decrypted, _] = load.counts_of(CELLS);
         Self {
             index,
             is_valid: sample.is_valid(),
@@ -335,7 +337,7 @@ impl Figures {
             pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             column_relay_cpu_ns: server.column_relay_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
-            cells: load.cells_encrypted + load.cells_decrypted,
+            cells: encrypted + decrypted,
             pages: Pages::of(&server.server_counters),
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,

@@ -1,8 +1,7 @@
-//! One way to run: the security settings that make an arm; and all values of a type that has few.
+//! One way to run: the security settings that make an arm.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::VariantArray;
 
 use crate::at_rest::AtRest;
 use crate::authentication::{Authentication, CertificateKind};
@@ -91,13 +90,5 @@ impl Arm {
         } else {
             None
         }
-    }
-}
-
-/// Every variant, in the order in which they are written; `N` is how many there are.
-pub(crate) const fn all<T: VariantArray + Copy, const N: usize>() -> [T; N] {
-    match T::VARIANTS.first_chunk() {
-        Some(all) if T::VARIANTS.len() == N => *all,
-        _ => panic!("another number of variants"),
     }
 }

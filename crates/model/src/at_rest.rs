@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 use crate::storage::SqlCipher;
 
 /// What an arm's private server encrypts on the disk. Every part stands for itself, so that each can be measured alone and

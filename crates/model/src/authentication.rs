@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 
 /// How the account of an arm logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

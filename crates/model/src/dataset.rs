@@ -9,7 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 use crate::columns::ColumnSelection;
 
 /// The tables `sbtest1`, `sbtest2`, … that the `oltp` workloads ask, in sysbench's terms.

@@ -25,6 +25,8 @@ mod tls;
 pub mod tpcc;
 pub mod workload;
 
+use strum::VariantArray;
+
 pub use arm::Arm;
 pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
 pub use authentication::{
@@ -53,3 +55,11 @@ pub use tls::{
 };
 pub use tpcc::{Isolation, StatementKind, Tpcc, TpccWeights};
 pub use workload::Workload;
+
+/// Every variant, in the order in which they are written; `N` is how many there are.
+pub(crate) const fn all<T: VariantArray + Copy, const N: usize>() -> [T; N] {
+    match T::VARIANTS.first_chunk() {
+        Some(all) if T::VARIANTS.len() == N => *all,
+        _ => panic!("another number of variants"),
+    }
+}

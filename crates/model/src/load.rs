@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 use crate::problem::hint;
 
 /// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was

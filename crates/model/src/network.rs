@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 use crate::tls::Transport;
 
 /// Longest round-trip time in milliseconds.

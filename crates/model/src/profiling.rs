@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 
 /// How far some of a run's blocks are looked into. Those blocks tell why; what a feature costs is told by the others.
 #[derive(

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::all;
+use crate::all;
 use crate::authentication::CertificateKind;
 
 /// How bytes travel between client and server. A plain arm is proved plain, a TLS arm is encrypted on every connection:

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
-
-use crate::samples::whole_lines;
+use serde::Serialize;
 
 /// Mode of a new file, of which the process's umask takes away.
 const MODE: u32 = 0o666;
@@ -84,11 +83,11 @@ pub(crate) fn append_to(path: &Path, makes: bool) -> io::Result<File> {
     }
 }
 
-/// Removes a last line that was cut off.
-pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {
-    let mut file = append_to(path, false)?;
-    let whole = whole_lines(&mut file)?;
-    file.set_len(whole)
+/// A line of the file, with its end.
+pub(crate) fn line_of(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Refuses root a folder of another account, who could have root write what it may not write itself.
@@ -276,24 +275,13 @@ mod tests {
         ] {
             let error = append_to(&at(name), true).unwrap_err().to_string();
             assert!(error.contains(words), "{name}: {error}");
-            cut_to_whole_lines(&at(name)).unwrap_err();
+            crate::samples::cut_to_whole_lines(&at(name)).unwrap_err();
         }
         assert_eq!(fs::read(at("precious")).unwrap(), b"precious\n");
         assert!(!at("nowhere").exists());
         append_to(&at("new"), true).unwrap().write_all(b"a").unwrap();
         append_to(&at("new"), false).unwrap().write_all(b"b").unwrap();
         assert_eq!(fs::read(at("new")).unwrap(), b"ab");
-    }
-
-    #[test]
-    fn a_line_that_was_cut_off_is_removed_before_others_follow() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("operations.csv");
-        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
-            fs::write(&path, text).unwrap();
-            cut_to_whole_lines(&path).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
-        }
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::files::{RecordError, cut_to_whole_lines, unwritable, write_whole};
+use crate::files::{RecordError, line_of, unwritable, write_whole};
 use crate::head::Head;
 use crate::operations::{KeptOperation, Operations};
 use crate::run::{Run, first_line, head_from_json};
 use crate::sample::Sample;
-use crate::samples::{Round, RoundLine, SAMPLES_SCHEMA, SampleFile, SampleLog, line_of};
+use crate::samples::{Round, RoundLine, SAMPLES_SCHEMA, SampleFile, SampleLog, cut_to_whole_lines};
 use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
 
 const RUN: &str = "run.json";

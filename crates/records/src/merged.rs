@@ -61,12 +61,7 @@ impl Yield {
         add_counts(&mut self.logins, &more.logins);
         self.queries += more.queries;
         self.restarts += more.restarts;
-        self.stale_reads += more.stale_reads;
-        self.cells_encrypted += more.cells_encrypted;
-        self.cells_decrypted += more.cells_decrypted;
-        self.cells_named += more.cells_named;
-        self.rolled_back += more.rolled_back;
-        self.skipped_deliveries += more.skipped_deliveries;
+        add_counts(&mut self.counts, &more.counts);
         self.client_bound |= more.client_bound;
         Ok(())
     }
@@ -171,6 +166,7 @@ mod tests {
                 response_sum_ns: sum,
                 response: encode(&histogram),
             }),
+            counts: [("stale_reads".to_owned(), 3)].into(),
             workers: 1,
             ..Yield::default()
         }
@@ -196,6 +192,7 @@ mod tests {
         assert_eq!(one.errors, 5);
         let response = |sum: &Yield| sum.open_loop.as_ref().unwrap().response.clone();
         assert_eq!(response(&merged), response(&alone));
+        assert_eq!(merged.counts_of(["stale_reads", "rolled_back"]), [15, 0]);
         // From the first that began to the last that ended.
         assert_eq!((merged.duration_ns, merged.workers), (1_000_040, 5));
     }

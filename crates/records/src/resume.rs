@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::files::{RecordError, append_to, cut_to_whole_lines, unwritable};
+use crate::files::{RecordError, append_to, unwritable};
 use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, lock};
 use crate::head::{Head, Host, Tool};
 use crate::sample::Sample;
-use crate::samples::{Round, SampleLog, whole_lines};
+use crate::samples::{Round, SampleLog, cut_to_whole_lines, whole_lines};
 use crate::why::{LookWriter, SymbolTable};
 
 /// Longer than any run is measured.

@@ -7,9 +7,9 @@ use ciphertax_model::{Cell, Link};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::files::line_of;
 use crate::head::{ArmRecord, Head, ServerRecord, SessionRecord};
 use crate::results::{CellRecord, Results};
-use crate::samples::line_of;
 
 /// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/3";

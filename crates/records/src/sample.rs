@@ -133,27 +133,10 @@ pub struct Yield {
     /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restarts: u64,
-    /// Reads that did not find a record inserted before, since the member of the replica set that was asked did not have it
-    /// yet. They count as operations that succeeded.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub stale_reads: u64,
-    /// Cells that the client encrypted.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cells_encrypted: u64,
-    /// Cells that the client decrypted.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cells_decrypted: u64,
-    /// Cells of columns that are named as encrypted, sent or received, without those that are NULL: as many as were encrypted
-    /// and decrypted, or the slice does not count.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cells_named: u64,
-    /// New orders that were rolled back because the specification of TPC-C asks for it of one in a hundred. They count as
-    /// operations that succeeded.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rolled_back: u64,
-    /// Districts without an undelivered order, which deliveries of TPC-C passed over.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub skipped_deliveries: u64,
+    /// What the workload counts besides, by the names of its [descriptor](ciphertax_model::workload::Descriptor::counts); without
+    /// those of which there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, u64>,
     /// Phases of the connects made in the slice; empty where connections are reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSample>,
@@ -199,6 +182,11 @@ impl Yield {
     /// Operations that failed, all kinds together.
     pub fn error_count(&self) -> u64 {
         self.operations.iter().map(|kind| kind.errors).sum()
+    }
+
+    /// The workload's own counts of these names; 0 of one that it does not have.
+    pub fn counts_of<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
+        names.map(|name| self.counts.get(name).copied().unwrap_or(0))
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::files::append_to;
 use crate::run::check_first_line;
 use crate::sample::{CpuTime, QuietPhase, Sample, Yield};
 
@@ -221,13 +222,6 @@ pub(crate) struct RoundLine<R = Round> {
     pub(crate) round: R,
 }
 
-/// A line of the file, with its end.
-pub(crate) fn line_of(value: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
 impl Lines {
     fn of(file: &mut File) -> io::Result<Self> {
         let mut lines = Self {
@@ -268,6 +262,13 @@ impl Lines {
 pub(crate) fn whole_lines(file: &mut File) -> io::Result<u64> {
     let lines = Lines::of(file)?;
     Ok(lines.bounds.last().copied().unwrap_or(0))
+}
+
+/// Removes a last line that was cut off.
+pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {
+    let mut file = append_to(path, false)?;
+    let whole = whole_lines(&mut file)?;
+    file.set_len(whole)
 }
 
 /// A round: a block of a cell whose arms have servers of their own because they differ at rest. What a server does between its
@@ -321,4 +322,22 @@ pub struct RoundOfArm {
     /// Differences of the server's own counters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server_counters: BTreeMap<String, i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_removed_before_others_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("operations.csv");
+        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
+            fs::write(&path, text).unwrap();
+            cut_to_whole_lines(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        }
+    }
 }

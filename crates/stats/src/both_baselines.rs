@@ -8,10 +8,9 @@
 use ciphertax_model::Direction;
 
 use crate::disturbed::DisturbedBlocks;
-use crate::error::StatsError;
+use crate::error::{StatsError, check_finite};
 use crate::estimate::Estimate;
 use crate::location::{Located, Location};
-use crate::paired::check_finite;
 use crate::spread::Spread;
 
 /// The half-width of a variant against both baselines is that of the baselines against each other times this, √(3/4), where all

@@ -40,3 +40,11 @@ pub enum StatsError {
         block: usize,
     },
 }
+
+/// Refuses a series with a value that is not finite.
+pub(crate) fn check_finite(series: &[f64]) -> Result<(), StatsError> {
+    match series.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+        None => Ok(()),
+        Some((block, &value)) => Err(StatsError::NotFinite { block, value }),
+    }
+}

@@ -98,10 +98,6 @@ impl From<Spread> for Estimate {
     }
 }
 
-/// Blocks from which on a difference has an interval. With fewer, their spread is little more than chance: Student's
-/// quantile is 2.8 with five, 4.3 with three and 12.7 with two.
-pub const FEWEST_BLOCKS: u32 = 5;
-
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {

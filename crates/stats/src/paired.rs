@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::StatsError;
+use crate::error::{StatsError, check_finite};
 use crate::estimate::{Estimate, Interval, MeanEstimate};
 use crate::spread::{Spread, sum_of_independent};
 
@@ -31,14 +31,6 @@ fn check_paired(baseline: &[f64], variant: &[f64]) -> Result<(), StatsError> {
     }
     check_finite(baseline)?;
     check_finite(variant)
-}
-
-/// Refuses a series with a value that is not finite.
-pub(crate) fn check_finite(series: &[f64]) -> Result<(), StatsError> {
-    match series.iter().enumerate().find(|(_, value)| !value.is_finite()) {
-        None => Ok(()),
-        Some((block, &value)) => Err(StatsError::NotFinite { block, value }),
-    }
 }
 
 /// The logarithm of the ratio variant/baseline of one run, and how far it may lie from the truth: all that is needed to set it

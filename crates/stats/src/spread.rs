@@ -2,9 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::error::StatsError;
+use crate::error::{StatsError, check_finite};
 use crate::location::Located;
-use crate::paired::check_finite;
 
 /// Two-sided 95 % of the normal distribution; Student's quantile is never smaller.
 pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
@@ -156,6 +155,16 @@ fn student(degrees_of_freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).expect("degrees of freedom are at least one")
 }
 
+/// Nobody measures longer than this: more than two days of blocks of four half-second slices.
+const MOST_BLOCKS: u32 = 100_000;
+
+/// The first number of blocks, from `least` on and within 2 %, at which `is_enough` holds.
+pub(crate) fn first_block_count(least: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    std::iter::successors(Some(least), |blocks| Some(blocks + (blocks / 50).max(1)))
+        .take_while(|blocks| *blocks <= MOST_BLOCKS)
+        .find(|blocks| is_enough(*blocks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,5 +206,14 @@ mod tests {
         let spread = Spread::of(&[0.5; 5]).unwrap();
         assert_eq!((spread.half_width(), spread.p_value()), (0.0, 0.0));
         assert_eq!(Spread::of(&[0.0; 5]).unwrap().p_value(), 1.0);
+    }
+
+    #[test]
+    fn finds_the_first_within_two_percent() {
+        assert_eq!(first_block_count(10, |blocks| blocks >= 10), Some(10));
+        assert_eq!(first_block_count(10, |blocks| blocks >= 37), Some(37));
+        let found = first_block_count(10, |blocks| blocks >= 5_000).unwrap();
+        assert!((5_000..5_100).contains(&found));
+        assert_eq!(first_block_count(10, |_| false), None);
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::both_baselines::OF_REPEATED;
 use crate::estimate::Estimate;
-use crate::spread::{NORMAL_QUANTILE, Spread};
+use crate::spread::{NORMAL_QUANTILE, Spread, first_block_count};
 
 /// Blocks measured before the rule may stop. With fewer, a spread that came out small by chance stops too
 /// early.
@@ -95,16 +95,6 @@ fn missing_blocks(target: &Target) -> Option<u32> {
 /// The spread of fewer blocks is off by more than a factor of two too often to forecast from.
 const FEWEST_FOR_A_FORECAST: u32 = 5;
 
-/// Nobody measures longer than this: more than two days of blocks of four half-second slices.
-const MOST_BLOCKS: u32 = 100_000;
-
-/// The first number of blocks, from `least` on and within 2 %, at which `is_enough` holds.
-pub(crate) fn first_block_count(least: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
-    std::iter::successors(Some(least), |blocks| Some(blocks + (blocks / 50).max(1)))
-        .take_while(|blocks| *blocks <= MOST_BLOCKS)
-        .find(|blocks| is_enough(*blocks))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,14 +178,5 @@ mod tests {
         assert_eq!(found, Progress::Continue { more_blocks: None });
         let found = watch(&noise(20, 0.0), 1e-5);
         assert_eq!(found, Progress::Continue { more_blocks: None });
-    }
-
-    #[test]
-    fn finds_the_first_within_two_percent() {
-        assert_eq!(first_block_count(10, |blocks| blocks >= 10), Some(10));
-        assert_eq!(first_block_count(10, |blocks| blocks >= 37), Some(37));
-        let found = first_block_count(10, |blocks| blocks >= 5_000).unwrap();
-        assert!((5_000..5_100).contains(&found));
-        assert_eq!(first_block_count(10, |_| false), None);
     }
 }

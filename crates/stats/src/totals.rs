@@ -4,8 +4,7 @@
 //! log-ratios is then far below the truth, since a block that pays nothing weighs more on that scale than one that pays twice
 //! as much. What was paid in all blocks is not touched by when it was paid.
 
-use crate::error::StatsError;
-use crate::paired::check_finite;
+use crate::error::{StatsError, check_finite};
 
 /// What an arm took in a block, and for how many operations.
 #[derive(Debug, Clone, Copy, PartialEq)]

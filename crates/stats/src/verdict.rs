@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::paired::LogRatio;
-use crate::spread::Spread;
-use crate::stopping::first_block_count;
+use crate::spread::{Spread, first_block_count};
 
 /// A difference counts if its p-value, adjusted for the family, is at most this.
 pub const SIGNIFICANCE: f64 = 0.05;

@@ -12,22 +12,16 @@ use ciphertax_wire::{Negotiated, Session};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::driver::{Client, Driver, Job, failure};
+use crate::driver::{Client, Job, failure};
 
-/// Starts the load threads of a workload that connects, and asks one row or record at most.
-pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: &[D]) -> Result<Option<Engine>, EngineError> {
+/// Starts the load threads of a workload that makes connections for this task.
+pub(crate) fn start<C: Client, T: Task<C>>(
+    job: &Job<'_>,
+    clients: &[C],
+    task: T,
+) -> Result<Option<Engine>, EngineError> {
     let clients = clients.iter().cloned();
-    match job.cell.workload {
-        ciphertax_model::Workload::Connect => job.start(clients.map(|access| Connect {
-            access,
-            task: D::lookup(job.study),
-        })),
-        ciphertax_model::Workload::ConnectOnly => job.start(clients.map(|access| Connect {
-            access,
-            task: Nothing,
-        })),
-        _ => Ok(None),
-    }
+    job.start(clients.map(|access| Connect { access, task }))
 }
 
 /// Connects, does little or nothing, and closes.
@@ -133,7 +127,7 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
 }
 
 /// What a connection is made for.
-pub trait Task<C: Client>: Send + Sync + 'static {
+pub trait Task<C: Client>: Copy + Send + Sync + 'static {
     /// What outlives a connection.
     type State;
 
@@ -155,6 +149,7 @@ pub trait Task<C: Client>: Send + Sync + 'static {
 }
 
 /// Nothing at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nothing;
 
 impl<C: Client> Task<C> for Nothing {

@@ -171,7 +171,7 @@ impl helper_process::Answer for Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Cells that it encrypted.
-    pub cells_encrypted: u64,
+    pub cells: u64,
     /// Connections that clients made.
     pub connections: u64,
     /// Connections that it ended because of what a client or the server sent, or could not begin.
@@ -330,7 +330,7 @@ impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
             return true;
         };
         let served = connection.serve(end, ready, &mut self.scratch);
-        self.counts.cells_encrypted += connection.take_count();
+        self.counts.cells += connection.take_count();
         let told = match served {
             Ok(false) => return false,
             Ok(true) => tell_what_is_wanted(&self.epoll, slot, connection),

@@ -103,7 +103,7 @@ impl RunningColumnRelay {
         if after.connections == before.connections {
             return Err(disproved("the session does not go through its relay"));
         }
-        let encrypted = after.cells_encrypted - before.cells_encrypted;
+        let encrypted = after.cells - before.cells;
         let expected = if judge.cipher.is_some() { cells } else { 0 };
         if encrypted != expected {
             return Err(disproved(&format!(

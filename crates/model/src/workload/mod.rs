@@ -3,6 +3,8 @@
 
 mod table;
 
+pub use table::{CELLS, NOT_DONE, STALE_READS};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +89,8 @@ pub struct Descriptor {
     pub operation: Unit,
     /// The kinds of operations that are recorded, by their names in records. Those of a program only the program knows.
     pub kinds: &'static [&'static str],
+    /// What its operations count besides, by the names that the counts have in records.
+    pub counts: &'static [&'static str],
     /// True if an operation makes a connection of its own.
     pub makes_connections: bool,
     /// True if any operation reads. Of a mix that the cell says, the cell knows more.

@@ -3,6 +3,18 @@
 use super::{Descriptor, Mix, Tables, Unit, Vocabulary, Workload};
 use crate::dataset::{RequestDistribution, YcsbMix};
 
+/// Counts of cells: those that the client encrypted, those that it decrypted, and those of columns that are named as encrypted,
+/// sent or received, without those that are NULL. The first two add up to the third, or a slice does not count.
+pub const CELLS: [&str; 3] = ["cells_encrypted", "cells_decrypted", "cells_named"];
+
+/// Counts of what TPC-C does not do in operations that succeed: new orders that are rolled back because the specification asks
+/// for it of one in a hundred, and districts without an undelivered order, which deliveries pass over.
+pub const NOT_DONE: [&str; 2] = ["rolled_back", "skipped_deliveries"];
+
+/// The count of reads that did not find a record inserted before, since the member of a replica set that was asked did not have
+/// it yet. They succeed.
+pub const STALE_READS: [&str; 1] = ["stale_reads"];
+
 impl Workload {
     /// Every workload, in the order help texts list them.
     pub const ALL: [Self; TABLE.len()] = {
@@ -152,6 +164,7 @@ const TABLE: &[Descriptor] = &[
         asks: "TPC-C's five transactions",
         tables: Some(Tables::Tpcc),
         kinds: &["new_order", "payment", "order_status", "delivery", "stock_level"],
+        counts: &[CELLS[0], CELLS[1], CELLS[2], NOT_DONE[0], NOT_DONE[1]],
         writes: true,
         ..READ
     },
@@ -259,6 +272,7 @@ const READ: Descriptor = Descriptor {
     tables: Some(Tables::Sbtest),
     operation: Unit::Operation,
     kinds: &["transaction"],
+    counts: &[],
     makes_connections: false,
     reads: true,
     writes: false,
@@ -294,6 +308,7 @@ const YCSB: Descriptor = Descriptor {
     vocabulary: Vocabulary::KeyValue,
     tables: Some(Tables::Usertable),
     kinds: &["read", "update", "insert", "scan", "read_modify_write"],
+    counts: &[CELLS[0], CELLS[1], CELLS[2], STALE_READS[0]],
     mix: Mix::OfCell,
     writes: true,
     ..READ

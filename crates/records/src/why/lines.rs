@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{ModuleRecord, Profile, StackRecord, SymbolRecord, SymbolTable, Waits};
-use crate::files::{RecordError, append_to, cut_to_whole_lines, unwritable};
+use crate::files::{RecordError, append_to, line_of, unwritable};
 use crate::run::{check_first_line, first_line};
-use crate::samples::line_of;
+use crate::samples::cut_to_whole_lines;
 
 /// No line that is written comes near it; one that is longer is damage, and is not read into memory.
 const LONGEST_LINE: u64 = 64 << 20;

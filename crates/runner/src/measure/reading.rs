@@ -24,7 +24,7 @@ pub(super) type Machine<'a> = &'a dyn Fn() -> observe::Result<SystemCpu>;
 pub(super) struct Reading {
     pub(super) counters: BTreeMap<String, i64>,
     /// What the arm's relay has encrypted so far; `None` without a relay.
-    cells_encrypted: Option<u64>,
+    column_relay_cells: Option<u64>,
     clocks: Clocks,
 }
 
@@ -49,7 +49,7 @@ impl Reading {
         let counters = server.counters()?;
         Ok(Self {
             counters,
-            cells_encrypted: server.cells_encrypted(arm),
+            column_relay_cells: server.column_relay_cells(arm),
             clocks: Clocks::read(server, arm, machine)?,
         })
     }
@@ -58,7 +58,7 @@ impl Reading {
         let clocks = Clocks::read(server, arm, machine)?;
         Ok(Self {
             counters: server.counters()?,
-            cells_encrypted: server.cells_encrypted(arm),
+            column_relay_cells: server.column_relay_cells(arm),
             clocks,
         })
     }
@@ -90,8 +90,8 @@ impl Reading {
         .cpu
     }
 
-    pub(super) fn cells_encrypted_since(&self, before: &Self) -> Option<u64> {
-        self.cells_encrypted?.checked_sub(before.cells_encrypted?)
+    pub(super) fn column_relay_cells_since(&self, before: &Self) -> Option<u64> {
+        self.column_relay_cells?.checked_sub(before.column_relay_cells?)
     }
 
     pub(super) fn device_since(&self, before: &Self) -> Option<DeviceUse> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::Failure;
 use ciphertax_model::Arm;
+use ciphertax_model::workload::CELLS;
 use ciphertax_records::{CpuTime, Sample, ServerSide, VoidReason, Yield};
 
 use super::reading::{Machine, QUIET, Reading};
@@ -163,10 +164,10 @@ impl SliceMeter<'_> {
             known: void,
             first_failure: yielded.first_failure.as_ref(),
             cells: cells_differ(&yielded.recorded).or_else(|| {
-                let encrypted = after?.cells_encrypted_since(before)?;
+                let encrypted = after?.column_relay_cells_since(before)?;
+                let [_, decrypted, _] = yielded.counts_of(CELLS);
                 // What an operation received that failed, its client need not have decrypted.
-                relay_differs(id.arm, encrypted, yielded.recorded.cells_decrypted)
-                    .filter(|_| yielded.is_whole())
+                relay_differs(id.arm, encrypted, decrypted).filter(|_| yielded.is_whole())
             }),
             failures: yielded.failures,
             completed: yielded.operations.iter().map(|kind| kind.count).sum(),
@@ -196,7 +197,7 @@ impl SliceMeter<'_> {
                 tunnel_cpu: after.tunnel_cpu_since(before),
                 pooler_cpu: after.pooler_cpu_since(before),
                 column_relay_cpu,
-                column_relay_cells: after.cells_encrypted_since(before),
+                column_relay_cells: after.column_relay_cells_since(before),
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
                 server_page_faults: used.faults,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_engine::Failure;
+use ciphertax_model::workload::CELLS;
 use ciphertax_model::{Arm, ColumnFeature, Decrypt};
 use ciphertax_records::{OpenLoopSample, VoidReason, Yield};
 
@@ -97,7 +98,7 @@ pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
 /// By how much the cells that were encrypted and decrypted are not those of the columns that are named as encrypted; `None`
 /// where they are.
 pub(crate) fn cells_differ(load: &Yield) -> Option<String> {
-    let (named, encrypted, decrypted) = (load.cells_named, load.cells_encrypted, load.cells_decrypted);
+    let [encrypted, decrypted, named] = load.counts_of(CELLS);
     (encrypted.checked_add(decrypted) != Some(named)).then(|| {
         format!("{encrypted} were encrypted and {decrypted} decrypted, of {named} that are not NULL")
     })
@@ -303,10 +304,12 @@ mod tests {
     #[test]
     fn every_named_cell_must_have_been_encrypted_or_decrypted_and_no_other() {
         let of = |named, encrypted, decrypted| {
+            let counts = CELLS
+                .map(str::to_owned)
+                .into_iter()
+                .zip([encrypted, decrypted, named]);
             cells_differ(&Yield {
-                cells_named: named,
-                cells_encrypted: encrypted,
-                cells_decrypted: decrypted,
+                counts: counts.collect(),
                 ..Yield::default()
             })
         };

@@ -139,7 +139,7 @@ pub(crate) trait Server {
     }
 
     /// Cells that the relay of an arm has encrypted so far; `None` where there is none, or it does not answer.
-    fn cells_encrypted(&self, _arm: &Arm) -> Option<u64> {
+    fn column_relay_cells(&self, _arm: &Arm) -> Option<u64> {
         None
     }
 }

@@ -1,6 +1,7 @@
 //! What was asked of a set of tables since it was loaded.
 
 use ciphertax_model::Tpcc;
+use ciphertax_model::workload::NOT_DONE;
 use ciphertax_records::Yield;
 use ciphertax_workload::dataset::tpcc::{Counted, GROWN};
 
@@ -8,50 +9,43 @@ use ciphertax_workload::dataset::tpcc::{Counted, GROWN};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Asked {
     pub(super) transactions: u64,
-    new_orders: u64,
-    rolled_back: u64,
-    payments: u64,
-    deliveries: u64,
-    /// Transactions that may be there or not, since they failed or nobody saw their end.
-    pub(super) undecided: u64,
+    counted: Counted,
 }
 
 impl Asked {
     /// Adds a slice, one that does not count too. `unfinished` are the operations whose end nobody saw.
     pub(super) fn add(&mut self, load: &Yield, unfinished: u64) {
+        let counted = &mut self.counted;
         let mut delivered = 0;
         for operation in &load.operations {
             self.transactions += operation.count;
-            self.undecided += operation.errors;
+            counted.undecided += operation.errors;
             match operation.kind.as_str() {
-                "new_order" => self.new_orders += operation.count,
-                "payment" => self.payments += operation.count,
+                "new_order" => counted.new_orders += operation.count,
+                "payment" => counted.payments += operation.count,
                 "delivery" => delivered = operation.count * u64::from(Tpcc::DISTRICTS),
                 _ => {}
             }
         }
-        self.new_orders = self.new_orders.saturating_sub(load.rolled_back);
-        self.rolled_back += load.rolled_back;
-        self.deliveries += delivered.saturating_sub(load.skipped_deliveries);
-        self.undecided += unfinished;
+        let [rolled_back, skipped] = load.counts_of(NOT_DONE);
+        counted.new_orders = counted.new_orders.saturating_sub(rolled_back);
+        counted.rolled_back += rolled_back;
+        counted.deliveries += delivered.saturating_sub(skipped);
+        counted.undecided += unfinished;
     }
 
     /// As checks of the tables want it.
     pub(super) fn counted(&self, repeats: u32) -> Counted {
         Counted {
-            new_orders: self.new_orders,
-            rolled_back: self.rolled_back,
-            payments: self.payments,
-            deliveries: self.deliveries,
-            undecided: self.undecided,
             repeats,
+            ..self.counted
         }
     }
 
     /// True once there are so many orders that the tables are to be restored.
     pub(super) fn has_grown(&self, tables: &Tpcc) -> bool {
         let loaded = u64::from(tables.warehouses) * u64::from(Tpcc::DISTRICTS * Tpcc::ORDERS);
-        1.0 + self.new_orders as f64 / loaded as f64 >= GROWN
+        1.0 + self.counted.new_orders as f64 / loaded as f64 >= GROWN
     }
 }
 
@@ -62,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn load(kinds: &[(&str, u64, u64)], rolled_back: u64, skipped_deliveries: u64) -> Yield {
+    fn load(kinds: &[(&str, u64, u64)], not_done: [u64; 2]) -> Yield {
         let operation = |(kind, count, errors): &(&str, u64, u64)| OperationSample {
             kind: (*kind).into(),
             count: *count,
@@ -72,8 +66,7 @@ mod tests {
         };
         Yield {
             operations: kinds.iter().map(operation).collect(),
-            rolled_back,
-            skipped_deliveries,
+            counts: NOT_DONE.map(str::to_owned).into_iter().zip(not_done).collect(),
             ..Yield::default()
         }
     }
@@ -87,8 +80,8 @@ mod tests {
             ("delivery", 10, 0),
             ("stock_level", 9, 0),
         ];
-        asked.add(&load(&kinds, 2, 3), 1);
-        asked.add(&load(&[("payment", 1, 0)], 0, 0), 0);
+        asked.add(&load(&kinds, [2, 3]), 1);
+        asked.add(&load(&[("payment", 1, 0)], [0, 0]), 0);
         assert_eq!(asked.transactions, 210);
         assert_eq!(
             asked.counted(3),
@@ -111,7 +104,7 @@ mod tests {
         };
         let after = |orders| {
             let mut asked = Asked::default();
-            asked.add(&load(&[("new_order", orders, 0)], 0, 0), 0);
+            asked.add(&load(&[("new_order", orders, 0)], [0, 0]), 0);
             asked.has_grown(&tables)
         };
         assert!(!after(59_999) && after(60_000));

@@ -81,7 +81,7 @@ impl Tables {
         };
         let mut alike: Vec<(Asked, Vec<TableNames>)> = Vec::new();
         for (set, tables) in self.sets.iter().zip(&tpcc.sets) {
-            if set.asked.undecided > 0 {
+            if set.asked.counted(self.repeats).undecided > 0 {
                 continue;
             }
             match alike.iter_mut().find(|(asked, _)| *asked == set.asked) {

@@ -7,10 +7,11 @@ mod records;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Cell, Study};
+use ciphertax_model::{Cell, Study, Workload};
 
+use crate::connect::{self, Nothing};
 use crate::driver::{Driver, Job};
-use crate::{connect, ycsb};
+use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 pub use access::MongodbAccess;
 pub use lookup::FindRecord;
@@ -37,20 +38,44 @@ impl Driver for MongodbAccess {
     }
 
     fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
-        match job.cell.workload.descriptor().vocabulary {
-            Vocabulary::Connect => connect::start(job, &clients),
-            Vocabulary::KeyValue => {
-                let table = job.study.ycsb;
-                let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
-                let store = |(access, columns)| MongodbTable {
-                    access,
-                    table,
-                    writes,
-                    fields: ycsb::FieldEncryption::of(columns),
-                };
-                ycsb::start(job, clients.into_iter().zip(&job.columns).map(store))
-            }
-            Vocabulary::Sql | Vocabulary::Program => Ok(None),
+        let table = job.study.ycsb;
+        let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
+        let stores = clients.iter().zip(&job.columns);
+        let stores = stores.map(|(access, columns)| MongodbTable {
+            access: access.clone(),
+            table,
+            writes,
+            fields: FieldEncryption::of(columns),
+        });
+        match job.cell.workload {
+            Workload::Connect => connect::start(job, &clients, Self::lookup(job.study)),
+            Workload::ConnectOnly => connect::start(job, &clients, Nothing),
+            Workload::YcsbLoad => job.start(stores.map(|store| YcsbLoad::new(store, &table))),
+            Workload::YcsbA
+            | Workload::YcsbB
+            | Workload::YcsbC
+            | Workload::YcsbD
+            | Workload::YcsbE
+            | Workload::YcsbF
+            | Workload::Ycsb => ycsb::start(job, stores),
+            // They are asked in SQL, or by a program of the user.
+            Workload::OltpDelete
+            | Workload::OltpInsert
+            | Workload::OltpPointSelect
+            | Workload::OltpReadOnly
+            | Workload::OltpReadWrite
+            | Workload::OltpUpdateIndex
+            | Workload::OltpUpdateNonIndex
+            | Workload::OltpWriteOnly
+            | Workload::SelectRandomPoints
+            | Workload::SelectRandomRanges
+            | Workload::BulkInsert
+            | Workload::BulkRead
+            | Workload::ConnectInsertCount
+            | Workload::PgbenchSelectOnly
+            | Workload::PgbenchTpcbLike
+            | Workload::Tpcc
+            | Workload::Command => Ok(None),
         }
     }
 }

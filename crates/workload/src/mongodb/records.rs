@@ -11,15 +11,15 @@ use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawArrayBuf, RawBsonRef,
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{self, rawdoc};
 use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request, Session};
-use ciphertax_wire::{Session as _, Traffic, WireError};
+use ciphertax_wire::{Session as _, WireError};
 use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
 use crate::dataset::mark::SCHEMA;
 use crate::driver::{Client, failure};
-use crate::ycsb::fields::{CellWork, FieldEncryption, Fields, FieldsCheck};
+use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there};
-use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
+use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
 
 /// The only database that is ever touched.
 pub const DATABASE: &str = SCHEMA;
@@ -203,18 +203,15 @@ impl Connection for MongodbConnection {
         self.writer.is_some()
     }
 
-    fn traffic(&self) -> Traffic {
-        let read = self.session.traffic();
+    fn work(&self) -> Work {
+        let mut traffic = self.session.traffic();
         let written = self.writer.as_ref().map(Session::traffic).unwrap_or_default();
-        Traffic {
-            sent: read.sent + written.sent,
-            received: read.received + written.received,
-            ..read
+        traffic.sent += written.sent;
+        traffic.received += written.received;
+        Work {
+            traffic,
+            cells: self.reader.fields.counts(),
         }
-    }
-
-    fn cells(&self) -> CellWork {
-        self.reader.fields.work()
     }
 }
 
@@ -434,12 +431,11 @@ impl Loader for MongodbLoader {
         )
     }
 
-    fn traffic(&self) -> Traffic {
-        self.session.traffic()
-    }
-
-    fn cells(&self) -> CellWork {
-        self.fields.work()
+    fn work(&self) -> Work {
+        Work {
+            traffic: self.session.traffic(),
+            cells: self.fields.counts(),
+        }
     }
 
     async fn close(self) -> Result<(), Failure> {

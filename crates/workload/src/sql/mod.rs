@@ -23,9 +23,9 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::Workload;
 use ciphertax_model::workload::Vocabulary;
 
-use crate::connect::Connect;
-use crate::driver::{ArmColumns, Driver, Job};
-use crate::ycsb::{self, FieldEncryption};
+use crate::connect::{self, Nothing};
+use crate::driver::{Driver, Job};
+use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 pub use bulk_insert::BulkInsert;
 pub use bulk_read::{BulkRead, InsertAndCount, SelectRow};
@@ -57,24 +57,8 @@ pub(crate) fn start<C: Driver<Session: DataSession>>(
     clients: &[C],
     columns: impl Fn(&C) -> Option<Columns>,
 ) -> Result<Option<Engine>, EngineError> {
-    match job.cell.workload.descriptor().vocabulary {
-        Vocabulary::Connect => crate::connect::start(job, clients),
-        Vocabulary::Sql => start_spoken(job, clients),
-        Vocabulary::KeyValue => {
-            let table = |(access, cells): (&C, &ArmColumns)| SqlTable {
-                columns: columns(access),
-                access: access.clone(),
-                table: job.study.ycsb,
-                fields: FieldEncryption::of(cells),
-            };
-            ycsb::start(job, clients.iter().zip(&job.columns).map(table))
-        }
-        Vocabulary::Program => Ok(None),
-    }
-}
-
-fn start_spoken<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
     let tables = Tables::of(job.study);
+    let (table, pgbench) = (job.study.ycsb, job.study.pgbench);
     let each = || clients.iter().cloned();
     let oltp = |scenario| {
         job.start(each().map(|access| Oltp {
@@ -84,6 +68,12 @@ fn start_spoken<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, 
         }))
     };
     let select = |of| job.start(each().map(|access| SelectRandom { access, tables, of }));
+    let stores = each().zip(&job.columns).map(|(access, cells)| SqlTable {
+        columns: columns(&access),
+        access,
+        table,
+        fields: FieldEncryption::of(cells),
+    });
     match job.cell.workload {
         Workload::OltpPointSelect => job.start(each().map(|access| PointSelect { access, tables })),
         Workload::OltpInsert => job.start(each().map(|access| Insert { access, tables })),
@@ -99,17 +89,24 @@ fn start_spoken<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, 
         Workload::BulkRead => job.start(each().map(|access| BulkRead { access })),
         Workload::PgbenchSelectOnly => job.start(each().map(|access| SelectOnly {
             access,
-            tables: job.study.pgbench,
+            tables: pgbench,
         })),
         Workload::PgbenchTpcbLike => job.start(each().map(|access| TpcbLike {
             access,
-            tables: job.study.pgbench,
+            tables: pgbench,
         })),
         Workload::Tpcc => tpcc::start(job, clients),
-        Workload::ConnectInsertCount => job.start(each().map(|access| Connect {
-            access,
-            task: InsertAndCount,
-        })),
-        _ => Ok(None),
+        Workload::Connect => connect::start(job, clients, C::lookup(job.study)),
+        Workload::ConnectOnly => connect::start(job, clients, Nothing),
+        Workload::ConnectInsertCount => connect::start(job, clients, InsertAndCount),
+        Workload::YcsbLoad => job.start(stores.map(|store| YcsbLoad::new(store, &table))),
+        Workload::YcsbA
+        | Workload::YcsbB
+        | Workload::YcsbC
+        | Workload::YcsbD
+        | Workload::YcsbE
+        | Workload::YcsbF
+        | Workload::Ycsb => ycsb::start(job, stores),
+        Workload::Command => Ok(None),
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ciphertax_engine::{Failure, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::{Traffic, WireError};
+use ciphertax_wire::WireError;
 use rand_pcg::Pcg64Mcg;
 
 use super::columns::Columns;
@@ -17,9 +17,9 @@ use super::rows::{Rows, statement};
 use super::session::{DataSession, Parameter, Query, SqlSession, Statement, Trouble};
 use crate::dataset::mark::vacuum;
 use crate::driver::{Client, failure};
-use crate::ycsb::fields::{CellWork, FieldEncryption, Fields, FieldsCheck};
+use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
-use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
+use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
 
 /// A statement ends with the record that makes it this long, in bytes: every server's packets hold it.
 const LONG_STATEMENT: usize = 1 << 20;
@@ -208,12 +208,11 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         }
     }
 
-    fn traffic(&self) -> Traffic {
-        self.session.traffic()
-    }
-
-    fn cells(&self) -> CellWork {
-        self.fields.work()
+    fn work(&self) -> Work {
+        Work {
+            traffic: self.session.traffic(),
+            cells: self.fields.counts(),
+        }
     }
 }
 
@@ -473,12 +472,11 @@ impl<S: DataSession> Loader for SqlLoader<S> {
         check.end()
     }
 
-    fn traffic(&self) -> Traffic {
-        self.session.traffic()
-    }
-
-    fn cells(&self) -> CellWork {
-        self.fields.work()
+    fn work(&self) -> Work {
+        Work {
+            traffic: self.session.traffic(),
+            cells: self.fields.counts(),
+        }
     }
 
     async fn close(self) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use ciphertax_model::{Dataset, Distribution, Load, Pgbench};
 
 use super::mock::{Asked, Mock, Value};
 use super::*;
+use crate::connect::Connect;
 
 /// No row is sure to be there, since the mock holds none.
 const TABLES: Tables = Tables {

@@ -1,7 +1,5 @@
 //! Fields of YCSB's table as they lie in it: plain, or cells that the client encrypts and decrypts.
 
-use std::ops::Sub;
-
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_engine::Failure;
 use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
@@ -44,29 +42,6 @@ impl FieldEncryption {
         self.key
             .fingerprint(&self.encryption.to_string())
             .unwrap_or_else(unknown)
-    }
-}
-
-/// How many cells went over a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CellWork {
-    /// Encrypted.
-    pub encrypted: u64,
-    /// Decrypted.
-    pub decrypted: u64,
-    /// Sent or received in fields that are to be encrypted.
-    pub named: u64,
-}
-
-impl Sub for CellWork {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
-        Self {
-            encrypted: self.encrypted - before.encrypted,
-            decrypted: self.decrypted - before.decrypted,
-            named: self.named - before.named,
-        }
     }
 }
 
@@ -207,17 +182,12 @@ impl Fields {
         }
     }
 
-    /// What it did so far.
-    pub(crate) fn work(&self) -> CellWork {
-        let Some(cells) = &self.cells else {
-            return CellWork::default();
-        };
-        let counts = cells.cipher.counts();
-        CellWork {
-            encrypted: counts.encrypted,
-            decrypted: counts.decrypted,
-            named: cells.named,
-        }
+    /// Cells so far, in the order of [`CELLS`](ciphertax_model::workload::CELLS).
+    pub(crate) fn counts(&self) -> [u64; 3] {
+        self.cells.as_ref().map_or([0; 3], |cells| {
+            let counts = cells.cipher.counts();
+            [counts.encrypted, counts.decrypted, cells.named]
+        })
     }
 }
 

@@ -4,12 +4,11 @@ use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Slot};
+use ciphertax_engine::{Failure, Operation, Slot};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Traffic;
 use rand_pcg::Pcg64Mcg;
 
-use super::fields::CellWork;
 use super::keys::Key;
 
 /// A table of records on some server, as an arm reaches it. Everything that is read is checked before it counts.
@@ -59,10 +58,7 @@ pub trait Connection {
     }
 
     /// What went over the connection so far.
-    fn traffic(&self) -> Traffic;
-
-    /// Which cells among it.
-    fn cells(&self) -> CellWork;
+    fn work(&self) -> Work;
 }
 
 /// Writes and looks at many records at a time, by their numbers.
@@ -93,13 +89,33 @@ pub trait Loader {
     fn verify(&mut self, number: u64) -> impl Future<Output = Result<(), Failure>>;
 
     /// What went over the connection so far.
-    fn traffic(&self) -> Traffic;
-
-    /// Which cells among it.
-    fn cells(&self) -> CellWork;
+    fn work(&self) -> Work;
 
     /// Says goodbye.
     fn close(self) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// What went over a connection so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    /// Bytes.
+    pub traffic: Traffic,
+    /// Cells, in the order of [`CELLS`](ciphertax_model::workload::CELLS).
+    pub cells: [u64; 3],
+}
+
+impl Work {
+    /// An operation of so many queries on a connection whose work was `before` when it began.
+    pub(super) fn operation_since(self, before: Self, queries: u64) -> Operation {
+        let cells = |count: usize| self.cells[count] - before.cells[count];
+        Operation {
+            queries,
+            counts: [cells(0), cells(1), cells(2), 0, 0],
+            bytes_sent: self.traffic.sent - before.traffic.sent,
+            bytes_received: self.traffic.received - before.traffic.received,
+            ..Operation::default()
+        }
+    }
 }
 
 /// The tables of YCSB's workloads.

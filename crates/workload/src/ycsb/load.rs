@@ -42,6 +42,7 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
     type Connection = S::Loader;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().kinds;
+    const COUNTS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().counts;
 
     const CHECKS: bool = true;
 
@@ -63,20 +64,9 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
         loader: &mut S::Loader,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
-        let before = loader.traffic();
-        let cells_before = loader.cells();
+        let before = loader.work();
         let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
         let queries = loader.insert_many(first..first + self.batch).await?;
-        let after = loader.traffic();
-        let cells = loader.cells() - cells_before;
-        Ok(Operation {
-            queries,
-            bytes_sent: after.sent - before.sent,
-            bytes_received: after.received - before.received,
-            cells_encrypted: cells.encrypted,
-            cells_decrypted: cells.decrypted,
-            cells_named: cells.named,
-            ..Operation::default()
-        })
+        Ok(loader.work().operation_since(before, queries))
     }
 }

@@ -24,9 +24,9 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::driver::Job;
 
-pub use fields::{CellWork, FieldEncryption};
+pub use fields::FieldEncryption;
 pub use key_space::KeySpace;
-pub use key_value::{Connection, KeyValue, Loader, Table};
+pub use key_value::{Connection, KeyValue, Loader, Table, Work};
 pub use keys::Key;
 pub use load::YcsbLoad;
 use records::is_there;
@@ -36,22 +36,16 @@ use request::Requests;
 /// (`maxscanlength`).
 const LONGEST_SCAN: u32 = 100;
 
-/// Starts the load threads of a workload that asks for records by their keys. `stores` are the tables, by arm.
+/// Starts the load threads of a mix. `stores` are the tables, by arm.
 pub(crate) fn start<S: KeyValue>(
     job: &Job<'_>,
     stores: impl Iterator<Item = S>,
 ) -> Result<Option<Engine>, EngineError> {
-    let table = job.study.ycsb;
-    match (job.cell.workload, job.cell.ycsb_mix()) {
-        (ciphertax_model::Workload::YcsbLoad, _) => {
-            job.start(stores.map(|store| YcsbLoad::new(store, &table)))
-        }
-        (_, Some(mix)) => {
-            let each = stores.zip(&job.keys);
-            job.start(each.map(|(store, keys)| Ycsb::new(store, &table, mix, Arc::clone(keys))))
-        }
-        (_, None) => Ok(None),
-    }
+    let Some(mix) = job.cell.ycsb_mix() else {
+        return Ok(None);
+    };
+    let each = stores.zip(&job.keys);
+    job.start(each.map(|(store, keys)| Ycsb::new(store, &job.study.ycsb, mix, Arc::clone(keys))))
 }
 
 /// A mix of operations on single records. Each kind of operation is recorded by itself.
@@ -95,6 +89,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
     type Connection = Client<S::Connection>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().kinds;
+    const COUNTS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().counts;
 
     const CHECKS: bool = true;
 
@@ -125,22 +120,15 @@ impl<S: KeyValue> Workload for Ycsb<S> {
         client: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
-        let before = client.connection.traffic();
-        let cells_before = client.connection.cells();
+        let before = client.connection.work();
         let kind = Kind::pick(&self.mix, &mut client.random);
         let Ran { queries, is_stale } = self.run(kind, client).await?;
-        let after = client.connection.traffic();
-        let cells = client.connection.cells() - cells_before;
+        let operation = client.connection.work().operation_since(before, queries);
+        let [encrypted, decrypted, named, ..] = operation.counts;
         Ok(Operation {
             kind: kind as usize,
-            queries,
-            stale_reads: is_stale.into(),
-            bytes_sent: after.sent - before.sent,
-            bytes_received: after.received - before.received,
-            cells_encrypted: cells.encrypted,
-            cells_decrypted: cells.decrypted,
-            cells_named: cells.named,
-            ..Operation::default()
+            counts: [encrypted, decrypted, named, is_stale.into(), 0],
+            ..operation
         })
     }
 }

@@ -143,7 +143,7 @@ fn many_connections_at_a_time_get_their_own_cells() {
         }
     }
     let counts = relay.counts();
-    let counted = (counts.cells_encrypted, counts.connections, counts.broken);
+    let counted = (counts.cells, counts.connections, counts.broken);
     assert_eq!(counted, (200 * 9, 200, 0));
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, SliceYield};
+use ciphertax_model::workload::CELLS;
 use ciphertax_model::{Arm, Study};
 use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
 use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
@@ -375,16 +376,19 @@ fn what_the_load_says_of_itself_and_what_is_held_against_it_void_a_slice() {
     assert_eq!(reason(server(), yields(interrupted)), VoidReason::Interrupted);
     let empty = recorded(|load| load.operations.clear());
     assert_eq!(reason(server(), yields(empty)), VoidReason::Empty);
-    let unencrypted = recorded(|load| (load.cells_named, load.cells_encrypted) = (7, 6));
+    let with_cells = |counts: [u64; 3]| {
+        let counts = CELLS.map(str::to_owned).into_iter().zip(counts);
+        recorded(|load| load.counts = counts.collect())
+    };
+    let unencrypted = with_cells([6, 0, 7]);
     let sample = measure(server(), yields(unencrypted)).unwrap();
     assert!(
         matches!(sample.void, Some(VoidReason::CellsDiffer { .. })),
         "{:?}",
         sample.void
     );
-    assert_eq!((sample.load.cells_named, sample.load.cells_encrypted), (7, 6));
-    let encrypted =
-        recorded(|load| (load.cells_named, load.cells_encrypted, load.cells_decrypted) = (7, 6, 1));
+    assert_eq!(sample.load.counts_of(CELLS), [6, 0, 7]);
+    let encrypted = with_cells([6, 1, 7]);
     assert_eq!(measure(server(), yields(encrypted)).unwrap().void, None);
     let stalled = SliceYield {
         unfinished: 4,

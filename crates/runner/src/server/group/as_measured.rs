@@ -117,8 +117,8 @@ impl<D: Database> Server for GroupServer<D> {
         self.route.column_relay_of(arm)?.death()
     }
 
-    fn cells_encrypted(&self, arm: &Arm) -> Option<u64> {
+    fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {
         let counts = self.route.column_relay_of(arm)?.counts().ok()?;
-        Some(counts.cells_encrypted)
+        Some(counts.cells)
     }
 }

@@ -69,7 +69,7 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
             .unwrap()
             .since(&before);
         assert!(used.cpu.unwrap().total_ns > 0);
-        assert_eq!(server.cells_encrypted(arm).unwrap() > 0, arm.columns.is_some());
+        assert_eq!(server.column_relay_cells(arm).unwrap() > 0, arm.columns.is_some());
         relays.insert(server.route.endpoint_of(arm).port);
     }
     assert_eq!(relays.len(), 3);

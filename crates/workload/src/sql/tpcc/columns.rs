@@ -1,7 +1,7 @@
 //! Cells of named columns: decrypted where results have them, encrypted where statements store them.
 
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_columns::{CellCipher, CellCounts, CellKind};
+use ciphertax_columns::{CellCipher, CellKind};
 use ciphertax_engine::Failure;
 use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
@@ -92,16 +92,11 @@ impl Cells {
             .is_none_or(|policy| policy.are_digits || policy.encryption.encoding == CellEncoding::Base64)
     }
 
-    /// How many passed that are named and not NULL, read or not.
-    pub(super) fn named(&self) -> u64 {
-        self.named
-    }
-
-    /// How many were made and read so far.
-    pub(super) fn counts(&self) -> CellCounts {
-        self.policy
-            .as_ref()
-            .map_or_else(CellCounts::default, |policy| policy.cipher.counts())
+    /// Cells so far, in the order of [`CELLS`](ciphertax_model::workload::CELLS): those that are named are not NULL, read or not.
+    pub(super) fn counts(&self) -> [u64; 3] {
+        let counts = self.policy.as_ref().map(|policy| policy.cipher.counts());
+        let counts = counts.unwrap_or_default();
+        [counts.encrypted, counts.decrypted, self.named]
     }
 
     /// The cell of a value's text.

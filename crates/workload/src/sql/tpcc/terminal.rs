@@ -68,6 +68,7 @@ impl<C: Sql> Workload for Terminals<C> {
     type Connection = Terminal<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Tpcc.descriptor().kinds;
+    const COUNTS: &'static [&'static str] = ciphertax_model::Workload::Tpcc.descriptor().counts;
     const DEALT: bool = true;
 
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
@@ -163,7 +164,7 @@ impl<S: SqlSession> Session<S> {
     /// One transaction; anew with the same inputs as often as the server gives up on it.
     pub(super) async fn transact(&mut self, input: &Input) -> Result<Operation, Failure> {
         let before = self.asker.session.traffic();
-        let (cells, named) = (self.asker.cells.counts(), self.asker.cells.named());
+        let [encrypted, decrypted, named] = self.asker.cells.counts();
         self.asker.queries = 0;
         let mut restarts = 0;
         let skipped_deliveries = loop {
@@ -183,15 +184,17 @@ impl<S: SqlSession> Session<S> {
                 Err(Trouble::Failed(failure)) => return Err(failure),
             }
         };
-        let counts = self.asker.cells.counts();
+        let cells = self.asker.cells.counts();
         Ok(Operation {
             kind: input.kind() as usize,
             restarts,
-            cells_encrypted: counts.encrypted - cells.encrypted,
-            cells_decrypted: counts.decrypted - cells.decrypted,
-            cells_named: self.asker.cells.named() - named,
-            rolled_back: input.is_rolled_back().into(),
-            skipped_deliveries,
+            counts: [
+                cells[0] - encrypted,
+                cells[1] - decrypted,
+                cells[2] - named,
+                input.is_rolled_back().into(),
+                skipped_deliveries,
+            ],
             ..operation(&self.asker.session, before, self.asker.queries)
         })
     }

@@ -288,16 +288,18 @@ pub struct Counted {
     pub repeats: u32,
 }
 
-impl Counted {
-    /// Of tables that nobody has asked anything yet.
-    pub const NOTHING: Self = Self {
-        new_orders: 0,
-        rolled_back: 0,
-        payments: 0,
-        deliveries: 0,
-        undecided: 0,
-        repeats: 1,
-    };
+/// Of tables that nobody has asked anything yet.
+impl Default for Counted {
+    fn default() -> Self {
+        Self {
+            new_orders: 0,
+            rolled_back: 0,
+            payments: 0,
+            deliveries: 0,
+            undecided: 0,
+            repeats: 1,
+        }
+    }
 }
 
 /// The share of new-orders that are rolled back (clause 2.4.1.4).

@@ -130,9 +130,10 @@ fn cells_of_results_are_decrypted_whether_statements_are_prepared_or_not() {
             (operation.unwrap(), asked)
         });
         for (operation, _) in ran {
-            assert_eq!(operation.cells_decrypted, operation.cells_named, "{input:?}");
-            assert_eq!(operation.cells_encrypted, 0);
-            assert!(operation.cells_named > 0 || matches!(input, Input::StockLevel(_)));
+            let [encrypted, decrypted, named, ..] = operation.counts;
+            assert_eq!(decrypted, named, "{input:?}");
+            assert_eq!(encrypted, 0);
+            assert!(named > 0 || matches!(input, Input::StockLevel(_)));
         }
         assert_eq!(ran[0].0, ran[1].0);
         assert_eq!(ran[0].1, ran[1].1);
@@ -152,8 +153,8 @@ fn an_order_has_as_many_cells_as_its_results_have_values_and_need_not_read_all()
             &input,
             with_cells(&encryption, digits),
         );
-        let operation = operation.unwrap();
-        (operation.cells_named, operation.cells_decrypted)
+        let [_, decrypted, named, ..] = operation.unwrap().counts;
+        (named, decrypted)
     };
     // Of buyer and district 4 and 2; of five items 4 each, and of their stock 14, of which 9 are about other districts.
     assert_eq!(cells(Decrypt::All), (96, 96));
@@ -165,8 +166,7 @@ fn an_arm_without_named_columns_finds_nothing_to_decrypt() {
     let input = order(&mut inputs(&tables(StatementKind::Prepared)));
     let encryption = encryption(ColumnFeature::InResults, ColumnSelection::None);
     let (operation, _) = transact(&encryption, StatementKind::Prepared, &input, answer);
-    let operation = operation.unwrap();
-    assert_eq!((operation.cells_named, operation.cells_decrypted), (0, 0));
+    assert_eq!(operation.unwrap().counts, [0; 5]);
 }
 
 #[test]
@@ -221,11 +221,10 @@ fn what_is_stored_is_encrypted_in_every_statement_that_writes_or_compares_it() {
         &input,
         with_cells(&encryption, digits),
     );
-    let operation = operation.unwrap();
+    let [encrypted, decrypted, named, ..] = operation.unwrap().counts;
     // Date, count and whether all are local of the order; quantity, amount, supplier and information of each line, where they are
     // no keys.
-    let named = operation.cells_named;
-    assert_eq!(named, operation.cells_encrypted + operation.cells_decrypted);
+    assert_eq!(named, encrypted + decrypted);
     let mut decrypting = CellCipher::open(&encryption, &key()).unwrap();
     let mut found = Vec::new();
     for asked in &asked {

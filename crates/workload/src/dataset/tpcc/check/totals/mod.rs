@@ -46,7 +46,7 @@ pub(super) fn examine(population: &Population, when: When, measured: &Measured) 
         population,
         measured,
         counted: match when {
-            When::AfterLoad => Some(Counted::NOTHING),
+            When::AfterLoad => Some(Counted::default()),
             When::AfterRun(counted) => counted,
         },
     };

@@ -25,7 +25,7 @@ fn shares_hold(remote_lines: f64, remote_payments: f64, rolled_back: u64, repeat
         new_orders: 10_000 - rolled_back,
         rolled_back,
         repeats,
-        ..Counted::NOTHING
+        ..Counted::default()
     };
     broken(&measured, counted)
 }
@@ -81,7 +81,7 @@ fn a_skew_that_is_lost_is_told() {
     for repeats in [1, 8] {
         let counted = Counted {
             repeats,
-            ..Counted::NOTHING
+            ..Counted::default()
         };
         let right = of_orders(repeats, || nurand(&mut random, 1023, 1..=3000, 259));
         assert_eq!(broken(&right, counted), [""; 0], "{repeats}");

@@ -13,9 +13,9 @@ use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     Lease, PATIENCE, command_lines_with, fetched, files_with, lease, plain, run, within,
 };
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use crate::column_relay_rows::{Kind, binary_values, text_values};
 

@@ -12,10 +12,10 @@ use ciphertax_lab::mongodb::{self, Conditions};
 use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
 use ciphertax_testkit::{PATIENCE, contains, fetched, files_with, run, within};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Session as _, WireError};
 
 #[test]
 fn accounts_log_in_by_their_method_and_with_their_password_alone() {

@@ -12,10 +12,10 @@ use ciphertax_lab::{Account, PrivateServer, postgresql};
 use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, lease, run};
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Session as _, WireError};
 
 use crate::postgresql::{ask, options as postgresql_options};
 

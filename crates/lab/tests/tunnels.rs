@@ -22,7 +22,9 @@ use ciphertax_testkit::{
     EVERY_TUNNEL, OrdinaryUser, PATIENCE, copy_program, example, folders_in, is_root, is_running, not_tested,
     owner_command, plain, processes_with, temporary_folder, unpacked_tunnels, within,
 };
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::owner::{Owner, said_by};

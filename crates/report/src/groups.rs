@@ -2,8 +2,6 @@
 
 use ciphertax_records::{Finding, Run, Severity};
 
-use crate::lookup;
-
 /// Findings whose text is the same but for arms, cells and figures.
 pub(crate) struct Group {
     pub(crate) severity: Severity,
@@ -112,7 +110,7 @@ impl<'a> Names<'a> {
         };
         Self {
             // The baseline is what all findings are against.
-            arms: longest_first(lookup::variants(run).map(|arm| arm.name.as_str()).collect()),
+            arms: longest_first(run.head.variants().map(|arm| arm.name.as_str()).collect()),
             cells: longest_first(run.cells().map(|cell| cell.found.name.as_str()).collect()),
         }
     }

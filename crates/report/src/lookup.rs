@@ -61,17 +61,12 @@ fn is_measured(run: &Run, cell: &str, metric: Metric) -> bool {
     rows.any(|row| row.cell == cell && row.metric == metric)
 }
 
-/// The arms the study asks about.
-pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
-    run.head.variants()
-}
-
 /// The arms the study asks about in this cell: a cell may leave some out.
 pub(crate) fn variants_in<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iterator<Item = &'a ArmRecord> {
     let cell = cell.asked;
     let is_measured =
         move |arm: &&ArmRecord| run.head.study.arms_of(cell).any(|other| other.name == arm.name);
-    variants(run).filter(is_measured)
+    run.head.variants().filter(is_measured)
 }
 
 /// The arm all others are compared with.

@@ -11,7 +11,7 @@ use ciphertax_model::{Cell, Distances, Link, ServerSpec, Study, Workload};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, LinkRecord, VoidReason};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_workload::{Driver, Job};
+use ciphertax_workload::{Access, Job};
 
 use crate::error::RunError;
 use crate::meter::ServerMeter;
@@ -71,25 +71,24 @@ impl Load for Engine {
     }
 }
 
-/// Starts the load threads of a cell for arms that are reached by these clients.
+/// Starts the load threads of a cell for arms that are reached so.
 ///
 /// # Errors
 /// If they cannot be started, or the workload is in a vocabulary that the client does not speak.
-pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: impl Iterator<Item = D>) -> Result<Engine, RunError> {
-    let clients = clients.map(|client| client.of_cell(job.study, job.cell));
-    let engine = D::start(job, clients.collect())?;
-    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken::<D>(job.cell)]))
+pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
+    let engine = A::start(job, arms.collect())?;
+    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken::<A>(job.cell)]))
 }
 
 /// What to say of a cell whose workload is in a vocabulary that this client does not speak; `None` if it speaks it.
-pub(crate) fn no_such_workload<D: Driver>(cell: &Cell) -> Option<String> {
-    let is_spoken = D::VOCABULARIES.contains(&cell.workload.descriptor().vocabulary);
+pub(crate) fn no_such_workload<A: Access>(cell: &Cell) -> Option<String> {
+    let is_spoken = A::VOCABULARIES.contains(&cell.workload.descriptor().vocabulary);
     let is_program = cell.workload == Workload::Command;
-    (!is_spoken && !is_program).then(|| not_spoken::<D>(cell))
+    (!is_spoken && !is_program).then(|| not_spoken::<A>(cell))
 }
 
-fn not_spoken<D: Driver>(cell: &Cell) -> String {
-    let is_spoken = |workload: &Workload| D::VOCABULARIES.contains(&workload.descriptor().vocabulary);
+fn not_spoken<A: Access>(cell: &Cell) -> String {
+    let is_spoken = |workload: &Workload| A::VOCABULARIES.contains(&workload.descriptor().vocabulary);
     let available: Vec<&str> = Workload::ALL
         .into_iter()
         .filter(is_spoken)
@@ -99,7 +98,7 @@ fn not_spoken<D: Driver>(cell: &Cell) -> String {
         "cell {}: {} is not available on {}; take one of {}",
         cell.name,
         cell.workload.name(),
-        D::NAME,
+        A::NAME,
         available.join(", ")
     )
 }
@@ -121,7 +120,7 @@ pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize, RunError
 
 /// What keeps servers at a distance. There is none at first, so that everything is prepared quickly.
 pub(crate) struct Distance {
-    link: RunningLink,
+    pub(crate) link: RunningLink,
     now: Distances,
     /// All that those to the servers are set to, each once.
     to_servers: Vec<Link>,
@@ -189,11 +188,6 @@ impl Distance {
             lateness_max_us,
             dropped: drops,
         })
-    }
-
-    /// Removes all it had.
-    pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
-        self.link.stop()
     }
 }
 

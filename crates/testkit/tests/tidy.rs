@@ -19,12 +19,12 @@ const SRC: [(&str, usize); 19] = [
     ("records", 5_250),
     ("report", 8_900),
     ("report-check", 950),
-    ("runner", 21_050),
+    ("runner", 20_900),
     ("stats", 2_500),
     ("supervise", 2_100),
     ("testkit", 1_050),
-    ("wire", 12_900),
-    ("workload", 13_850),
+    ("wire", 12_800),
+    ("workload", 13_800),
 ];
 const TEST_PROGRAMS: usize = 30;
 const LONGEST_FILE: usize = 629;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use ciphertax_model::TlsLibrary;
 use ciphertax_model::TlsVersion::{V1_2, V1_3};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_wire::{Session as _, WireError};
 use proptest::prelude::*;
 
 use crate::common::{

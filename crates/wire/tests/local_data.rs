@@ -5,7 +5,7 @@ use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
 use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Value, WireError};
+use ciphertax_wire::{Session as _, Value, WireError};
 
 use crate::common::packets::{OK, error, packet, welcome};
 use crate::common::{Ending, FakeServer, administer, builder_of, contains, plain, run};

@@ -9,8 +9,9 @@ use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
 use ciphertax_records::{LoginPath, Phase};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, KeysOverTls, Session, TrustedKeys};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, Negotiated as _, Session as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 use openssl::rsa::Rsa;
 
 use crate::common::packets::offer_key;

@@ -14,7 +14,7 @@ use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Mechanism, Session, Topology};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Address, WireError};
+use ciphertax_wire::{Address, Session as _, WireError};
 use proptest::prelude::*;
 
 use crate::common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};

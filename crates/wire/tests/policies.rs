@@ -9,7 +9,7 @@ use ciphertax_model::{Arm, CertificateKind, Group, TlsLibrary, Transport};
 use ciphertax_records::TlsFacts;
 use ciphertax_wire::mysql::{Expectation, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 use openssl::x509::X509;
 
 use crate::common::{administer, as_user, builder, plain, policy, refusal, run, with_policy};

@@ -12,7 +12,7 @@ use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Method, Negotiation, ScramKeys, Session,
 };
 use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Client, Endpoint, Negotiated as _, Protocol, WireError};
+use ciphertax_wire::{Client, Endpoint, Protocol, Session as _, WireError};
 use openssl::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod};
 
 use crate::common::postgres::{ITERATIONS, Postgres, postgres};

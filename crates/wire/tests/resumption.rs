@@ -9,7 +9,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Phase, PhaseTrace, TlsFacts};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsPolicy, TlsSummary};
-use ciphertax_wire::{Client as _, Negotiated as _};
+use ciphertax_wire::{Client as _, Session as _};
 
 use openssl::x509::X509;
 

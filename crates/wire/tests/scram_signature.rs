@@ -7,9 +7,9 @@ use std::thread;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Mechanism, Session};
+use ciphertax_wire::{Session as _, WireError};
 use openssl::hash::{MessageDigest, hash};
 use openssl::pkcs5::pbkdf2_hmac;
 use openssl::pkey::PKey;

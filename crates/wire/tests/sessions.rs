@@ -5,10 +5,10 @@ use std::time::Instant;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_model::Transport;
 use ciphertax_records::{LoginPath, Phase, PhaseTrace, Verified};
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
 use ciphertax_wire::tls::Verification;
-use ciphertax_wire::{Negotiated as _, Session as _};
 
 use crate::common::{encrypted, facts, plain, run, server, with_tls};
 

@@ -8,21 +8,22 @@ use std::time::Instant;
 use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
-use ciphertax_wire::{Negotiated, Session};
+use ciphertax_wire::Session;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::driver::{Client, Driver, Job, failure};
+use crate::driver::{Access, Job, failure};
 
-/// Starts the load threads of a workload that connects, and asks one row or record at most.
-pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: &[D]) -> Result<Option<Engine>, EngineError> {
-    let clients = clients.iter().cloned();
+/// Starts the load threads of a workload that connects, and asks one row or record at most: by `lookup`.
+pub(crate) fn start<A: Access>(
+    job: &Job<'_>,
+    arms: &[A],
+    lookup: impl Task<A> + Copy,
+) -> Result<Option<Engine>, EngineError> {
+    let arms = arms.iter().cloned();
     match job.cell.workload {
-        ciphertax_model::Workload::Connect => job.start(clients.map(|access| Connect {
-            access,
-            task: D::lookup(job.study),
-        })),
-        ciphertax_model::Workload::ConnectOnly => job.start(clients.map(|access| Connect {
+        ciphertax_model::Workload::Connect => job.start(arms.map(|access| Connect { access, task: lookup })),
+        ciphertax_model::Workload::ConnectOnly => job.start(arms.map(|access| Connect {
             access,
             task: Nothing,
         })),
@@ -49,7 +50,7 @@ pub struct Dialer<S: Session, T> {
     leaving: Option<S>,
 }
 
-impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
+impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
     type Connection = Dialer<C::Session, T::State>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Connect.descriptor().kinds;
@@ -133,7 +134,7 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
 }
 
 /// What a connection is made for.
-pub trait Task<C: Client>: Send + Sync + 'static {
+pub trait Task<C: Access>: Send + Sync + 'static {
     /// What outlives a connection.
     type State;
 
@@ -157,7 +158,7 @@ pub trait Task<C: Client>: Send + Sync + 'static {
 /// Nothing at all.
 pub struct Nothing;
 
-impl<C: Client> Task<C> for Nothing {
+impl<C: Access> Task<C> for Nothing {
     type State = ();
 
     fn state(&self, _access: &C) {}

@@ -8,6 +8,7 @@ use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Distribution, Load, TlsVersion};
 use ciphertax_testkit::PATIENCE;
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_workload::dataset;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{

@@ -10,6 +10,7 @@ use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_wire::mysql::Expectation;
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};

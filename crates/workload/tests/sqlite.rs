@@ -19,7 +19,7 @@ use ciphertax_wire::sqlite::{ConnectOptions, Session};
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::sqlite::SqliteAccess;
 use ciphertax_workload::ycsb::KeySpace;
-use ciphertax_workload::{ArmColumns, Driver, Job};
+use ciphertax_workload::{Access, ArmColumns, Job};
 use rusqlite::Connection;
 
 const SLICE: Duration = Duration::from_millis(60);

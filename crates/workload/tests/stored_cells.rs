@@ -10,7 +10,7 @@ use ciphertax_model::{
     Decrypt,
 };
 use ciphertax_testkit::{fetched, lease, plain_postgresql};
-use ciphertax_wire::postgresql;
+use ciphertax_wire::{Session as _, postgresql};
 use ciphertax_workload::sql::SqlSession;
 
 use crate::common::{empty_server, run, with_session};

@@ -8,13 +8,13 @@ use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_model::{Isolation, Load, StatementKind, Tpcc, Transport};
 use ciphertax_testkit::{Lease, fetched, lease, plain, plain_postgresql, run_within};
 use ciphertax_wire::{Expectation, mysql, postgresql};
-use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::tpcc::{Counted, TableNames, TpccContents, When, check};
 use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::tpcc::Terminals;
-use ciphertax_workload::sql::{DataSession, Sql, Statements};
+use ciphertax_workload::sql::{SqlSession, Statements};
+use ciphertax_workload::{Access, ArmColumns};
 
 use crate::common::{count_of, prepared};
 
@@ -22,7 +22,7 @@ use crate::common::{count_of, prepared};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A server with tables, and how terminals reach it.
-struct Ground<C: Sql<Session: DataSession>> {
+struct Ground<C: Access<Session: SqlSession>> {
     access: C,
     options: <C::Session as ciphertax_wire::Session>::Options,
     tables: Tpcc,
@@ -72,7 +72,7 @@ fn of_postgresql(warehouses: u32) -> Ground<PostgresqlAccess> {
     Ground::prepare(server, access, options, warehouses)
 }
 
-impl<C: Sql<Session: DataSession>> Ground<C> {
+impl<C: Access<Session: SqlSession>> Ground<C> {
     fn prepare(
         server: Lease,
         access: C,

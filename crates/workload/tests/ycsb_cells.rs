@@ -10,6 +10,7 @@ use ciphertax_model::{
     Decrypt, Workload,
 };
 use ciphertax_testkit::{contains, plain, plain_mongodb};
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::Session as MongodbSession;
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};

@@ -12,11 +12,11 @@ use ciphertax_model::{
 };
 use ciphertax_records::Phase;
 use ciphertax_testkit::{Lease, fetched, lease, plain_mongodb, within};
-use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
-use ciphertax_workload::Client;
+use ciphertax_wire::{Address, Session as _};
+use ciphertax_workload::Access;
 use ciphertax_workload::connect::{Connect, Nothing, Task};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};

@@ -11,6 +11,7 @@ use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 

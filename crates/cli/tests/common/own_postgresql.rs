@@ -9,8 +9,9 @@ use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_lab::postgresql::DATABASE;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use super::own::Own;
 use super::{PATIENCE, within};

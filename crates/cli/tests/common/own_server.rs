@@ -7,8 +7,9 @@ use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_reactor::Reactor;
 use ciphertax_testkit::plain;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use super::PATIENCE;
 use super::own::Own;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Error;

@@ -4,7 +4,9 @@ use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder, disk_proof};
 use ciphertax_model::{AtRest, Storage};
 use ciphertax_testkit::{fetched, run};
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 pub(crate) fn plain(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry).without_tls()

@@ -5,7 +5,8 @@ use ciphertax_lab::postgresql;
 use ciphertax_model::{FlushMethod, Storage};
 use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::{mongodb, postgresql as pg};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, mongodb, postgresql as pg};
 
 use super::common::{ask, plain};
 

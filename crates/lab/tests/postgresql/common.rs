@@ -9,9 +9,10 @@ use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
 use ciphertax_model::CertificateKind;
 use ciphertax_testkit::{fetched, run};
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Session as _, WireError};
 
 /// The server that is tested: the newer one in the tier of every server, whose tests call those of the other.
 pub(crate) fn servers() -> impl Iterator<Item = &'static Entry> {

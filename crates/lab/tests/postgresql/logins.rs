@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, postgresql};
 use ciphertax_model::{AuthenticationMethod, Transport};
 use ciphertax_testkit::run;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::tls::TlsPolicy;
 

@@ -4,9 +4,9 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_model::{Group, Resumption, TlsVersion};
 use ciphertax_testkit::run;
-use ciphertax_wire::Client as _;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Negotiation, Session, SessionStatus};
 use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_wire::{Client as _, Session as _};
 
 use super::common::{ask, connector, options, servers, trust};
 

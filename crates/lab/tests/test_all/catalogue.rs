@@ -17,8 +17,9 @@ use ciphertax_model::{
 use ciphertax_records::{LoginPath, SessionFacts};
 use ciphertax_testkit::{fetched, files_with, plain, run};
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 
 #[test]
 fn every_mariadb_is_what_the_catalogue_says() {

@@ -9,9 +9,10 @@ use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, RunningLink
 use ciphertax_model::{Distances, Link, ReplicaSet};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{fetched, is_root, not_tested, plain, processes_with, run};
-use ciphertax_wire::mongodb;
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, mongodb};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -12,9 +12,9 @@ use ciphertax_lab::{Error, PrivateServer, PrivateServerBuilder, RunningLink};
 use ciphertax_model::{AuthenticationMethod, Link, ReplicaSet, Tunnel};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{EVERY_TUNNEL, fetched, not_tested, run};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::{Session as _, WireError};
 
 const MS: Duration = Duration::from_millis(1);
 

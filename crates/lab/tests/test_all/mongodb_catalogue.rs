@@ -11,7 +11,7 @@ use ciphertax_records::SessionFacts;
 use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {

@@ -20,8 +20,9 @@ use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 
 pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};

@@ -3,15 +3,19 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Engine, EngineError, Failure};
 use ciphertax_model::ReadPreference;
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::{
     ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
 };
-use ciphertax_wire::{Address, Client as _};
+use ciphertax_wire::{Address, Client as _, Session as _};
 
-use crate::driver::{Client, failure};
+use super::lookup::FindRecord;
+use super::records::MongodbTable;
+use crate::driver::{Access, Job, failure};
+use crate::{connect, ycsb};
 
 /// How long an election may take.
 const ELECTION: Duration = Duration::from_secs(10);
@@ -33,8 +37,17 @@ pub struct MongodbAccess {
     pub read_preference: ReadPreference,
 }
 
-impl Client for MongodbAccess {
+impl Access for MongodbAccess {
     type Session = Session;
+
+    const NAME: &'static str = "MongoDB";
+
+    const VOCABULARIES: &'static [Vocabulary] =
+        &[Vocabulary::Connect, Vocabulary::KeyValue, Vocabulary::Program];
+
+    fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
 
     fn expectation(&self) -> &Expectation {
         &self.expectation
@@ -63,6 +76,29 @@ impl Client for MongodbAccess {
         let options = self.route(reactor, slot).await?;
         self.open_checked(reactor, &options).await
     }
+
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        let arms = arms.into_iter().map(|access| Self {
+            connections: job.cell.load.connections as usize,
+            read_preference: job.study.read_preference(job.cell),
+            ..access
+        });
+        match job.cell.workload.descriptor().vocabulary {
+            Vocabulary::Connect => connect::start(job, &arms.collect::<Vec<_>>(), FindRecord(job.study.ycsb)),
+            Vocabulary::KeyValue => {
+                let table = job.study.ycsb;
+                let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
+                let store = |(access, columns)| MongodbTable {
+                    access,
+                    table,
+                    writes,
+                    fields: ycsb::FieldEncryption::of(columns),
+                };
+                ycsb::start(job, arms.zip(&job.columns).map(store))
+            }
+            Vocabulary::Sql | Vocabulary::Program => Ok(None),
+        }
+    }
 }
 
 impl MongodbAccess {
@@ -70,7 +106,7 @@ impl MongodbAccess {
     /// second writes, unless the first goes to the primary and does both.
     ///
     /// # Errors
-    /// As [`Client::open`].
+    /// As [`Access::open`].
     pub async fn open_to_read_and_write(
         &self,
         reactor: &Rc<Reactor>,
@@ -90,7 +126,7 @@ impl MongodbAccess {
     /// Opens a session that writes, and checks it likewise.
     ///
     /// # Errors
-    /// As [`Client::open`].
+    /// As [`Access::open`].
     pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
         let options = self.primary(reactor).await?;
         self.open_checked(reactor, &options).await

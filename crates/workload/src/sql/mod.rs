@@ -24,7 +24,7 @@ use ciphertax_model::Workload;
 use ciphertax_model::workload::Vocabulary;
 
 use crate::connect::Connect;
-use crate::driver::{ArmColumns, Driver, Job};
+use crate::driver::{Access, ArmColumns, Job};
 use crate::ycsb::{self, FieldEncryption};
 
 pub use bulk_insert::BulkInsert;
@@ -38,8 +38,7 @@ pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::{PointSelect, Random, SelectRandom};
 pub use records::{SqlConnection, SqlLoader, SqlTable};
 pub use session::{
-    DataSession, Parameter, Query, ResultSummary, Sql, SqlSession, Statement, Statements, Tables, TextRow,
-    Value,
+    Parameter, Query, ResultSummary, SqlSession, Statement, Statements, Tables, TextRow, Value,
 };
 
 /// What clients of SQL servers speak.
@@ -52,13 +51,13 @@ pub(crate) const VOCABULARIES: [Vocabulary; 4] = [
 
 /// Starts the load threads of a workload on a database that speaks SQL; `columns` is how a client's server encrypts the fields of
 /// YCSB's table.
-pub(crate) fn start<C: Driver<Session: DataSession>>(
+pub(crate) fn start<C: Access<Session: SqlSession>>(
     job: &Job<'_>,
     clients: &[C],
     columns: impl Fn(&C) -> Option<Columns>,
 ) -> Result<Option<Engine>, EngineError> {
     match job.cell.workload.descriptor().vocabulary {
-        Vocabulary::Connect => crate::connect::start(job, clients),
+        Vocabulary::Connect => crate::connect::start(job, clients, SelectRow(Tables::of(job.study))),
         Vocabulary::Sql => start_spoken(job, clients),
         Vocabulary::KeyValue => {
             let table = |(access, cells): (&C, &ArmColumns)| SqlTable {
@@ -73,7 +72,10 @@ pub(crate) fn start<C: Driver<Session: DataSession>>(
     }
 }
 
-fn start_spoken<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
+fn start_spoken<C: Access<Session: SqlSession>>(
+    job: &Job<'_>,
+    clients: &[C],
+) -> Result<Option<Engine>, EngineError> {
     let tables = Tables::of(job.study);
     let each = || clients.iter().cloned();
     let oltp = |scenario| {

@@ -9,12 +9,15 @@ use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{
     self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbMix, YcsbTable,
 };
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{
-    DataSession, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Sql, Tables,
+    Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, SqlSession, Tables,
 };
 use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb};
 
@@ -106,7 +109,7 @@ pub(crate) fn prepare(
 }
 
 /// Makes any contents on any database, and returns what progress was heard.
-pub(crate) fn prepared<S: DataSession>(
+pub(crate) fn prepared<S: SqlSession>(
     options: &S::Options,
     contents: &Contents,
 ) -> Result<Vec<u64>, DatasetError> {
@@ -120,12 +123,12 @@ pub(crate) fn prepared<S: DataSession>(
 }
 
 /// Has the tables there, and tells whether they hold nothing.
-pub(crate) fn begin<S: DataSession>(options: &S::Options, contents: &Contents) -> bool {
+pub(crate) fn begin<S: SqlSession>(options: &S::Options, contents: &Contents) -> bool {
     run(async |reactor| dataset::begin::<S>(reactor, options, contents).await).unwrap()
 }
 
 /// Writes one of several parts of the rows, and returns what progress was heard.
-pub(crate) fn load_part<S: DataSession>(
+pub(crate) fn load_part<S: SqlSession>(
     options: &S::Options,
     contents: &Contents,
     index: u32,
@@ -196,7 +199,7 @@ pub(crate) trait Compare<C> {
 }
 
 /// Compares every scenario but bulk inserts; deletes come last.
-pub(crate) fn compare_scenarios<C: Sql>(bed: &mut impl Compare<C>, tables: Tables) {
+pub(crate) fn compare_scenarios<C: Access<Session: SqlSession>>(bed: &mut impl Compare<C>, tables: Tables) {
     bed.compare("oltp_point_select", 1, |access| PointSelect { access, tables });
     for (name, of) in [
         ("select_random_points", Random::Points),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::tpcc::{Outcome, TableNames, When, check, growth, last_name};
-use ciphertax_workload::sql::{DataSession, SqlSession};
+use ciphertax_workload::sql::SqlSession;
 
 use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
 
@@ -13,7 +13,7 @@ fn mariadb_is_populated_as_the_specification_says() {
     is_populated_as_specified(&mariadb());
 }
 
-fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
+fn is_populated_as_specified<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     let heard = ground.prepare(&contents).unwrap();
     assert_eq!(heard.len(), 9, "a chunk a table: {heard:?}");
@@ -43,7 +43,7 @@ fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
     });
 }
 
-fn all_conditions_hold<S: DataSession>(ground: &Ground<S>) {
+fn all_conditions_hold<S: SqlSession>(ground: &Ground<S>) {
     let tables = one_warehouse().tables;
     let results = ground.with_session(async |session| {
         let checked = check(session, TableNames::ONLY, &tables, When::AfterLoad, &[]).await;
@@ -54,7 +54,7 @@ fn all_conditions_hold<S: DataSession>(ground: &Ground<S>) {
     }
 }
 
-fn has_as_many_rows<S: DataSession>(ground: &Ground<S>) {
+fn has_as_many_rows<S: SqlSession>(ground: &Ground<S>) {
     for (table, rows) in [
         ("warehouse", 1),
         ("district", 10),
@@ -70,7 +70,7 @@ fn has_as_many_rows<S: DataSession>(ground: &Ground<S>) {
     }
 }
 
-fn every_row_is_in_its_range<S: DataSession>(ground: &Ground<S>) {
+fn every_row_is_in_its_range<S: SqlSession>(ground: &Ground<S>) {
     let matches = ground.matches;
     let letters = |column: &str, least: u32, most: u32| {
         format!("({column} {matches} '^[A-Za-z0-9]+$' AND CHAR_LENGTH({column}) BETWEEN {least} AND {most})")
@@ -129,7 +129,7 @@ fn every_row_is_in_its_range<S: DataSession>(ground: &Ground<S>) {
     }
 }
 
-fn orders_are_as_they_must<S: DataSession>(ground: &Ground<S>) {
+fn orders_are_as_they_must<S: SqlSession>(ground: &Ground<S>) {
     for (question, expected) in [
         // Each customer has one order in a district, in no order, and one row of history.
         (
@@ -188,7 +188,7 @@ fn orders_are_as_they_must<S: DataSession>(ground: &Ground<S>) {
     );
 }
 
-fn values_are_distributed_as_they_must<S: DataSession>(ground: &Ground<S>) {
+fn values_are_distributed_as_they_must<S: SqlSession>(ground: &Ground<S>) {
     for (what, table, mean, tolerance) in [
         ("o_ol_cnt", "oorder", 10.0, 0.1),
         ("o_carrier_id", "oorder", 5.5, 0.1),
@@ -221,7 +221,7 @@ fn values_are_distributed_as_they_must<S: DataSession>(ground: &Ground<S>) {
 }
 
 /// A chi-square test of 20,000 names against NURand's definition.
-fn last_names_are_drawn_with_the_constant_of_the_load<S: DataSession>(ground: &Ground<S>) {
+fn last_names_are_drawn_with_the_constant_of_the_load<S: SqlSession>(ground: &Ground<S>) {
     let c_load = ground.number("SELECT c_load FROM ciphertax.tpcc_config") as u32;
     let mut expected: HashMap<String, f64> = HashMap::new();
     for low in 0..=255 {
@@ -250,7 +250,7 @@ fn last_names_are_drawn_with_the_constant_of_the_load<S: DataSession>(ground: &G
     );
 }
 
-fn indexes_are_there<S: SqlSession + DataSession>(ground: &Ground<S>) {
+fn indexes_are_there<S: SqlSession>(ground: &Ground<S>) {
     for (table, index, columns) in [
         (
             "customer",

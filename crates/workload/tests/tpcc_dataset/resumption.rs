@@ -6,7 +6,7 @@ use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql;
 use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::tpcc::{TableNames, growth};
-use ciphertax_workload::sql::{DataSession, Statements};
+use ciphertax_workload::sql::{SqlSession, Statements};
 
 use super::ground::{Ground, mariadb, one_warehouse, postgresql};
 
@@ -27,7 +27,7 @@ fn what_an_interrupted_load_left_is_kept_on_mariadb() {
     is_resumed(&mariadb());
 }
 
-fn is_resumed<S: DataSession>(ground: &Ground<S>) {
+fn is_resumed<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     ground.interrupt(&contents, 150_000);
     let marked = ground.ask("SELECT COUNT(*) FROM ciphertax.tpcc_chunks")[0]
@@ -53,7 +53,7 @@ fn what_three_load_a_part_of_each_is_whole_on_mariadb() {
     is_loaded_in_parts(&mariadb());
 }
 
-fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
+fn is_loaded_in_parts<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     assert!(ground.begin(&contents));
     assert!(ground.begin(&contents), "nothing is written yet");
@@ -112,7 +112,7 @@ fn a_load_whose_sessions_are_cut_off_is_an_error_and_goes_on_later() {
     assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
 }
 
-fn counts<S: DataSession>(ground: &Ground<S>) -> Vec<String> {
+fn counts<S: SqlSession>(ground: &Ground<S>) -> Vec<String> {
     let count = |table: &&str| {
         ground
             .ask(&format!("SELECT COUNT(*) FROM ciphertax.{table}"))

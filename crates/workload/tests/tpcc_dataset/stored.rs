@@ -7,7 +7,7 @@ use ciphertax_model::{
     Decrypt,
 };
 use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents, TpccSet};
-use ciphertax_workload::sql::DataSession;
+use ciphertax_workload::sql::SqlSession;
 
 use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
 
@@ -33,7 +33,7 @@ fn mariadb_holds_cells_of_the_same_rows() {
     holds_cells_of_the_same_rows(&mariadb(), "HEX");
 }
 
-fn holds_cells_of_the_same_rows<S: DataSession>(ground: &Ground<S>, hexadecimal: &str) {
+fn holds_cells_of_the_same_rows<S: SqlSession>(ground: &Ground<S>, hexadecimal: &str) {
     let payload = ColumnEncryption {
         feature: ColumnFeature::Stored,
         format: CellFormat::Encdb,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::AtRest;
+use ciphertax_wire::sql::Statements as _;
 
 use super::session::{Asked, first};
 use crate::accounts::Account;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
+use ciphertax_wire::{Session as _, WireError};
 
 use crate::accounts::Account;
 use crate::error::{Error, Result};

@@ -3,6 +3,7 @@
 use ciphertax_model::{AtRest, AtRestPart};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
 
 use super::session::first;
 use super::settings::variables;

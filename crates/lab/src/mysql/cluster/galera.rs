@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
 
 use crate::error::{Error, Result};
 use crate::locate::cache_root;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use ciphertax_model::Secret;
+use ciphertax_wire::sql::Statements as _;
 
 use crate::accounts::Account;
 use crate::error::{Error, Result};

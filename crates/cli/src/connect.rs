@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ciphertax_explain::connection::explain;
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_report::{json, terminal};
 use ciphertax_runner::{ConnectPlan, connect};
@@ -82,11 +83,12 @@ pub(crate) fn run(arguments: &ConnectArguments) -> Result<Exit, String> {
     let bar = progress(&plan.target.to_string(), arguments.count);
     let connected = connect(&plan, stop.flag(), &mut |done| bar.set_position(done.into()));
     bar.finish_and_clear();
-    let record = match (connected, stop.caught()) {
+    let mut record = match (connected, stop.caught()) {
         (_, Some(exit)) => return Ok(exit),
         (Err(error), None) => return Err(error.to_string()),
         (Ok(record), None) => record,
     };
+    explain(&mut record);
     for path in &arguments.export {
         write_text(path, &json::render(&record))?;
     }

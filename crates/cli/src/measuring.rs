@@ -4,9 +4,14 @@ use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use ciphertax_estimate::EstimateError;
+use ciphertax_explain::explain;
 use ciphertax_model::{AgentAddress, Profiling, Secret, Study};
-use ciphertax_records::{Destination, RunStatus, Tool};
-use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunError, follow, play, role};
+use ciphertax_records::why::{LookLog, Looks};
+use ciphertax_records::{Destination, RecordError, Run, RunStatus, Tool, write_run};
+use ciphertax_runner::{
+    Channel, EncdbAccount, Measured, Plan, Progress, Ranks, Role, RunError, Stage, follow, play, role,
+};
 use ciphertax_supervise::say;
 use ciphertax_wire::{Protocol, Target};
 
@@ -124,7 +129,16 @@ fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, Stri
     Ok(plan)
 }
 
-/// Plays a study with its progress on the terminal.
+/// A run, evaluated.
+pub(crate) struct Played {
+    pub(crate) run: Run,
+    /// Where it is.
+    pub(crate) folder: PathBuf,
+    /// Why the results could not be written there; what could be written is whole.
+    unsaved: Option<RecordError>,
+}
+
+/// Plays a study with its progress on the terminal, and evaluates it.
 pub(crate) fn play_with(
     plan: &Plan,
     destination: Destination,
@@ -132,11 +146,36 @@ pub(crate) fn play_with(
     verbosity: Verbosity,
 ) -> Result<Played, RunError> {
     let mut reporter = Reporter::start(&plan.study, plan.target.as_ref(), stop.clone(), verbosity);
-    let played = play(plan, destination, &mut reporter, stop.flag());
+    let measured = play(plan, destination, &mut reporter, stop.flag());
+    let played = measured.and_then(|measured| {
+        reporter.stage(&Stage::Evaluating);
+        Ok(evaluated(measured)?)
+    });
     reporter.finish();
     // What is left from now on is said by whoever shows it.
     stop.leaves(|left| left.made_on = None);
     played
+}
+
+fn evaluated(
+    Measured {
+        head,
+        samples,
+        folder,
+    }: Measured,
+) -> Result<Played, EstimateError> {
+    // Looks that cannot be read back, as from a disk that is full, say nothing, and the estimates stand.
+    let looks: Box<dyn Looks> = match folder.looks() {
+        Ok(looks) => Box::new(looks),
+        Err(_) => Box::new(LookLog::default()),
+    };
+    let results = explain(&head, &samples, looks.as_ref(), None)?;
+    let run = Run::new(head, results);
+    Ok(Played {
+        unsaved: write_run(folder.path(), &run).err(),
+        folder: folder.path().to_owned(),
+        run,
+    })
 }
 
 /// Shows what was measured, whatever of it could be written.
@@ -153,7 +192,11 @@ fn show(played: &Played, output: &OutputArguments, caught: Option<Exit>) -> Exit
         }
         RunStatus::NotCleanedUp { problem } => say(format_args!("ciphertax: {problem}")),
     }
-    let unsaved: Vec<String> = unsaved.iter().map(RunError::to_string).chain(problems).collect();
+    let unsaved: Vec<String> = unsaved
+        .iter()
+        .map(RecordError::to_string)
+        .chain(problems)
+        .collect();
     if !unsaved.is_empty() {
         let problems = unsaved.join("; ");
         say(format_args!(

@@ -7,14 +7,14 @@ use ciphertax_explain::{CONFIRMING, explain_folder};
 use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
 use ciphertax_model::{Secret, Study, StudyText};
 use ciphertax_records::{CutOff, Destination, refuse_foreign_folder, write_run};
-use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, confirming};
+use ciphertax_runner::{EncdbAccount, Plan, RunError, confirming};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
 use crate::arguments::{QuickArguments, RunArguments};
 use crate::built_in::{self, QUICK_NAME, find};
 use crate::exit::{Exit, Stop};
-use crate::measuring::{self, Words, measure, option, parse_target, play_with, quoted, target};
+use crate::measuring::{self, Played, Words, measure, option, parse_target, play_with, quoted, target};
 use crate::progress::Verbosity;
 use crate::run;
 use crate::server_cpu::ServerCpuArguments;

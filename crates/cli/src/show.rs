@@ -4,7 +4,6 @@ use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ciphertax_explain::why::{cost, flame};
 use ciphertax_records::why::Pictures;
 use ciphertax_records::{Recorded, Run};
 use ciphertax_report::terminal::{self, AS_WIDE_AS_NEEDED};
@@ -21,7 +20,7 @@ pub(crate) const REPORT: &str = "report.html";
 
 /// Writes `report.html`, prints the run, and exports it. It is printed also where it cannot be written. Tells what could not be done.
 pub(crate) fn everything(run: &Run, folder: &Path, output: &OutputArguments) -> Vec<String> {
-    let (pictures, drawn) = match pictures(run, folder) {
+    let (pictures, drawn) = match pictures(folder) {
         Ok(pictures) => (pictures, Ok(())),
         Err(problem) => (Pictures::default(), Err(problem)),
     };
@@ -61,14 +60,9 @@ fn write_and_print(run: &Run, page: &str, folder: &Path, output: &OutputArgument
 }
 
 /// What the page shows besides the record.
-fn pictures(run: &Run, folder: &Path) -> Result<Pictures, String> {
+fn pictures(folder: &Path) -> Result<Pictures, String> {
     let recorded = Recorded::open(folder).map_err(|error| error.to_string())?;
-    let looks = recorded.looks().map_err(|error| error.to_string())?;
-    let explained = |error: ciphertax_explain::ExplainError| error.to_string();
-    Ok(Pictures {
-        flames: flame::flames(&run.head, &recorded.samples, &looks).map_err(explained)?,
-        courses: cost::courses(&recorded.samples).map_err(explained)?,
-    })
+    html::pictures(&recorded).map_err(|error| error.to_string())
 }
 
 /// Prints a record: as JSON and nothing else, or as text.

@@ -1,12 +1,8 @@
 //! What may make the figures of a run others than those of another, though the same is asked: versions, machines,
-//! settings, what was negotiated, who read the server's CPU time; and what several load generators did.
-
-use std::collections::BTreeMap;
+//! settings, what was negotiated, who read the server's CPU time.
 
 use ciphertax_model::{Cell, Placement, Study};
-use ciphertax_records::{
-    CpuSource, Head, Host, RankShare, Sample, ServerPlacement, ServerRecord, SessionFacts,
-};
+use ciphertax_records::{CpuSource, Head, Host, ServerPlacement, ServerRecord, SessionFacts};
 use ciphertax_stats::format;
 
 use crate::asked::keys;
@@ -168,40 +164,4 @@ pub(crate) fn of_session(session: &SessionFacts) -> Vec<Fact> {
     }
     facts.add("login", session.authentication.to_string());
     facts.0
-}
-
-/// What several load generators did of a cell, one by one, in the slices that count.
-#[derive(Default)]
-pub(crate) struct Ranks {
-    slices: u32,
-    /// The furthest that they began apart in a slice, in nanoseconds.
-    pub(crate) began_apart_ns: u64,
-    /// In how many slices each was the bottleneck.
-    bound: BTreeMap<u32, u32>,
-}
-
-impl Ranks {
-    pub(crate) fn add(&mut self, sample: &Sample) {
-        let shares = &sample.load.ranks;
-        if shares.is_empty() || !sample.is_valid() {
-            return;
-        }
-        self.slices += 1;
-        let apart = shares.iter().map(|share| share.began_after_ns).max();
-        self.began_apart_ns = self.began_apart_ns.max(apart.unwrap_or(0));
-        for RankShare { rank, .. } in shares.iter().filter(|share| share.client_bound) {
-            *self.bound.entry(*rank).or_default() += 1;
-        }
-    }
-
-    /// True if several load generators made its load.
-    pub(crate) fn are_many(&self) -> bool {
-        self.slices > 0
-    }
-
-    /// Those that were the bottleneck in more than half of the slices.
-    pub(crate) fn bottlenecks(&self) -> Vec<u32> {
-        let most = self.bound.iter().filter(|(_, slices)| **slices * 2 > self.slices);
-        most.map(|(rank, _)| *rank).collect()
-    }
 }

@@ -6,7 +6,7 @@ use ciphertax_stats::Interval;
 use ciphertax_stats::format::rounded;
 use ciphertax_stats::verdict::WIDEST_FLOOR;
 
-use crate::estimates::margin;
+use ciphertax_estimate::estimates::margin;
 
 /// One row for every figure that the study brings along, in its order.
 pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {

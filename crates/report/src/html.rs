@@ -23,8 +23,9 @@ mod scale;
 mod template;
 mod why;
 
-use ciphertax_records::Run;
+use ciphertax_estimate::{flame, looking};
 use ciphertax_records::why::Pictures;
+use ciphertax_records::{Recorded, Run};
 
 use crate::ReportError;
 use page::Page;
@@ -46,6 +47,17 @@ pub fn render(run: &Run) -> Result<String, ReportError> {
 /// As [`render`].
 pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError> {
     TEMPLATE.render(Page::of(run, pictures), run)
+}
+
+/// What the page shows of a run besides the record.
+///
+/// # Errors
+/// When its samples or looks are damaged.
+pub fn pictures(recorded: &Recorded) -> Result<Pictures, ReportError> {
+    Ok(Pictures {
+        flames: flame::flames(&recorded.head, &recorded.samples, &recorded.looks()?)?,
+        courses: looking::courses(&recorded.samples)?,
+    })
 }
 
 const TEMPLATE: Template = Template {

@@ -23,10 +23,19 @@ mod readable;
 mod storage;
 mod words;
 
+use ciphertax_estimate::EstimateError;
+use ciphertax_records::RecordError;
+
 /// Why a report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The HTML template and the record do not fit each other: a defect of this crate.
     #[error("the HTML report cannot be made: {0:#}")]
     Template(#[from] minijinja::Error),
+    /// What the run folder has besides the record cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// It gives no pictures.
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_engine::EngineError;
-use ciphertax_explain::ExplainError;
+use ciphertax_estimate::EstimateError;
 use ciphertax_lab::ProofError;
 use ciphertax_records::RecordError;
 use ciphertax_wire::WireError;
@@ -71,7 +71,7 @@ pub enum RunError {
     Engine(#[from] EngineError),
     /// Samples that cannot be evaluated.
     #[error(transparent)]
-    Explain(#[from] ExplainError),
+    Estimate(#[from] EstimateError),
     /// More files than this process may have open.
     #[error("the limit of open files cannot be raised: {0}")]
     Files(std::io::Error),

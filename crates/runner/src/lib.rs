@@ -52,7 +52,7 @@ pub use connect::{ConnectPlan, connect};
 pub use doctor::doctor;
 pub use error::RunError;
 pub use meter::ServedBy;
-pub use play::{Played, play};
+pub use play::{Measured, play};
 pub use preview::{Preview, preview};
 pub use progress::{Headline, Progress, Stage};
 pub use ranks::{Channel, Ranks, Role, follow, role};

@@ -3,16 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_explain::explain;
 use ciphertax_model::{Arm, FileSystem, Study};
 use ciphertax_reactor::stop;
-use ciphertax_records::why::{Look, LookLog, Looks, SymbolTable};
+use ciphertax_records::why::{Look, SymbolTable};
 use ciphertax_records::{
     ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
     write_run,
@@ -34,18 +32,18 @@ use crate::servers::{ArmProof, Opening, Servers, holds};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
 use crate::{databases, fit};
 
-/// What a study came to.
-pub struct Played {
-    /// What was measured and what it means.
-    pub run: Run,
-    /// Where it is.
-    pub folder: PathBuf,
-    /// Why not all of it could be written there; what could be is whole.
-    pub unsaved: Option<RunError>,
+/// What a study came to, before anybody evaluates it.
+pub struct Measured {
+    /// What was measured, and where.
+    pub head: Head,
+    /// Every slice of it.
+    pub samples: SampleLog,
+    /// The folder, which has all but the results.
+    pub folder: RunFolder,
 }
 
-/// Plays a study and leaves a run folder. `stop` ends it within a second, whatever it does; what was measured until then is
-/// kept and evaluated.
+/// Plays a study and leaves a run folder without results. `stop` ends it within a second, whatever it does; what was measured until
+/// then is kept.
 ///
 /// # Errors
 /// When nothing could be measured. A run that should have gone on is then as it was.
@@ -54,7 +52,7 @@ pub fn play(
     destination: Destination,
     progress: &mut dyn Progress,
     stop: &Arc<AtomicBool>,
-) -> Result<Played, RunError> {
+) -> Result<Measured, RunError> {
     refuse_impossible(plan)?;
     refuse_missing(plan)?;
     make_room(&plan.study).map_err(RunError::Files)?;
@@ -176,13 +174,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Measures, cleans up, and evaluates.
+    /// Measures, and cleans up.
     fn play(
         self,
         mut folder: RunFolder,
         progress: &mut dyn Progress,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Played, RunError> {
+    ) -> Result<Measured, RunError> {
         let Self {
             plan,
             mut servers,
@@ -230,19 +228,11 @@ impl<'a> Player<'a> {
                 Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
             });
         }
-        progress.stage(&Stage::Evaluating);
         head.status = status(&measured, &cleaned);
-        // What cannot be read back, as from a disk that is full, says nothing, and the estimates stand.
-        let looks: Box<dyn Looks> = match folder.looks() {
-            Ok(looks) => Box::new(looks),
-            Err(_) => Box::new(LookLog::default()),
-        };
-        let results = explain(&head, &log, looks.as_ref())?;
-        let run = Run::new(head, results);
-        Ok(Played {
-            unsaved: write_run(folder.path(), &run).err().map(RunError::from),
-            folder: folder.path().to_owned(),
-            run,
+        Ok(Measured {
+            head,
+            samples: log,
+            folder,
         })
     }
 }

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 
+use ciphertax_explain::explain;
 use ciphertax_model::{Arm, Metric, Study, Transport};
+use ciphertax_records::why::LookLog;
 use ciphertax_records::{Destination, EstimateRow, Run, RunStatus, Tool};
-use ciphertax_runner::{Headline, Plan, Progress, RunError, Stage, play};
+use ciphertax_runner::{Headline, Measured, Plan, Progress, RunError, Stage, play};
 use ciphertax_stats::Verdict;
 
 /// The cells, slices and precision of `ciphertax quick`.
@@ -91,16 +93,20 @@ fn judge(title: &str, runs: u32, study: &Study, judged: &[Metric]) -> Option<Tal
             },
             command: "the test of false alarms".into(),
         };
-        let played = match play(&plan, destination, &mut Silent, &Arc::default()) {
-            Ok(played) => played,
+        let measured = match play(&plan, destination, &mut Silent, &Arc::default()) {
+            Ok(measured) => measured,
             Err(RunError::Impossible(refusals)) => {
                 ciphertax_testkit::not_tested(refusals.join("; "));
                 return None;
             }
             Err(error) => panic!("{error}"),
         };
-        match &played.run.head.status {
-            RunStatus::Complete => tally.count(&played.run, judged),
+        let Measured { head, samples, .. } = measured;
+        match &head.status {
+            RunStatus::Complete => {
+                let results = explain(&head, &samples, &LookLog::default(), None).unwrap();
+                tally.count(&Run::new(head, results), judged);
+            }
             // What a busy machine did to one run must not cost the others.
             other => eprintln!("run {} does not count: {other:?}", number + 1),
         }

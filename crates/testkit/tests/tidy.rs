@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests.
-const SRC: [(&str, usize); 19] = [
+const SRC: [(&str, usize); 20] = [
     ("cli", 3_900),
     ("columns", 2_200),
     ("engine", 1_700),
-    ("explain", 12_950),
+    ("estimate", 3_750),
+    ("explain", 9_300),
     ("lab", 19_550),
     ("model", 7_750),
     ("observe", 2_750),

@@ -16,8 +16,8 @@ use ciphertax_stats::bound::Sameness;
 use ciphertax_stats::verdict::holm;
 use ciphertax_stats::{CostVerdict, LogRatio, Rule};
 
-use crate::estimates::margin;
 use crate::facts::counted;
+use ciphertax_estimate::estimates::margin;
 use comparable::Comparable;
 
 pub(crate) use differences::differences;

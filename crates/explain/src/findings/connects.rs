@@ -9,7 +9,7 @@ use ciphertax_stats::format::{self, plain, rounded};
 use ciphertax_stats::{Interval, Verdict};
 
 use super::finding::{finding, is_sure, share};
-use crate::cell::{BASELINE, CellSamples, Figures};
+use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures};
 
 /// Which phase makes a connect slower.
 pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {

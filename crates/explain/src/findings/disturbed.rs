@@ -8,7 +8,7 @@ use ciphertax_stats::format::{self, rounded};
 use ciphertax_stats::{DisturbedBlocks, Location};
 
 use super::finding::{finding, share};
-use crate::cell::{BASELINE, CellSamples};
+use ciphertax_estimate::cell::{BASELINE, CellSamples};
 
 /// Client and server on the same CPUs.
 pub(super) fn shared_cpus(run: &Run) -> Option<Finding> {

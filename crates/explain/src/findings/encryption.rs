@@ -13,8 +13,8 @@ use super::finding::{finding, is_sure};
 use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
 use super::storage::encrypts_at_rest_alone;
 use crate::asked::{self, Spoken};
-use crate::cell::CellSamples;
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::CellSamples;
 
 /// Bytes of a result of the workload, in megabytes.
 const MEGABYTES: f64 = 1.048_576;
@@ -86,7 +86,7 @@ pub(super) fn crypto_library(
     run: &Run,
     cells: &[CellSamples<'_>],
     arm: &str,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     if !encrypts_at_rest_alone(run, arm) {
         return Ok(findings);
@@ -102,7 +102,7 @@ fn of_group(
     run: &Run,
     group: &[(MeasuredCell<'_>, &CellSamples<'_>)],
     arm: &str,
-) -> Result<Option<Finding>, ExplainError> {
+) -> Result<Option<Finding>, EstimateError> {
     let metric = server_cpu(run, group);
     let payers = payers(run, group, arm, metric, |_| true);
     let Some(most) = payers

@@ -11,8 +11,8 @@ use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::{finding, share};
-use crate::cell::{BASELINE, CellSamples, value};
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{BASELINE, CellSamples, value};
 
 /// Of a study whose baseline proves nobody's identity in plaintext: one arm that adds TLS to it, and arms that add a login
 /// to either. One finding for each side that TLS costs anything.
@@ -20,7 +20,7 @@ pub(super) fn login_against_tls(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     for (side, metric) in [
         ("client", Metric::ClientCpuPerOp),
@@ -37,7 +37,7 @@ fn of_side(
     cell: MeasuredCell<'_>,
     side: &str,
     metric: Metric,
-) -> Result<Option<Finding>, ExplainError> {
+) -> Result<Option<Finding>, EstimateError> {
     let baseline = run.head.study.baseline();
     let proves_nobody = matches!(
         baseline.authentication.method,
@@ -154,7 +154,7 @@ fn ratio(
     samples: &CellSamples<'_>,
     [without, login, tls]: [usize; 3],
     metric: Metric,
-) -> Result<Option<Interval>, ExplainError> {
+) -> Result<Option<Interval>, EstimateError> {
     let log = |slice| value(slice, metric).map(f64::ln);
     let rows: Vec<[f64; 3]> = samples
         .together([BASELINE, without, login, tls])

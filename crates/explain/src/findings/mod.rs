@@ -19,10 +19,10 @@ pub(crate) use connects::no_resumption_of_postgresql;
 pub(crate) use finding::finding;
 pub(crate) use pays::which_server_pays_most;
 
-use crate::cell::CellSamples;
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::CellSamples;
 
-pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, ExplainError> {
+pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     for arm in variants(run) {
         findings.extend(pays::pays_most(run, cells, arm)?);
@@ -87,7 +87,7 @@ fn at_rest_in(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     for arm in variants(run) {
         findings.extend(storage::decrypted_in_memory(run, cell, arm));

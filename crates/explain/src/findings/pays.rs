@@ -8,9 +8,9 @@ use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::finding;
-use crate::cell::{AGAIN, BASELINE, CellSamples};
-use crate::compared::as_in_the_tables;
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{AGAIN, BASELINE, CellSamples};
+use ciphertax_estimate::compared::as_in_the_tables;
 
 /// The identifier of these findings.
 const PAYS_MOST: &str = "pays-most";
@@ -33,7 +33,7 @@ pub(super) fn pays_most(
     run: &Run,
     cells: &[CellSamples<'_>],
     arm: &str,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     for group in groups_of_servers(run, cells) {
         for (side, metric) in [
@@ -126,7 +126,7 @@ fn of_side(
     side: &str,
     metric: Metric,
     payers: Vec<Payer<'_>>,
-) -> Result<Option<Finding>, ExplainError> {
+) -> Result<Option<Finding>, EstimateError> {
     let [most, others @ ..] = payers.as_slice() else {
         return Ok(None);
     };
@@ -202,7 +202,7 @@ pub(super) fn ahead_of(
     other: &Payer<'_>,
     arm: &str,
     metric: Metric,
-) -> Result<Option<Formula>, ExplainError> {
+) -> Result<Option<Formula>, EstimateError> {
     let (Some(one), Some(other)) = (logs(one, arm, metric)?, logs(other, arm, metric)?) else {
         return Ok(None);
     };
@@ -214,7 +214,7 @@ pub(super) fn ahead_of(
 
 /// Logarithms of CPU per operation in microseconds, of the baseline and of the arm, block by block, with the means of the tables;
 /// `None` where there are too few blocks.
-fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Result<Option<Vec<[f64; 2]>>, ExplainError> {
+fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Result<Option<Vec<[f64; 2]>>, EstimateError> {
     let Some(arm) = payer.samples.arms.iter().position(|name| name == arm) else {
         return Ok(None);
     };

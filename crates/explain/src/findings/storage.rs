@@ -9,8 +9,8 @@ use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::{finding, is_sure};
-use crate::cell::{BASELINE, CellSamples, Figures, value};
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures, value};
 
 /// True if an arm encrypts pages at rest, the baseline does not, and that is all they differ in: what the arm costs more is the
 /// price of that alone. A file system in user space is more than that.
@@ -88,7 +88,7 @@ pub(super) fn cost_per_page(
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
     arm: &str,
-) -> Result<Option<Finding>, ExplainError> {
+) -> Result<Option<Finding>, EstimateError> {
     let metric = run.results.server_cpu(&cell.asked.name);
     let cost = run.results.estimate(&cell.asked.name, arm, metric);
     let Some(cost) = cost.filter(|cost| is_sure(cost) && cost.low > 0.0) else {
@@ -208,7 +208,7 @@ pub(super) fn transit_and_rest(
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
     arm: &str,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     let Some(parts) = parts(&run.head.study, arm) else {
         return Ok(findings);
@@ -258,7 +258,7 @@ fn of_metric(
     arm: &str,
     parts: &Parts<'_>,
     metric: Metric,
-) -> Result<Option<Finding>, ExplainError> {
+) -> Result<Option<Finding>, EstimateError> {
     let place = |name: &str| samples.arms.iter().position(|other| other == name);
     let (Some(transit), Some(rest), Some(both)) = (place(parts.transit), place(parts.rest), place(arm))
     else {

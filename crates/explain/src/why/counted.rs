@@ -7,8 +7,8 @@ use ciphertax_records::Head;
 use ciphertax_records::why::{Complete, Look, Looks, ProfiledSide, SideProfile, StackId, SymbolTable};
 
 use super::categories::{Rules, SPINNING, UNCLASSIFIED};
-use super::slices::{self, CellSlices, place};
 use super::states::Family;
+use ciphertax_estimate::slices::{self, CellSlices, place};
 
 /// The samples of one side in one slice.
 #[derive(Debug, Clone, Default)]

@@ -9,10 +9,10 @@ use ciphertax_stats::Interval;
 
 use super::categories::{KERNEL_OTHER, UNCLASSIFIED};
 use super::counted::{Counted, Profiles};
-use super::paired::{Pair, Paired, excludes_zero, floor};
-use super::slices::{CellSlices, Slice};
-use crate::cell::{AGAIN, BASELINE};
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{AGAIN, BASELINE};
+use ciphertax_estimate::paired::{Pair, Paired, excludes_zero, floor};
+use ciphertax_estimate::slices::{CellSlices, Slice};
 
 /// What one cell comes to.
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(super) fn of_cell(
     cell: &CellSlices<'_>,
     profiles: &Profiles,
     results: &Results,
-) -> Result<Differences, ExplainError> {
+) -> Result<Differences, EstimateError> {
     let mut all = Differences::default();
     for arm in AGAIN..cell.arms.len() {
         for side in [ProfiledSide::Server, ProfiledSide::Client] {
@@ -148,7 +148,7 @@ fn rows(
     arm: usize,
     side: ProfiledSide,
     blocks: &[Block<'_>],
-) -> Result<Vec<CategoryRow>, ExplainError> {
+) -> Result<Vec<CategoryRow>, EstimateError> {
     let counted = || blocks.iter().flat_map(|block| &block.halves);
     let mut categories: BTreeSet<&'static str> = counted()
         .flat_map(|half| half.counted.by_category.keys().copied())
@@ -219,7 +219,7 @@ fn of_side(
     blocks: &[Block<'_>],
     rows: &[CategoryRow],
     results: &Results,
-) -> Result<Option<DifferenceOfSide>, ExplainError> {
+) -> Result<Option<DifferenceOfSide>, EstimateError> {
     let pair = |block: &Block<'_>| Pair {
         values: [0, 1].map(|arm| block.halves[arm].total_us),
         weights: [block.weight; 2],

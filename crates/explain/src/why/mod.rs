@@ -2,26 +2,21 @@
 
 mod bound;
 pub mod categories;
-pub mod cost;
 mod counted;
 mod differences;
-pub mod flame;
-mod paired;
-mod slices;
 mod states;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use bound::in_words;
-pub use cost::confirmation;
 
+use ciphertax_estimate::{EstimateError, looking, slices};
 use ciphertax_records::why::{Looks, Why};
 use ciphertax_records::{Head, Results, Run, Samples};
 
 use self::counted::{ByRules, Classify, Profiles};
 use self::states::Seen;
-use crate::folder::ExplainError;
 
 /// Why the arms cost what they do; `results` are those of the same samples so far.
 ///
@@ -33,7 +28,7 @@ pub fn why(
     samples: &(impl Samples + ?Sized),
     looks: &dyn Looks,
     confirming: Option<&Run>,
-) -> Result<Why, ExplainError> {
+) -> Result<Why, EstimateError> {
     classified_by(&ByRules::of_run(head), head, results, samples, looks, confirming)
 }
 
@@ -44,7 +39,7 @@ fn classified_by(
     samples: &(impl Samples + ?Sized),
     looks: &dyn Looks,
     confirming: Option<&Run>,
-) -> Result<Why, ExplainError> {
+) -> Result<Why, EstimateError> {
     if looks.profiles().next().is_none() && looks.waits().next().is_none() {
         return Ok(Why::default());
     }
@@ -60,7 +55,7 @@ fn classified_by(
         why.wait_events.extend(states::by_wait_event(index, cell, &seen)?);
         let bounds = bound::of_cell(index, cell, &seen, &profiles, (head, results), confirming)?;
         why.bounds.extend(bounds);
-        why.costs.extend(cost::of_cell(cell)?);
+        why.costs.extend(looking::costs(cell)?);
     }
     Ok(why)
 }

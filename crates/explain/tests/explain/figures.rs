@@ -1,6 +1,6 @@
 //! Estimates, verdicts and what is missing for them.
 
-use ciphertax_explain::{CellProgress, precision};
+use ciphertax_estimate::{CellProgress, precision};
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{HardwareCounts, Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};

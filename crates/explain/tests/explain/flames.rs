@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_explain::why::flame::flames;
+use ciphertax_estimate::flame::flames;
 use ciphertax_records::why::{
     Blocked, Flame, FlameFrame, FlameOf, LookLog, ModuleRecord, Profile, ProfiledSide, SideProfile,
     SymbolRecord, SymbolTable, Waits,

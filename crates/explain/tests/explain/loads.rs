@@ -1,6 +1,6 @@
 //! Open loops, batches, kinds of operations and connects.
 
-use ciphertax_explain::precision;
+use ciphertax_estimate::precision;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{OpenLoopSample, OperationSample, Phase};
 use ciphertax_stats::{Verdict, histogram};

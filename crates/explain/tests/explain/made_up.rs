@@ -1,6 +1,6 @@
 //! Samples of known cost.
 
-use ciphertax_explain::ExplainError;
+use ciphertax_estimate::EstimateError;
 use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;
 use ciphertax_records::{
@@ -71,8 +71,8 @@ pub(crate) fn study() -> Study {
 }
 
 /// Of a run that was not looked into.
-pub(crate) fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results, ExplainError> {
-    ciphertax_explain::explain(head, samples, &LookLog::default())
+pub(crate) fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results, EstimateError> {
+    ciphertax_explain::explain(head, samples, &LookLog::default(), None)
 }
 
 pub(crate) fn explained(samples: &[Sample]) -> Results {

@@ -1,6 +1,6 @@
 //! Whole rounds: what is paid later is paid by whoever caused it.
 
-use ciphertax_explain::precision;
+use ciphertax_estimate::precision;
 use ciphertax_records::{CellRecord, CpuTime, QuietPhase, Results, Round, RoundOfArm, SampleLog};
 use ciphertax_stats::Verdict;
 

@@ -7,11 +7,11 @@ mod taken_apart;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ciphertax_explain::connection::{Asked, connection};
+use ciphertax_estimate::connection::{Asked, connection};
 use ciphertax_model::{Arm, TlsLibrary, TlsSettings, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_records::{ConnectionRecord, Tool};
-use ciphertax_wire::Target;
+use ciphertax_wire::{Protocol, Target};
 
 use crate::databases;
 use crate::error::RunError;
@@ -74,7 +74,11 @@ pub fn connect(
         tool: plan.tool.clone(),
         started,
         target: plan.target.url(),
-        protocol: plan.target.protocol().to_string(),
+        product: match seen.facts.server_version.contains("MariaDB") {
+            true => "MariaDB".to_owned(),
+            false => plan.target.protocol().to_string(),
+        },
+        greets_over_tls: plan.target.protocol() == Protocol::MongoDb,
         address,
         same_host,
     };

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_explain::connection::{Seen, SeenConnection, Tried};
+use ciphertax_estimate::connection::{Seen, SeenConnection, Tried};
 use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_stats::BalancedOrder;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use ciphertax_explain::connection::SeenConnection;
+use ciphertax_estimate::connection::SeenConnection;
 use ciphertax_observe::{ThreadUsage, Usage};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ChainCertificate, ConnectTrace, Phase, PhaseTrace, SessionFacts};

@@ -123,7 +123,9 @@ fn innodb_counts_pages(name: &str) {
     let hits = counter::cache_hit_rate(&scanned).unwrap();
     assert!((0.0..0.9).contains(&hits), "{hits} {scanned:?}");
     if let Some(evicted) = scanned.get(counter::PAGES_EVICTED) {
-        lies_between("pages evicted", *evicted, pages - 2 * in_pool, most);
+        // A page that is read takes the place of another, unless the page cleaner has made room before: of as much as there is room
+        // at the beginning nothing is seen, and as much room may be left at the end. What was changed is written out instead.
+        lies_between("pages evicted", *evicted, pages - 3 * in_pool, most + in_pool);
     }
 
     let updated = rise(&mut server, |server| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_explain::{CellPrecision, CellProgress};
+use ciphertax_estimate::{CellPrecision, CellProgress};
 use ciphertax_model::{Arm, Cell, Pace, Precision, Profiling, Study};
 use ciphertax_records::why::Look;
 use ciphertax_records::{Sample, SampleLog, VoidReason};

@@ -1,6 +1,10 @@
 //! Connections of known cost, and what is said of them.
 
-use ciphertax_records::{CertificateFacts, LoginPath, TlsFacts, Verified};
+use ciphertax_estimate::connection::{Asked, Seen, SeenConnection, Tried};
+use ciphertax_records::{
+    AuthenticationFacts, CertificateFacts, ChainCertificate, ConnectTrace, LoginPath, PhaseTrace,
+    SessionFacts, TlsFacts, Tool, Verified,
+};
 
 use super::*;
 
@@ -84,7 +88,7 @@ fn connected(tls_ms: u64) -> SeenConnection {
     }
 }
 
-fn asked(protocol: &str) -> Asked {
+fn asked(product: &str) -> Asked {
     Asked {
         tool: Tool {
             name: "ciphertax".into(),
@@ -93,7 +97,8 @@ fn asked(protocol: &str) -> Asked {
         },
         started: "2026-06-01T12:00:00.123456789Z".into(),
         target: "postgresql://app@db/".into(),
-        protocol: protocol.into(),
+        product: product.into(),
+        greets_over_tls: product == "MongoDB",
         address: "db:5432".into(),
         same_host: false,
     }
@@ -106,6 +111,12 @@ fn seen(connections: Vec<SeenConnection>) -> Seen {
         chain: vec![certificate("CN=db", "CN=root", 200)],
         tried: None,
     }
+}
+
+fn connection(asked: Asked, seen: &Seen) -> ConnectionRecord {
+    let mut record = ciphertax_estimate::connection::connection(asked, seen);
+    explain(&mut record);
+    record
 }
 
 fn ids(record: &ConnectionRecord) -> Vec<&str> {
@@ -211,8 +222,7 @@ fn what_would_be_cheaper_is_said_by_what_was_seen_and_nothing_else() {
     let mut quiet = seen(vec![other]);
     let tls = quiet.facts.tls.as_mut().unwrap();
     tls.certificate.key = "EC P-256".into();
-    quiet.facts.server_version = "5.5.5-10.11.19-MariaDB".into();
-    let found = connection(asked("MySQL"), &quiet);
+    let found = connection(asked("MariaDB"), &quiet);
     assert_eq!((found.product.as_str(), ids(&found)), ("MariaDB", vec![]));
 }
 

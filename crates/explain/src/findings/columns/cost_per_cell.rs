@@ -8,8 +8,8 @@ use ciphertax_stats::jackknife::interval_of;
 
 use super::super::finding::{finding, is_sure};
 use super::{PAID, arms};
-use crate::cell::{BASELINE, CellSamples, Figures, value};
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures, value};
 
 /// Cells per operation from which on there is something to divide by.
 const ENOUGH: f64 = 0.1;
@@ -33,7 +33,7 @@ pub(super) fn costs(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
-) -> Result<Vec<CostPerCell>, ExplainError> {
+) -> Result<Vec<CostPerCell>, EstimateError> {
     let mut costs = Vec::new();
     for (arm, columns) in arms(run, cell) {
         let Some(place) = samples.arms.iter().position(|name| *name == arm.name) else {

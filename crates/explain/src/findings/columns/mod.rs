@@ -11,8 +11,8 @@ use ciphertax_records::{Finding, MeasuredCell, Run};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval};
 
-use crate::cell::{CellSamples, value};
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{CellSamples, value};
 
 pub(super) use unprotected::unprotected;
 
@@ -24,7 +24,7 @@ pub(super) fn in_cell(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     let costs = cost_per_cell::costs(run, samples, cell)?;
     findings.extend(costs.iter().map(cost_per_cell::CostPerCell::finding));
@@ -46,12 +46,15 @@ fn more_than(
     one: &str,
     other: &str,
     metric: Metric,
-) -> Result<Option<Interval>, ExplainError> {
+) -> Result<Option<Interval>, EstimateError> {
     let place = |name: &str| samples.arms.iter().position(|arm| arm == name);
     let (Some(one), Some(other)) = (place(one), place(other)) else {
         return Ok(None);
     };
-    let row = |(a, b): (&crate::cell::Figures, &crate::cell::Figures)| {
+    let row = |(a, b): (
+        &ciphertax_estimate::cell::Figures,
+        &ciphertax_estimate::cell::Figures,
+    )| {
         let (of_a, of_b) = (a.operations as f64, b.operations as f64);
         Some([value(a, metric)? * of_a, of_a, value(b, metric)? * of_b, of_b])
     };

@@ -9,15 +9,15 @@ use super::super::finding::finding;
 use super::cost_per_cell::payer;
 use super::step::Step;
 use super::{PAID, arms, more_than};
-use crate::cell::CellSamples;
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::CellSamples;
 
 /// One finding for each pair of arms that differ in one step, for each side.
 pub(super) fn steps(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
-) -> Result<Vec<Finding>, ExplainError> {
+) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
     let study = &run.head.study;
     for (to, columns) in arms(run, cell) {

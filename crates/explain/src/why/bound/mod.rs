@@ -14,10 +14,10 @@ use ciphertax_records::{Head, Results, Run};
 
 use self::usage::Usage;
 use super::counted::Profiles;
-use super::slices::CellSlices;
 use super::states::Seen;
-use crate::cell::AGAIN;
-use crate::folder::ExplainError;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::AGAIN;
+use ciphertax_estimate::slices::CellSlices;
 
 /// Of each arm of one cell of which enough was seen.
 pub(super) fn of_cell(
@@ -27,7 +27,7 @@ pub(super) fn of_cell(
     profiles: &Profiles,
     (head, results): (&Head, &Results),
     confirming: Option<&Run>,
-) -> Result<Vec<BoundRow>, ExplainError> {
+) -> Result<Vec<BoundRow>, EstimateError> {
     let mut rows = Vec::new();
     let blocks = seen.blocks(index, cell);
     for (arm, name) in cell.arms.iter().enumerate() {

@@ -5,8 +5,6 @@ use ciphertax_records::Results;
 use ciphertax_records::why::{Bound, Confirmation};
 use ciphertax_stats::Interval;
 
-use crate::why::cost::confirmation;
-
 /// The variables of servers that take a bound away.
 const OF_LOG: [&str; 2] = ["sync_binlog", "innodb_flush_log_at_trx_commit"];
 const OF_READS: [&str; 1] = ["innodb_buffer_pool_size"];
@@ -75,6 +73,23 @@ fn without(change: Interval) -> Interval {
     }
 }
 
+/// What takes a fifth to a half of every round trip, and is gone, makes an arm faster by at least as much as this, as a fraction;
+/// what cannot have made it this much faster was not its bound.
+const SMALLEST_GAIN: f64 = 0.10;
+
+/// What follows from how much faster an arm is without its bound: the change of its throughput as a fraction with its 95 %
+/// interval, beside the `floor`, the change that the baseline shows against itself. For a probe that tightens the bound instead,
+/// such as a CPU less, the change is that without the probe against that with it.
+fn confirmation(change: Interval, floor: f64) -> Confirmation {
+    if change.low > floor.max(0.0) {
+        Confirmation::Confirmed
+    } else if change.high < SMALLEST_GAIN.max(floor) {
+        Confirmation::Refuted
+    } else {
+        Confirmation::CannotTell
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ciphertax_model::ProbeValue;
@@ -102,5 +117,27 @@ mod tests {
         });
         assert!((change.value - 1.0).abs() < 1e-9);
         assert!((change.low - 0.25).abs() < 1e-9 && (change.high - 1.5).abs() < 1e-9);
+    }
+
+    fn of(low: f64, high: f64, floor: f64) -> Confirmation {
+        let value = f64::midpoint(low, high);
+        confirmation(Interval { value, low, high }, floor)
+    }
+
+    #[test]
+    fn what_makes_an_arm_faster_beyond_the_noise_was_its_bound() {
+        assert_eq!(of(0.40, 0.51, 0.03), Confirmation::Confirmed);
+        assert_eq!(of(0.02, 0.51, 0.03), Confirmation::CannotTell);
+    }
+
+    #[test]
+    fn what_makes_it_no_faster_was_not() {
+        assert_eq!(of(-0.09, 0.07, 0.03), Confirmation::Refuted);
+        assert_eq!(of(-0.20, -0.10, 0.03), Confirmation::Refuted);
+    }
+
+    #[test]
+    fn what_may_be_either_is_not_told() {
+        assert_eq!(of(-0.10, 0.25, 0.03), Confirmation::CannotTell);
     }
 }

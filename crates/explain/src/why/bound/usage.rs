@@ -7,11 +7,11 @@ use ciphertax_records::Head;
 use ciphertax_records::why::ProfiledSide;
 use ciphertax_stats::{FEWEST_BLOCKS, MeanEstimate};
 
-use crate::folder::ExplainError;
 use crate::why::categories::UNCLASSIFIED;
 use crate::why::counted::{Counted, Profiles};
-use crate::why::slices::{CellSlices, Slice};
 use crate::why::states::{Block, InState, State, per_operation};
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::slices::{CellSlices, Slice};
 
 /// A fraction over blocks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,12 +51,12 @@ impl Fraction {
     }
 
     /// Of parts of as large wholes.
-    fn of(series: &[f64]) -> Result<Option<Self>, ExplainError> {
+    fn of(series: &[f64]) -> Result<Option<Self>, EstimateError> {
         Self::of_wholes(series.iter().map(|part| (*part, 1.0)))
     }
 
     /// Of the part that each block has of its whole, and how large that is: the part of all wholes together.
-    fn of_wholes(blocks: impl Iterator<Item = (f64, f64)>) -> Result<Option<Self>, ExplainError> {
+    fn of_wholes(blocks: impl Iterator<Item = (f64, f64)>) -> Result<Option<Self>, EstimateError> {
         let blocks: Vec<(f64, f64)> = blocks.collect();
         if blocks.len() < FEWEST_BLOCKS as usize {
             return Ok(None);
@@ -82,12 +82,12 @@ impl Usage {
         blocks: &BTreeMap<u32, Block>,
         profiles: &Profiles,
         head: &Head,
-    ) -> Result<Option<Self>, ExplainError> {
+    ) -> Result<Option<Self>, EstimateError> {
         if blocks.len() < FEWEST_BLOCKS as usize {
             return Ok(None);
         }
         let round_trip = |block: &Block| block.states.values().sum::<f64>().max(f64::MIN_POSITIVE);
-        let share = |of: &dyn Fn(&InState) -> bool| -> Result<Fraction, ExplainError> {
+        let share = |of: &dyn Fn(&InState) -> bool| -> Result<Fraction, EstimateError> {
             let shares = blocks.values().map(|block| {
                 let those = block.states.iter().filter(|(state, _)| of(state));
                 let those = those.map(|(_, us)| us).sum::<f64>();
@@ -110,8 +110,8 @@ impl Usage {
             cpu_count: cpus_of_server(head),
             round_trip_us: per_operation(blocks.values(), round_trip),
             running: share(&|(state, _)| matches!(state, State::OnCpu | State::Runnable))?,
-            states: by_state.collect::<Result<_, ExplainError>>()?,
-            details: by_detail.collect::<Result<_, ExplainError>>()?,
+            states: by_state.collect::<Result<_, EstimateError>>()?,
+            details: by_detail.collect::<Result<_, EstimateError>>()?,
             categories: Vec::new(),
             spins_for: None,
             link: head.study.link(cell.cell),
@@ -122,7 +122,7 @@ impl Usage {
     }
 
     /// Slices that were not looked into tell how busy CPUs are.
-    fn read_cpus(&mut self, cell: &CellSlices<'_>, arm: usize, head: &Head) -> Result<(), ExplainError> {
+    fn read_cpus(&mut self, cell: &CellSlices<'_>, arm: usize, head: &Head) -> Result<(), EstimateError> {
         let slices = || {
             let of_arm = cell.blocks.values().filter_map(|block| block[arm].as_ref());
             of_arm.filter(|slice| slice.look.is_none() && slice.duration_ns > 0.0)
@@ -149,7 +149,7 @@ impl Usage {
         cell: &CellSlices<'_>,
         arm: usize,
         profiles: &Profiles,
-    ) -> Result<(), ExplainError> {
+    ) -> Result<(), EstimateError> {
         let blocks = cell.blocks.keys();
         let counted: Vec<_> = blocks
             .filter_map(|block| profiles.get(index, *block, arm, ProfiledSide::Server))

@@ -7,10 +7,10 @@ use ciphertax_stats::Interval;
 
 use super::seen::{Block, InState, Seen, per_operation};
 use super::state::State;
-use crate::cell::BASELINE;
-use crate::folder::ExplainError;
-use crate::why::paired::{Pair, Paired};
-use crate::why::slices::CellSlices;
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::BASELINE;
+use ciphertax_estimate::paired::{Pair, Paired};
+use ciphertax_estimate::slices::CellSlices;
 
 /// What takes less of every arm's operations is not told apart.
 const WORTH_A_ROW: f64 = 0.002;
@@ -20,7 +20,7 @@ pub(in crate::why) fn rows(
     index: usize,
     cell: &CellSlices<'_>,
     seen: &Seen,
-) -> Result<Vec<StateRow>, ExplainError> {
+) -> Result<Vec<StateRow>, EstimateError> {
     rows_of(cell, seen.blocks(index, cell), |state: &State| state.name())
 }
 
@@ -29,7 +29,7 @@ pub(in crate::why) fn by_wait_event(
     index: usize,
     cell: &CellSlices<'_>,
     seen: &Seen,
-) -> Result<Vec<StateRow>, ExplainError> {
+) -> Result<Vec<StateRow>, EstimateError> {
     rows_of(cell, seen.blocks_by_wait_event(index, cell), |of_type| of_type)
 }
 
@@ -37,7 +37,7 @@ fn rows_of<T: Ord + Clone>(
     cell: &CellSlices<'_>,
     mut arms: Vec<BTreeMap<u32, Block<T>>>,
     name: impl Fn(&T) -> &str,
-) -> Result<Vec<StateRow>, ExplainError> {
+) -> Result<Vec<StateRow>, EstimateError> {
     let small = too_small(&arms);
     for block in arms.iter_mut().flat_map(BTreeMap::values_mut) {
         block.states = folded(std::mem::take(&mut block.states), &small);
@@ -73,7 +73,7 @@ fn difference<T>(
     baseline: &BTreeMap<u32, Block<T>>,
     variant: &BTreeMap<u32, Block<T>>,
     us: impl Fn(&Block<T>) -> f64,
-) -> Result<Option<Interval>, ExplainError> {
+) -> Result<Option<Interval>, EstimateError> {
     if !baseline.keys().eq(variant.keys()) {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use ciphertax_stats::FEWEST_BLOCKS;
 
 use super::blocked::Family;
 use super::state::State;
-use crate::why::slices::{self, CellSlices, Slice, place};
+use ciphertax_estimate::slices::{self, CellSlices, Slice, place};
 
 /// A state, and what is waited for in it.
 pub(in crate::why) type InState<T = State> = (T, Option<String>);

@@ -6,7 +6,9 @@ mod delayed_flush;
 
 use std::env;
 
+use ciphertax_explain::explain;
 use ciphertax_model::Study;
+use ciphertax_records::why::LookLog;
 use ciphertax_records::{EstimateRow, Tool};
 
 use super::*;
@@ -50,10 +52,11 @@ fn played(study: &str, time_variable: &str, options: Vec<(&'static str, &'static
     OPTIONS.set(options);
     let player = Player::set_up(&plan, Vec::new(), &folder, None, &mut Heard, &stop);
     OPTIONS.take();
-    let played = player.unwrap().play(folder, &mut Heard, &stop).unwrap();
-    let status = &played.run.head.status;
-    assert!(matches!(status, RunStatus::Complete), "{status:?}");
-    played.run
+    let measured = player.unwrap().play(folder, &mut Heard, &stop).unwrap();
+    let Measured { head, samples, .. } = measured;
+    assert!(matches!(head.status, RunStatus::Complete), "{:?}", head.status);
+    let results = explain(&head, &samples, &LookLog::default(), None).unwrap();
+    Run::new(head, results)
 }
 
 /// The rows of a document's table that say where and when.

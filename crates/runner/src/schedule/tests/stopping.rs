@@ -18,7 +18,7 @@ fn what_is_said_of_a_cell_after_its_block_is_what_all_samples_say() {
         let said = run.heard.blocks.last().unwrap();
         let cell = study.cells.iter().find(|cell| cell.name == said.cell).unwrap();
         let log = run.samples.into();
-        let all = ciphertax_explain::precision(&study, cell, &log).unwrap();
+        let all = ciphertax_estimate::precision(&study, cell, &log).unwrap();
         assert!(all.precise && all.blocks == said.blocks);
         assert_eq!(
             (said.cpu.0, said.throughput.0),

@@ -9,31 +9,37 @@ use ciphertax_records::{CpuTime, Head, Sample, Samples, SliceId, counter};
 
 /// What one valid slice yielded and took.
 #[derive(Debug, Clone)]
-pub(super) struct Slice {
-    pub(super) look: Option<Look>,
+pub struct Slice {
+    /// How it was looked into; `None` of one that was not.
+    pub look: Option<Look>,
     /// Above zero.
-    pub(super) operations: f64,
-    pub(super) duration_ns: f64,
-    pub(super) client_cpu: CpuTime,
+    pub operations: f64,
+    /// Measured time in nanoseconds.
+    pub duration_ns: f64,
+    /// Of the load threads.
+    pub client_cpu: CpuTime,
     /// CPUs that the load threads may use; 0 where that is not known.
-    pub(super) workers: u32,
-    pub(super) server_cpu: Option<CpuTime>,
+    pub workers: u32,
+    /// Without the relay's; `None` where it cannot be seen.
+    pub server_cpu: Option<CpuTime>,
     /// Of tunnel, pooler, and the relay that encrypts cells.
-    pub(super) beside_cpu_ns: u64,
+    pub beside_cpu_ns: u64,
     /// How long the server's threads waited for a CPU.
-    pub(super) server_wait_ns: Option<u64>,
+    pub server_wait_ns: Option<u64>,
     /// CPU time of this machine that nobody used.
-    pub(super) idle_ns: Option<u64>,
+    pub idle_ns: Option<u64>,
     /// Waits that the server counts, by its own names, in nanoseconds of all sessions together.
-    pub(super) waited_ns: Vec<(String, f64)>,
+    pub waited_ns: Vec<(String, f64)>,
 }
 
 /// The slices of one cell that count. Arms are known by their index: 0 is the baseline, 1 the baseline again.
-pub(super) struct CellSlices<'a> {
-    pub(super) cell: &'a Cell,
-    pub(super) arms: Vec<String>,
+pub struct CellSlices<'a> {
+    /// As the study has it.
+    pub cell: &'a Cell,
+    /// Their names.
+    pub arms: Vec<String>,
     /// By number; within a block by arm.
-    pub(super) blocks: BTreeMap<u32, Vec<Option<Slice>>>,
+    pub blocks: BTreeMap<u32, Vec<Option<Slice>>>,
 }
 
 impl Slice {
@@ -62,7 +68,7 @@ impl Slice {
     }
 
     /// CPU time of a side by the meters; `None` where it cannot be seen.
-    pub(super) fn cpu(&self, side: ProfiledSide) -> Option<CpuTime> {
+    pub fn cpu(&self, side: ProfiledSide) -> Option<CpuTime> {
         match side {
             ProfiledSide::Server => self.server_cpu,
             ProfiledSide::Client => Some(self.client_cpu),
@@ -70,7 +76,7 @@ impl Slice {
     }
 
     /// So many nanoseconds of the slice as microseconds of an operation.
-    pub(super) fn us_of(&self, ns: f64) -> f64 {
+    pub fn us_of(&self, ns: f64) -> f64 {
         ns / 1e3 / self.operations
     }
 }
@@ -86,13 +92,13 @@ fn without(cpu: CpuTime, part: Option<CpuTime>) -> CpuTime {
 
 impl CellSlices<'_> {
     /// The slice of an arm in a block, if it counts.
-    pub(super) fn get(&self, block: u32, arm: usize) -> Option<&Slice> {
+    pub fn get(&self, block: u32, arm: usize) -> Option<&Slice> {
         self.blocks.get(&block)?.get(arm)?.as_ref()
     }
 }
 
 /// The slices of every cell.
-pub(super) fn read<'a>(head: &'a Head, samples: &(impl Samples + ?Sized)) -> io::Result<Vec<CellSlices<'a>>> {
+pub fn read<'a>(head: &'a Head, samples: &(impl Samples + ?Sized)) -> io::Result<Vec<CellSlices<'a>>> {
     let study = &head.study;
     let of_cell = |cell: &'a Cell| CellSlices {
         cell,
@@ -119,13 +125,13 @@ pub(super) fn read<'a>(head: &'a Head, samples: &(impl Samples + ?Sized)) -> io:
 }
 
 /// Which cell and which arm a slice is of.
-pub(super) fn place(cells: &[CellSlices<'_>], slice: &SliceId) -> Option<(usize, usize)> {
+pub fn place(cells: &[CellSlices<'_>], slice: &SliceId) -> Option<(usize, usize)> {
     let cell = cells.iter().position(|cell| cell.cell.name == slice.cell)?;
     Some((cell, cells[cell].arms.iter().position(|arm| *arm == slice.arm)?))
 }
 
 /// What the server that an arm was measured on says of its product and version; empty where it is not known.
-pub(super) fn product(head: &Head, cell: &Cell, arm: &str) -> String {
+pub fn product(head: &Head, cell: &Cell, arm: &str) -> String {
     let of_cell = || {
         let servers = head.servers.iter();
         servers.filter(|server| server.cells.contains(&cell.name))

@@ -8,8 +8,8 @@ use ciphertax_records::{BatchRow, KindRate, Samples};
 use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, LatencyCounts};
 
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
-use crate::folder::ExplainError;
 
 /// What percentiles are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Percentiles {
         metrics: &[Metric],
         by_kind: &[(usize, Metric)],
         seed: u64,
-    ) -> Result<Self, ExplainError> {
+    ) -> Result<Self, EstimateError> {
         let mut of_series: Vec<OfSeries> = Vec::new();
         let all = metrics.iter().map(|metric| (series(*metric, None), *metric));
         let kinds = by_kind
@@ -114,7 +114,7 @@ impl OfSeries {
         cell: &CellSamples<'_>,
         samples: &(impl Samples + ?Sized),
         arm: usize,
-    ) -> Result<LatencySurvey, ExplainError> {
+    ) -> Result<LatencySurvey, EstimateError> {
         let mut survey = LatencySurvey::new(&self.quantiles);
         for slice in cell.valid(arm).filter(|slice| self.is_in(slice)) {
             survey.add(&self.counts(cell, samples, slice)?)?;
@@ -129,7 +129,7 @@ impl OfSeries {
         samples: &(impl Samples + ?Sized),
         arm: usize,
         seed: u64,
-    ) -> Result<Vec<Option<Estimate>>, ExplainError> {
+    ) -> Result<Vec<Option<Estimate>>, EstimateError> {
         let (baseline, variant): (Vec<&Figures>, Vec<&Figures>) = cell
             .pairs(BASELINE, arm)
             .filter(|(one, other)| self.is_in(one) && self.is_in(other))
@@ -137,7 +137,7 @@ impl OfSeries {
         if baseline.len() < FEWEST_BLOCKS as usize {
             return Ok(self.quantiles.iter().map(|_| None).collect());
         }
-        let tables = |arm: usize, slices: &[&Figures]| -> Result<Vec<LatencyBlocks>, ExplainError> {
+        let tables = |arm: usize, slices: &[&Figures]| -> Result<Vec<LatencyBlocks>, EstimateError> {
             let of_quantile = |quantile: &f64| self.surveys[arm].table(*quantile, slices.len());
             let mut tables: Vec<LatencyBlocks> = self.quantiles.iter().filter_map(of_quantile).collect();
             for slice in slices {
@@ -167,7 +167,7 @@ impl OfSeries {
         cell: &CellSamples<'_>,
         samples: &(impl Samples + ?Sized),
         slice: &Figures,
-    ) -> Result<LatencyCounts, ExplainError> {
+    ) -> Result<LatencyCounts, EstimateError> {
         let load = samples.load(slice.index)?;
         match (self.series, &load.open_loop) {
             (Series::Response, None) => Ok(LatencyCounts::default()),

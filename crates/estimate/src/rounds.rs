@@ -10,7 +10,7 @@ use crate::cell::CellSamples;
 
 /// What is known of the rounds of a cell; nothing where arms do not differ at rest.
 #[derive(Default)]
-pub(crate) struct Rounds {
+pub struct Rounds {
     /// Seconds that each took.
     seconds: Vec<f64>,
     /// Slices with a quiet phase before them.
@@ -75,9 +75,11 @@ impl Rounds {
 
 /// Pages that a server moved; `None` where it does not tell.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pages {
-    pub(crate) read: Option<i64>,
-    pub(crate) written: Option<i64>,
+pub struct Pages {
+    /// Read from storage.
+    pub read: Option<i64>,
+    /// Written to it.
+    pub written: Option<i64>,
 }
 
 impl Pages {
@@ -91,9 +93,10 @@ impl Pages {
 
 /// What one arm's server used in a round, as far as it could be seen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OfRound {
+pub struct OfRound {
     server_cpu_ns: Option<u64>,
-    pub(crate) file_system_cpu_ns: Option<u64>,
+    /// CPU time of who works for the file system, in nanoseconds.
+    pub file_system_cpu_ns: Option<u64>,
     kernel_workers_cpu_ns: Option<u64>,
     bytes_written: Option<u64>,
     bytes_read: Option<u64>,
@@ -114,7 +117,7 @@ impl OfRound {
     }
 
     /// Nanoseconds or bytes of a metric of rounds; `None` where it was not seen.
-    pub(crate) fn of_metric(&self, metric: Metric) -> Option<u64> {
+    pub fn of_metric(&self, metric: Metric) -> Option<u64> {
         match metric {
             Metric::ServerCpuRoundPerOp => self.server_cpu_ns,
             Metric::FileSystemCpuPerOp => self.file_system_cpu_ns,

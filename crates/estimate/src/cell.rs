@@ -7,44 +7,50 @@ use std::io;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{HardwareCounts, Phase, Round, Sample, Samples};
 
-use crate::asked::Nodes;
-use crate::facts::Ranks;
 use crate::rounds::{Looked, OfRound, Pages, Rounds};
-use crate::totals::Totals;
+use crate::totals::{Nodes, Ranks, Totals};
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
-pub(crate) struct CellSamples<'a> {
-    pub(crate) cell: &'a Cell,
-    pub(crate) arms: Vec<String>,
+pub struct CellSamples<'a> {
+    /// As the study has it.
+    pub cell: &'a Cell,
+    /// Their names.
+    pub arms: Vec<String>,
     /// Names of the kinds of operations, in the order they were first seen.
     kinds: Vec<String>,
     /// By number; within a block by arm.
     blocks: BTreeMap<u32, Vec<Option<Figures>>>,
     totals: Vec<Totals>,
     /// Where arms differ at rest.
-    pub(crate) rounds: Rounds,
+    pub rounds: Rounds,
     /// The blocks that say why.
     looked: Looked,
     /// Where several load generators made the load.
-    pub(crate) ranks: Ranks,
+    pub ranks: Ranks,
     /// Where several servers hold the same data, those of the baseline.
-    pub(crate) nodes: Nodes,
+    pub nodes: Nodes,
 }
 
-pub(crate) const BASELINE: usize = 0;
-pub(crate) const AGAIN: usize = 1;
+/// The index of the baseline among a cell's arms.
+pub const BASELINE: usize = 0;
+/// That of the baseline again.
+pub const AGAIN: usize = 1;
 
 /// The figures of one slice. Of a run of many hours these are in memory, and its samples are not.
-pub(crate) struct Figures {
+pub struct Figures {
     /// Where its sample stands among all of the run.
     pub(crate) index: usize,
-    pub(crate) is_valid: bool,
-    pub(crate) duration_ns: u64,
+    /// False of a void slice.
+    pub is_valid: bool,
+    /// Measured time in nanoseconds.
+    pub duration_ns: u64,
     /// Operations that succeeded, all kinds together.
-    pub(crate) operations: u64,
+    pub operations: u64,
     latency_sum_ns: u64,
-    pub(crate) client_cpu_ns: u64,
-    pub(crate) server_cpu_ns: Option<u64>,
+    /// CPU time of the load threads in nanoseconds.
+    pub client_cpu_ns: u64,
+    /// CPU time of the server in nanoseconds; `None` where it cannot be seen.
+    pub server_cpu_ns: Option<u64>,
     /// Of the client's threads, then of the server.
     hardware: [Option<HardwareCounts>; 2],
     tunnel_cpu_ns: Option<u64>,
@@ -53,16 +59,17 @@ pub(crate) struct Figures {
     /// Sent and received.
     bytes: u64,
     /// Cells that the client encrypted and decrypted.
-    pub(crate) cells: u64,
+    pub cells: u64,
     /// Read into the server's cache, and written from it.
     pages: Pages,
     /// Of the client's threads, then of the server's.
-    pub(crate) run_queue_wait_ns: [Option<u64>; 2],
+    pub run_queue_wait_ns: [Option<u64>; 2],
     workers: u32,
     client_bound: bool,
-    pub(crate) open_loop: Option<OpenLoop>,
+    /// `None` in a closed loop.
+    pub open_loop: Option<OpenLoop>,
     /// What its arm's server used over the whole round; `None` where arms do not differ at rest, and of a round without end.
-    pub(crate) round: Option<Box<OfRound>>,
+    pub round: Option<Box<OfRound>>,
     /// By kind, as far as the cell had seen kinds.
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
@@ -71,9 +78,11 @@ pub(crate) struct Figures {
 
 /// Sums of an open loop in nanoseconds.
 #[derive(Clone, Copy)]
-pub(crate) struct OpenLoop {
-    pub(crate) delay_ns: u64,
-    pub(crate) response_ns: u64,
+pub struct OpenLoop {
+    /// By how much operations began too late.
+    pub delay_ns: u64,
+    /// From when they should have begun to their end.
+    pub response_ns: u64,
 }
 
 /// How often, and how long in all.
@@ -157,12 +166,12 @@ impl<'a> CellSamples<'a> {
     }
 
     /// Every slice that was not looked into, void ones too, in the order of the blocks.
-    pub(crate) fn slices(&self) -> impl Iterator<Item = &Figures> {
+    pub fn slices(&self) -> impl Iterator<Item = &Figures> {
         self.blocks.values().flatten().flatten()
     }
 
     /// The slices of one arm that count.
-    pub(crate) fn valid(&self, arm: usize) -> impl Iterator<Item = &Figures> {
+    pub fn valid(&self, arm: usize) -> impl Iterator<Item = &Figures> {
         self.blocks
             .values()
             .filter_map(move |block| block[arm].as_ref())
@@ -170,12 +179,12 @@ impl<'a> CellSamples<'a> {
     }
 
     /// A metric over all slices of an arm that tell it, of all their operations together, in the metric's unit.
-    pub(crate) fn level(&self, arm: usize, metric: Metric) -> Option<f64> {
+    pub fn level(&self, arm: usize, metric: Metric) -> Option<f64> {
         pooled_of(self.valid(arm), metric)
     }
 
     /// The same of the baseline and the baseline again together, against both of which variants are compared.
-    pub(crate) fn level_of_both_baselines(&self, metric: Metric) -> Option<f64> {
+    pub fn level_of_both_baselines(&self, metric: Metric) -> Option<f64> {
         pooled_of(self.both_baselines(), metric)
     }
 
@@ -185,12 +194,12 @@ impl<'a> CellSamples<'a> {
     }
 
     /// The blocks in which both arms are valid.
-    pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
+    pub fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
         self.together([one, other]).map(|[one, other]| (one, other))
     }
 
     /// The blocks in which all these arms are valid.
-    pub(crate) fn together<const N: usize>(&self, arms: [usize; N]) -> impl Iterator<Item = [&Figures; N]> {
+    pub fn together<const N: usize>(&self, arms: [usize; N]) -> impl Iterator<Item = [&Figures; N]> {
         self.blocks.values().filter_map(move |block| {
             let slices = arms.iter().filter_map(|arm| block[*arm].as_ref());
             let slices: Vec<&Figures> = slices.filter(|slice| slice.counts()).collect();
@@ -199,7 +208,7 @@ impl<'a> CellSamples<'a> {
     }
 
     /// The kinds of operations that the baseline did, where there are several; none where there is but one.
-    pub(crate) fn kinds(&self) -> Vec<usize> {
+    pub fn kinds(&self) -> Vec<usize> {
         let is_done = |kind: &usize| self.valid(BASELINE).any(|slice| slice.has_kind(*kind));
         let kinds: Vec<usize> = (0..self.kinds.len()).filter(is_done).collect();
         if kinds.len() > 1 { kinds } else { Vec::new() }
@@ -219,7 +228,7 @@ impl<'a> CellSamples<'a> {
     }
 
     /// What the slices of an arm add up to.
-    pub(crate) fn totals(&self, arm: usize) -> &Totals {
+    pub fn totals(&self, arm: usize) -> &Totals {
         &self.totals[arm]
     }
 
@@ -261,7 +270,7 @@ impl<'a> CellSamples<'a> {
     }
 
     /// True if the load generator was the bottleneck in more than half of the slices of some arm.
-    pub(crate) fn is_client_bound(&self) -> bool {
+    pub fn is_client_bound(&self) -> bool {
         (0..self.arms.len()).any(|arm| {
             let (bound, all) = self.valid(arm).fold((0, 0), |(bound, all), slice| {
                 (bound + u32::from(slice.client_bound), all + 1)
@@ -361,7 +370,7 @@ impl Figures {
     }
 
     /// The pages that were moved where a metric was measured: over the whole round, or in the slice alone.
-    pub(crate) fn pages(&self, metric: Metric) -> Option<Pages> {
+    pub fn pages(&self, metric: Metric) -> Option<Pages> {
         match Metric::COMPARED_OF_ROUNDS.contains(&metric) {
             true => Some(self.round.as_ref()?.pages),
             false => Some(self.pages),
@@ -386,7 +395,7 @@ fn pooled_of<'a>(slices: impl Iterator<Item = &'a Figures>, metric: Metric) -> O
 }
 
 /// A metric of one slice, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
-pub(crate) fn value(slice: &Figures, metric: Metric) -> Option<f64> {
+pub fn value(slice: &Figures, metric: Metric) -> Option<f64> {
     pooled(&[slice], metric)
 }
 

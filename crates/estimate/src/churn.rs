@@ -8,9 +8,9 @@ use ciphertax_records::{
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
 use crate::compared;
-use crate::folder::ExplainError;
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
 const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
@@ -30,7 +30,7 @@ pub(crate) fn rows(
     study: &Study,
     results: &Results,
     cells: &[CellSamples<'_>],
-) -> Result<Vec<ChurnRow>, ExplainError> {
+) -> Result<Vec<ChurnRow>, EstimateError> {
     let connects = cells
         .iter()
         .filter(|cell| cell.cell.workload.descriptor().operation == Unit::ConnectionWithLookup);
@@ -117,7 +117,7 @@ fn cpu_us(side: Side, logs: &Row) -> (f64, f64) {
     )
 }
 
-fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, ExplainError> {
+fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, EstimateError> {
     let (client, server) = counts(side);
     let of = |counts: bool, metric: Metric, slices: [&Figures; 3]| {
         if !counts {
@@ -150,7 +150,7 @@ fn as_in_the_tables(
     rows: &[[f64; 3]],
     metric: Metric,
     cell: &CellSamples<'_>,
-) -> Result<Vec<[f64; 2]>, ExplainError> {
+) -> Result<Vec<[f64; 2]>, EstimateError> {
     let level = cell.level_of_both_baselines(metric).unwrap_or(1.0);
     compared::as_in_the_tables(rows, metric, level)
 }
@@ -160,7 +160,7 @@ fn row(
     side: Side,
     connects: &[Row],
     queries: &[Row],
-) -> Result<ChurnRow, ExplainError> {
+) -> Result<ChurnRow, EstimateError> {
     let at = |n: f64| {
         interval_of(connects, queries, |connect, query| {
             overhead(side, connect, query, n)
@@ -174,7 +174,7 @@ fn row(
                 overhead: at(queries)?,
             })
         })
-        .collect::<Result<Vec<_>, ExplainError>>()?;
+        .collect::<Result<Vec<_>, EstimateError>>()?;
     let mut break_even = Vec::new();
     for budget in BUDGETS {
         break_even.push(ChurnBreakEven {
@@ -215,8 +215,8 @@ fn overhead(side: Side, connect: &Row, query: &Row, n: f64) -> f64 {
 /// From how many queries on the overhead is within the budget; `None` if it never is.
 fn first_within(
     budget: f64,
-    overhead: impl Fn(f64) -> Result<f64, ExplainError>,
-) -> Result<Option<f64>, ExplainError> {
+    overhead: impl Fn(f64) -> Result<f64, EstimateError>,
+) -> Result<Option<f64>, EstimateError> {
     const HALVINGS: u32 = 40;
     // Where a connect costs less than a query, the overhead rises: what counts is what it comes to.
     if overhead(MOST_QUERIES)? > budget {

@@ -1,17 +1,17 @@
-//! What looking cost, how device and server went meanwhile, and whether a bound was one.
+//! What looking cost, and how device and server went meanwhile.
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::why::{Confirmation, Course, CourseOf, Look, LookCost};
+use ciphertax_records::why::{Course, CourseOf, Look, LookCost};
 use ciphertax_records::{Sample, Samples, counter};
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval};
 
-use super::slices::CellSlices;
+use crate::EstimateError;
 use crate::cell::BASELINE;
-use crate::folder::ExplainError;
+use crate::slices::CellSlices;
 
 /// Of one cell, by how it was looked.
-pub(super) fn of_cell(cell: &CellSlices<'_>) -> Result<Vec<LookCost>, ExplainError> {
+pub fn costs(cell: &CellSlices<'_>) -> Result<Vec<LookCost>, EstimateError> {
     let mut rows = Vec::new();
     for look in [Look::Waits, Look::Full] {
         let series: Vec<f64> = cell
@@ -21,7 +21,7 @@ pub(super) fn of_cell(cell: &CellSlices<'_>) -> Result<Vec<LookCost>, ExplainErr
             .collect();
         let is_looked = |slices: &&Vec<_>| {
             let mut slices = slices.iter().flatten();
-            slices.any(|slice: &super::slices::Slice| slice.look == Some(look))
+            slices.any(|slice: &crate::slices::Slice| slice.look == Some(look))
         };
         let blocks = cell.blocks.values().filter(is_looked).count() as u32;
         if blocks == 0 {
@@ -84,23 +84,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// What takes a fifth to a half of every round trip, and is gone, makes an arm faster by at least as much as this, as a fraction;
-/// what cannot have made it this much faster was not its bound.
-const SMALLEST_GAIN: f64 = 0.10;
-
-/// What follows from how much faster an arm is without its bound: the change of its throughput as a fraction with its 95 %
-/// interval, beside the `floor`, the change that the baseline shows against itself. For a probe that tightens the bound instead,
-/// such as a CPU less, the change is that without the probe against that with it.
-pub fn confirmation(change: Interval, floor: f64) -> Confirmation {
-    if change.low > floor.max(0.0) {
-        Confirmation::Confirmed
-    } else if change.high < SMALLEST_GAIN.max(floor) {
-        Confirmation::Refuted
-    } else {
-        Confirmation::CannotTell
-    }
-}
-
 /// A run has to last so long, in seconds, for its course to be worth showing.
 const LEAST_S: f64 = 60.0;
 /// More points than a picture can show are put together.
@@ -128,7 +111,7 @@ type Figures = BTreeMap<CourseOf, BTreeMap<u32, Counted>>;
 ///
 /// # Errors
 /// When the samples are damaged.
-pub fn courses(samples: &(impl Samples + ?Sized)) -> Result<Vec<Course>, ExplainError> {
+pub fn courses(samples: &(impl Samples + ?Sized)) -> Result<Vec<Course>, EstimateError> {
     let mut by_cell: Vec<(String, Figures)> = Vec::new();
     let mut end_ns = 0;
     for index in 0..samples.count() {
@@ -196,31 +179,4 @@ fn points(of: &CourseOf, blocks: Vec<Counted>) -> Vec<[f64; 2]> {
         (duration > 0.0).then_some([sum(|block| block.middle_ns) / duration / 1e9, rate.min(most)])
     };
     blocks.chunks(together).filter_map(point).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(low: f64, high: f64, floor: f64) -> Confirmation {
-        let value = f64::midpoint(low, high);
-        confirmation(Interval { value, low, high }, floor)
-    }
-
-    #[test]
-    fn what_makes_an_arm_faster_beyond_the_noise_was_its_bound() {
-        assert_eq!(of(0.40, 0.51, 0.03), Confirmation::Confirmed);
-        assert_eq!(of(0.02, 0.51, 0.03), Confirmation::CannotTell);
-    }
-
-    #[test]
-    fn what_makes_it_no_faster_was_not() {
-        assert_eq!(of(-0.09, 0.07, 0.03), Confirmation::Refuted);
-        assert_eq!(of(-0.20, -0.10, 0.03), Confirmation::Refuted);
-    }
-
-    #[test]
-    fn what_may_be_either_is_not_told() {
-        assert_eq!(of(-0.10, 0.25, 0.03), Confirmation::CannotTell);
-    }
 }

@@ -6,8 +6,8 @@ use std::io;
 use ciphertax_records::why::{Complete, Looks, Profile, ProfiledSide, SideProfile, StackId, Waits};
 use ciphertax_records::{Head, Samples, SliceId};
 
-use crate::folder::ExplainError;
-use crate::why::slices::{self, CellSlices, Slice};
+use crate::EstimateError;
+use crate::slices::{self, CellSlices, Slice};
 
 /// Where a slice belongs. Cells and arms are known by their index; arm 0 is the baseline, 1 the baseline again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +73,7 @@ impl<'a> Slices<'a> {
         &self,
         looks: &dyn Looks,
         mut each: impl FnMut(Place, What, &OfSlice),
-    ) -> Result<(), ExplainError> {
+    ) -> Result<(), EstimateError> {
         let mut had = HashSet::new();
         for profile in looks.profiles() {
             let profile = profile?;

@@ -12,8 +12,8 @@ use ciphertax_records::why::{Flame, Looks};
 use self::seen::{Seen, Slices, What};
 use self::series::{Comparison, Role};
 use self::tree::Tree;
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE};
-use crate::folder::ExplainError;
 
 /// The flame graphs of all variants in all cells, of CPU time and of waits. Nothing is said where no block has both arms.
 ///
@@ -26,7 +26,7 @@ pub fn flames(
     head: &Head,
     samples: &(impl ciphertax_records::Samples + ?Sized),
     looks: &dyn Looks,
-) -> Result<Vec<Flame>, ExplainError> {
+) -> Result<Vec<Flame>, EstimateError> {
     let slices = Slices::read(head, samples)?;
     let overview = Overview::of(&slices, looks)?;
     let compared = overview.compared();
@@ -93,7 +93,7 @@ struct Compared {
 }
 
 impl Overview {
-    fn of(slices: &Slices<'_>, looks: &dyn Looks) -> Result<Self, ExplainError> {
+    fn of(slices: &Slices<'_>, looks: &dyn Looks) -> Result<Self, EstimateError> {
         let mut overview = Self::default();
         slices.each(looks, |place, of, of_slice| {
             let arm = overview.by_arm.entry((place.cell, of, place.arm)).or_default();

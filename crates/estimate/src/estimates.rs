@@ -7,9 +7,9 @@ use ciphertax_stats::{
     DisturbedBlocks, Estimate, FEWEST_BLOCKS, Interval, Location, LogRatio, Rule, Verdict, difference,
 };
 
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, pooled_mean_latency};
 use crate::compared::{self, Logged};
-use crate::folder::ExplainError;
 use crate::percentiles::Percentiles;
 
 /// Everything that compares arms.
@@ -63,7 +63,7 @@ pub(crate) fn evaluate(
     records: &[CellRecord],
     samples: &(impl Samples + ?Sized),
     seed: u64,
-) -> Result<Evaluated, ExplainError> {
+) -> Result<Evaluated, EstimateError> {
     let mut comparisons = Vec::new();
     let mut block_ratios = Vec::new();
     let mut measurements = Vec::new();
@@ -238,7 +238,7 @@ impl<'a> Levels<'a> {
         arm: usize,
         metric: Metric,
         kind: Option<usize>,
-    ) -> Result<Option<Comparison<'a>>, ExplainError> {
+    ) -> Result<Option<Comparison<'a>>, EstimateError> {
         // The baselines against each other are what each of them measured.
         let level = match arm {
             AGAIN => self.level(BASELINE, metric, kind),
@@ -260,7 +260,7 @@ impl<'a> Levels<'a> {
     }
 
     /// The change, where enough blocks tell it.
-    fn found(&self, arm: usize, metric: Metric, kind: Option<usize>) -> Result<Option<Found>, ExplainError> {
+    fn found(&self, arm: usize, metric: Metric, kind: Option<usize>) -> Result<Option<Found>, EstimateError> {
         if metric.quantile().is_some() {
             let estimate = self.percentiles.change(arm, metric, kind);
             return Ok(estimate.map(|estimate| Found {
@@ -350,7 +350,7 @@ impl Comparison<'_> {
 
 /// The smallest cost that matters: twice the precision asked for, so that an interval of that half-width around no
 /// change at all can exclude it.
-pub(crate) fn margin(study: &Study, metric: Metric) -> f64 {
+pub fn margin(study: &Study, metric: Metric) -> f64 {
     2.0 * if metric.is_work() {
         study.precision.cpu
     } else {

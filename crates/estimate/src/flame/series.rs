@@ -7,8 +7,8 @@ use ciphertax_stats::Interval;
 
 use super::seen::{OfSlice, What};
 use super::tree::Tree;
-use crate::folder::ExplainError;
-use crate::why::paired::{Pair, Paired, excludes_zero, floor};
+use crate::EstimateError;
+use crate::paired::{Pair, Paired, excludes_zero, floor};
 
 /// Values of a series. Of more blocks than that, neighbours become one: memory has a bound, and more values would make no interval
 /// any narrower.
@@ -82,7 +82,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The flame graph; `None` if nothing was seen.
-    pub(super) fn flame(mut self, cell: &str, arm: &str) -> Result<Option<Flame>, ExplainError> {
+    pub(super) fn flame(mut self, cell: &str, arm: &str) -> Result<Option<Flame>, EstimateError> {
         self.add_up();
         let root = self.frame(0)?;
         Ok((root.baseline_us > 0.0 || root.variant_us > 0.0).then(|| Flame {
@@ -108,7 +108,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn frame(&self, node: usize) -> Result<FlameFrame, ExplainError> {
+    fn frame(&self, node: usize) -> Result<FlameFrame, EstimateError> {
         let of = &self.tree.nodes[node];
         let (us, difference) = self.compared(node, Role::Variant)?;
         // What the baseline differs from itself is noise.
@@ -138,7 +138,7 @@ impl<'a> Comparison<'a> {
 
     /// Microseconds of an operation of the baseline and of an arm, each over all its operations, and their difference, as the tables
     /// have them.
-    fn compared(&self, node: usize, role: Role) -> Result<([f64; 2], Option<Interval>), ExplainError> {
+    fn compared(&self, node: usize, role: Role) -> Result<([f64; 2], Option<Interval>), EstimateError> {
         let roles = [Role::Baseline as usize, role as usize];
         let pair = |value: usize| {
             let operations = roles.map(|role| self.operations[role][value]);

@@ -6,9 +6,9 @@ use ciphertax_stats::Estimate;
 use ciphertax_stats::both_baselines::OF_REPEATED;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples};
 use crate::compared::{self, Logged};
-use crate::folder::ExplainError;
 
 /// How precise a cell is so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,7 @@ impl<'a> CellProgress<'a> {
     ///
     /// # Errors
     /// When the samples hold numbers that no measurement yields.
-    pub fn after(&mut self, log: &SampleLog) -> Result<CellPrecision, ExplainError> {
+    pub fn after(&mut self, log: &SampleLog) -> Result<CellPrecision, EstimateError> {
         for (index, sample) in log.samples.iter().enumerate().skip(self.seen) {
             self.cell.add(index, sample);
         }
@@ -83,11 +83,11 @@ impl<'a> CellProgress<'a> {
 ///
 /// # Errors
 /// As [`CellProgress::after`].
-pub fn precision(study: &Study, cell: &Cell, log: &SampleLog) -> Result<CellPrecision, ExplainError> {
+pub fn precision(study: &Study, cell: &Cell, log: &SampleLog) -> Result<CellPrecision, EstimateError> {
     CellProgress::new(study, cell).after(log)
 }
 
-pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {
+pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, EstimateError> {
     let watched = watched(study, cell)?;
     let mut reached = CellPrecision {
         blocks: (AGAIN..cell.arms.len())
@@ -153,7 +153,7 @@ impl Watched {
     }
 }
 
-fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
+fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, EstimateError> {
     let mut rows = Vec::new();
     let speed = Metric::speed(cell.cell.load.pace());
     let server_cpu = compared::server_cpu(cell);

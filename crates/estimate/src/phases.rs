@@ -5,8 +5,8 @@ use ciphertax_records::{ConnectRow, Measurement, Phase, PhaseRow, PhaseSample, S
 use ciphertax_stats::{LatencyCounts, histogram};
 use hdrhistogram::Histogram;
 
+use crate::EstimateError;
 use crate::cell::CellSamples;
-use crate::folder::ExplainError;
 
 /// The phases of every arm add up to its mean latency among the `measurements`, which is the baseline's times the paired
 /// ratio: so what a table of phases says of a connect is what every other figure says.
@@ -14,7 +14,7 @@ pub(crate) fn phases(
     cells: &[CellSamples<'_>],
     samples: &(impl Samples + ?Sized),
     measurements: &[Measurement],
-) -> Result<Vec<PhaseRow>, ExplainError> {
+) -> Result<Vec<PhaseRow>, EstimateError> {
     let mut rows = Vec::new();
     for cell in cells.iter().filter(|cell| cell.cell.workload.makes_connections()) {
         for arm in 0..cell.arms.len() {
@@ -88,7 +88,7 @@ impl PhaseSum {
         }
     }
 
-    fn add(&mut self, sample: &PhaseSample) -> Result<(), ExplainError> {
+    fn add(&mut self, sample: &PhaseSample) -> Result<(), EstimateError> {
         self.count += sample.count;
         self.wall_ns += sample.wall_sum_ns;
         if let Some(more) = sample.client_cpu_sum_ns {

@@ -7,8 +7,8 @@ use ciphertax_stats::both_baselines::{compare, compare_means};
 use ciphertax_stats::totals::{self, Taken};
 use ciphertax_stats::{Compared, DisturbedBlocks, Estimate, Location};
 
+use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled_mean_latency, value};
-use crate::folder::ExplainError;
 
 /// What arms are compared by besides, in a cell with rounds; nothing in any other.
 pub(crate) fn of_rounds(cell: &CellSamples<'_>) -> Vec<Metric> {
@@ -40,7 +40,7 @@ pub(crate) fn server_cpu(cell: &CellSamples<'_>) -> Metric {
 impl CellSamples<'_> {
     /// The logarithms of a metric of several arms, a row for each block in which all have it. What is paid later is lumpy, so for
     /// metrics of rounds they are those of what was taken in all. Empty where one of them took nothing.
-    pub(crate) fn logs_of<const N: usize>(&self, arms: [usize; N], metric: Metric) -> Vec<[f64; N]> {
+    pub fn logs_of<const N: usize>(&self, arms: [usize; N], metric: Metric) -> Vec<[f64; N]> {
         if !Metric::COMPARED_OF_ROUNDS.contains(&metric) {
             return self.logged(arms, Logged::MetricOfBlock(metric));
         }
@@ -151,7 +151,7 @@ impl Logs {
     }
 
     /// The change; `None` where there are fewer than two blocks.
-    pub(crate) fn change(&self, metric: Metric) -> Result<Option<Change>, ExplainError> {
+    pub(crate) fn change(&self, metric: Metric) -> Result<Option<Change>, EstimateError> {
         if self.blocks() < 2 {
             return Ok(None);
         }
@@ -180,7 +180,7 @@ impl Logs {
 }
 
 /// Compares a variant with both baselines, as it is right for the metric.
-fn compared_rows(rows: &[[f64; 3]], metric: Metric) -> Result<Compared, ExplainError> {
+fn compared_rows(rows: &[[f64; 3]], metric: Metric) -> Result<Compared, EstimateError> {
     let compared = match is_disturbed_by_the_machine(metric) {
         true => compare(rows, metric.direction()),
         false => compare_means(rows),
@@ -190,11 +190,11 @@ fn compared_rows(rows: &[[f64; 3]], metric: Metric) -> Result<Compared, ExplainE
 
 /// Logarithms of baseline and arm by block whose means are what the tables say, for formulas of both: the baseline's is its
 /// `level`, the arm's is away from it by the estimated ratio. Rows are of both baselines and the arm.
-pub(crate) fn as_in_the_tables(
+pub fn as_in_the_tables(
     rows: &[[f64; 3]],
     metric: Metric,
     level: f64,
-) -> Result<Vec<[f64; 2]>, ExplainError> {
+) -> Result<Vec<[f64; 2]>, EstimateError> {
     let baselines: Vec<f64> = rows
         .iter()
         .map(|[one, again, _]| f64::midpoint(*one, *again))

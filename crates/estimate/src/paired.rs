@@ -2,35 +2,38 @@
 
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
 
-use crate::folder::ExplainError;
+use crate::EstimateError;
 
 /// Two-sided 95 % of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;
 
 /// One block: of the baseline, and of the variant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
-    pub(super) values: [f64; 2],
+pub struct Pair {
+    /// In the unit of what is compared.
+    pub values: [f64; 2],
     /// How much each tells; above zero.
-    pub(super) weights: [f64; 2],
+    pub weights: [f64; 2],
     /// What counting alone adds to the variance of each; 0 for what is not counted.
-    pub(super) variances: [f64; 2],
+    pub variances: [f64; 2],
 }
 
 /// All blocks together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Paired {
-    pub(super) baseline: f64,
-    pub(super) variant: f64,
+pub struct Paired {
+    /// The baseline's weighted mean.
+    pub baseline: f64,
+    /// The variant's.
+    pub variant: f64,
     /// Variant less baseline; `None` with too few blocks.
-    pub(super) difference: Option<Interval>,
+    pub difference: Option<Interval>,
 }
 
 impl Paired {
     /// The weighted means, and their difference. With operations as weights a mean is of all operations: the ratio of two sums. The
     /// difference's variance is that of the weighted residuals (a sandwich), by Student's t and widened for serial correlation as
     /// every mean of blocks; but the interval is never narrower than counting alone allows, since a few blocks may agree by chance.
-    pub(super) fn of(pairs: &[Pair]) -> Result<Option<Self>, ExplainError> {
+    pub fn of(pairs: &[Pair]) -> Result<Option<Self>, EstimateError> {
         let totals = [0, 1].map(|arm| pairs.iter().map(|pair| pair.weights[arm]).sum::<f64>());
         if pairs.is_empty() || totals.iter().any(|total| *total <= 0.0) {
             return Ok(None);
@@ -74,12 +77,12 @@ fn no_narrower(value: f64, of_blocks: &MeanEstimate, by_counting: f64) -> Interv
 }
 
 /// True if zero lies outside.
-pub(super) fn excludes_zero(interval: &Interval) -> bool {
+pub fn excludes_zero(interval: &Interval) -> bool {
     interval.low > 0.0 || interval.high < 0.0
 }
 
 /// How far the baseline's difference from itself goes: what the smallest difference has to exceed that counts.
-pub(super) fn floor(again: &Interval) -> f64 {
+pub fn floor(again: &Interval) -> f64 {
     again.value.abs().max((again.high - again.low) / 2.0)
 }
 

@@ -28,9 +28,7 @@ impl Client for Session {
     ) -> Result<(), WireError> {
         let handshake = async || {
             let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
-            let is_scram = session.iterations().is_some();
-            session.close().await?;
-            Ok(is_scram)
+            session.close().await
         };
         if let ScramKeys::Kept(_) = &options.scram_keys
             && options.method.is_none_or(|method| method.is_scram())

@@ -20,7 +20,9 @@ pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {
 
 fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRow {
     let measured = match &published.kind {
-        None => estimate(run, published, published.metric),
+        None => run
+            .results
+            .estimate(&published.cell, &published.arm, published.metric),
         Some(kind) => estimate_of_kind(run, published, kind),
     };
     let (change, within) = match figure {
@@ -79,10 +81,6 @@ fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64
     }
 }
 
-fn estimate<'a>(run: &'a Run, published: &Published, metric: Metric) -> Option<&'a EstimateRow> {
-    run.results.estimate(&published.cell, &published.arm, metric)
-}
-
 fn estimate_of_kind<'a>(run: &'a Run, published: &Published, kind: &str) -> Option<&'a EstimateRow> {
     let is_meant = |row: &&EstimateRow| {
         row.cell == published.cell && row.arm == published.arm && row.metric == published.metric
@@ -112,7 +110,9 @@ fn connect(run: &Run, published: &Published) -> Option<String> {
         .client_cpu_us
         .map(|us| format!(", {} of it the client's computing", rounded::microseconds(us)))
         .unwrap_or_default();
-    let server = estimate(run, published, Metric::ServerCpuPerOp)
+    let server = run
+        .results
+        .estimate(&published.cell, &published.arm, Metric::ServerCpuPerOp)
         .map(|row| {
             format!(
                 "; the server's CPU per connect is {} instead of {}",
@@ -138,7 +138,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
     ]
     .into_iter()
     .filter_map(|(metric, side)| {
-        let row = estimate(run, published, metric)?;
+        let row = run.results.estimate(&published.cell, &published.arm, metric)?;
         Some(format!(
             "{side} CPU {} [{}, {}]",
             rounded::percent(row.change),

@@ -19,7 +19,7 @@ use ciphertax_wire::mongodb::{
     authenticated_users,
 };
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Address, Client as _, Expectation, ExpectedLogin, Protocol, WireError};
+use ciphertax_wire::{Address, Client as _, Expectation, ExpectedLogin, Protocol, Session as _, WireError};
 use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -21,9 +21,9 @@ use ciphertax_model::{
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder, sweep_stale};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::{Session as _, WireError};
 
 ciphertax_testkit::plays_roles!();
 

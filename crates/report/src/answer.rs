@@ -88,7 +88,7 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
     let places = places(run);
     let mut answers = Vec::new();
     for cells in &places {
-        for arm in lookup::variants(run) {
+        for arm in run.head.variants() {
             let of_arm = |wanted: &dyn Fn(MeasuredCell<'_>) -> bool| {
                 cells.iter().copied().find(|&cell| {
                     wanted(cell) && lookup::variants_in(run, cell).any(|other| other.name == arm.name)

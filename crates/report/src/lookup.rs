@@ -63,17 +63,12 @@ fn is_measured(run: &Run, cell: &str, metric: Metric) -> bool {
     rows.any(|row| row.cell == cell && row.metric == metric)
 }
 
-/// The arms the study asks about.
-pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
-    run.head.variants()
-}
-
 /// The arms the study asks about in this cell: a cell may leave some out.
 pub(crate) fn variants_in<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iterator<Item = &'a ArmRecord> {
     let cell = cell.asked;
     let is_measured =
         move |arm: &&ArmRecord| run.head.study.arms_of(cell).any(|other| other.name == arm.name);
-    variants(run).filter(is_measured)
+    run.head.variants().filter(is_measured)
 }
 
 /// The arm all others are compared with.
@@ -252,7 +247,7 @@ impl<'a> Names<'a> {
         };
         Self {
             // The baseline is what all findings are against.
-            arms: longest_first(variants(run).map(|arm| arm.name.as_str()).collect()),
+            arms: longest_first(run.head.variants().map(|arm| arm.name.as_str()).collect()),
             cells: longest_first(run.cells().map(|cell| cell.found.name.as_str()).collect()),
         }
     }

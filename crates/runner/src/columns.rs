@@ -9,7 +9,7 @@ use ciphertax_model::{Arm, ColumnFunctions, Study};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
-use ciphertax_workload::sql::{Columns, DataSession};
+use ciphertax_workload::sql::{Columns, SqlSession};
 use rand::RngExt;
 
 use crate::database::{Clients, Control};
@@ -26,7 +26,7 @@ const OTHERS: &str = "keys and other columns, in tables and logs";
 ///
 /// # Errors
 /// When it does not, or a canary that must be found is not.
-pub(crate) fn prove<D: Clients<Session: DataSession>>(
+pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     columns: Option<&Columns>,
     functions: Option<ColumnFunctions>,
@@ -65,7 +65,7 @@ fn files(kind: &str, readability: Readability) -> FilesOnDisk {
     }
 }
 
-fn search_disk<D: Clients<Session: DataSession>>(
+fn search_disk<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     columns: &Columns,
     server: &PrivateServer,

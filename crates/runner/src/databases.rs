@@ -6,8 +6,8 @@ use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{ServerSpec, Study, Transport};
-use ciphertax_wire::{Protocol, Target, WireError};
-use ciphertax_workload::Driver;
+use ciphertax_wire::{Client, Protocol, Target, WireError};
+use ciphertax_workload::Access;
 use ciphertax_workload::mongodb::MongodbAccess;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::postgresql::PostgresqlAccess;
@@ -18,6 +18,7 @@ use crate::database::Database;
 use crate::error::RunError;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
+use crate::patience::unusable;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
@@ -169,8 +170,47 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         D::MADE
     }
 
+    /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
+    /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
+    /// next is told why.
     fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
-        self.withheld(study)
+        let mut encrypted = study.arms.iter().filter(|arm| arm.transport.is_encrypted());
+        let over_tls = match encrypted.next() {
+            Some(arm) => arm.transport,
+            None if self.verifies() => Transport::Tls,
+            None => return Ok(None),
+        };
+        // MongoDB's logins never send it.
+        let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
+        if !has_plain || D::Session::PROTOCOL == Protocol::MongoDb {
+            return Ok(None);
+        }
+        let mut denial = None;
+        for endpoint in &self.endpoints {
+            match self.log_in(endpoint, over_tls) {
+                Ok(Ok(_)) => {}
+                Err(RunError::Stopped) => return Err(RunError::Stopped),
+                Ok(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() => {
+                    denial = denial.or(Some(error));
+                    continue;
+                }
+                Ok(Err(_)) | Err(_) => continue,
+            }
+            if let Ok(Err(withheld @ WireError::PasswordWithheld(_))) =
+                self.log_in(endpoint, Transport::Plain)
+            {
+                return Ok(Some(withheld.to_string()));
+            }
+            denial = None;
+        }
+        let has_password = !D::lacks_password(&D::options(&self.endpoints[0], &self.login, None));
+        match denial.filter(|_| has_password) {
+            Some(error) => {
+                let remedy = error.remedy(D::Session::PROTOCOL);
+                Err(unusable(&self.display, format!("{error}{remedy}")))
+            }
+            None => Ok(None),
+        }
     }
 
     fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError> {

@@ -11,7 +11,7 @@ use ciphertax_model::{Distances, Link, ServerSpec, Study};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, LinkRecord, VoidReason};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_workload::{Driver, Job};
+use ciphertax_workload::{Access, Job};
 
 use crate::check::not_spoken;
 use crate::error::RunError;
@@ -72,14 +72,13 @@ impl Load for Engine {
     }
 }
 
-/// Starts the load threads of a cell for arms that are reached by these clients.
+/// Starts the load threads of a cell for arms that are reached so.
 ///
 /// # Errors
 /// If they cannot be started, or the workload is in a vocabulary that the client does not speak.
-pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: impl Iterator<Item = D>) -> Result<Engine, RunError> {
-    let clients = clients.map(|client| client.of_cell(job.study, job.cell));
-    let engine = D::start(job, clients.collect())?;
-    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken(D::NAME, D::VOCABULARIES, job.cell)]))
+pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
+    let engine = A::start(job, arms.collect())?;
+    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken(A::NAME, A::VOCABULARIES, job.cell)]))
 }
 
 /// Keeps a private server, whose first process is `pid`, on one CPU, and says on which: the same for all.
@@ -99,7 +98,7 @@ pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize, RunError
 
 /// What keeps servers at a distance. There is none at first, so that everything is prepared quickly.
 pub(crate) struct Distance {
-    link: RunningLink,
+    pub(crate) link: RunningLink,
     now: Distances,
     /// All that those to the servers are set to, each once.
     to_servers: Vec<Link>,
@@ -167,11 +166,6 @@ impl Distance {
             lateness_max_us,
             dropped: drops,
         })
-    }
-
-    /// Removes all it had.
-    pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
-        self.link.stop()
     }
 }
 

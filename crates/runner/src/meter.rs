@@ -18,7 +18,7 @@ pub enum ServedBy {
 #[derive(Debug)]
 pub(crate) struct ServerMeter {
     /// Its first process.
-    root: ProcessMeter,
+    pub(crate) root: ProcessMeter,
     /// That one with those it starts, where they serve the connections.
     tree: Option<ProcessTree>,
     /// `None` where the CPU shows none.
@@ -57,22 +57,12 @@ impl ServerMeter {
             .map_or_else(|| Ok(Vec::new()), ProcessTree::members)
     }
 
-    /// The number of its first process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.root.pid()
-    }
-
     /// Who serves its connections.
     pub(crate) fn served_by(&self) -> ServedBy {
         match self.tree {
             Some(_) => ServedBy::Processes,
             None => ServedBy::Threads,
         }
-    }
-
-    /// True until the process that it began with has ended.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.root.is_alive()
     }
 
     fn meter(&self) -> &dyn Meter {
@@ -133,10 +123,10 @@ mod tests {
             "{all} ns in all, {first} ns of them of the first process"
         );
 
-        assert!(tree.is_alive() && process.is_alive());
+        assert!(tree.root.is_alive() && process.root.is_alive());
         server.kill().unwrap();
         server.wait().unwrap();
-        assert!(!tree.is_alive() && !process.is_alive());
+        assert!(!tree.root.is_alive() && !process.root.is_alive());
         assert!(tree.read().is_err());
     }
 }

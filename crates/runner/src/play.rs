@@ -27,7 +27,7 @@ use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
 use crate::schedule::{Course, Rounds, time_of};
-use crate::servers::{ArmProof, Opening, Servers};
+use crate::servers::{ArmProof, Opening, Servers, holds};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
 use crate::{databases, fit};
 
@@ -366,7 +366,7 @@ fn open_cells<'a>(
         let seed = plan.seed.wrapping_add(number as u64);
         let at = servers
             .iter()
-            .position(|servers| servers.holds(&plan.study, cell));
+            .position(|servers| holds(servers.spec(), &plan.study, cell));
         let at = at.expect("every cell has its servers");
         servers[at].set_distances(plan.study.distances(cell))?;
         cells.push(OpenCell::open(

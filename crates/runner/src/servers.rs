@@ -10,7 +10,7 @@ use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
 use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
-use ciphertax_workload::{Driver, Job};
+use ciphertax_workload::{Access, Job};
 
 use crate::columns::{arm_columns, set_of};
 use crate::command::{CommandLoad, Trial, is_used_by_others};
@@ -25,10 +25,16 @@ use crate::schedule::PlannedSlice;
 use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
 use crate::tpcc;
 
+/// Servers that arms have, each the one that it is measured on.
+pub(crate) trait ServersByArm {
+    /// The server that an arm is measured on; that of the baseline for one that is measured elsewhere only.
+    fn server(&mut self, arm: &str) -> &mut dyn Server;
+}
+
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
-pub(crate) trait Servers {
-    /// True if a cell is measured here.
-    fn holds(&self, study: &Study, cell: &Cell) -> bool;
+pub(crate) trait Servers: ServersByArm {
+    /// Which cells are measured here; `None` for all, on the user's own servers.
+    fn spec(&self) -> Option<&ServerSpec>;
 
     /// What the report says of the servers before anything is measured.
     fn first_records(&self) -> Vec<ServerRecord>;
@@ -44,9 +50,6 @@ pub(crate) trait Servers {
     fn work_between_slices(&self) -> bool {
         true
     }
-
-    /// The server that an arm is measured on; that of the baseline for one that is measured elsewhere only.
-    fn server(&mut self, arm: &str) -> &mut dyn Server;
 
     /// Puts the servers at the distance of a cell that is measured on them.
     ///
@@ -80,8 +83,16 @@ pub(crate) trait Servers {
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Box<dyn Load>, RunError>;
 
-    /// Hears what a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw, if that is known.
-    fn heard(&mut self, _study: &Study, _slice: &PlannedSlice<'_>, _load: &Yield, _unfinished: Option<u64>) {}
+    /// Counts the transactions that a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw,
+    /// if that is known.
+    fn count_transactions(
+        &mut self,
+        _study: &Study,
+        _slice: &PlannedSlice<'_>,
+        _load: &Yield,
+        _unfinished: Option<u64>,
+    ) {
+    }
 
     /// Has tables that have grown too large as they were, all of them at once; false where none has.
     ///
@@ -121,7 +132,7 @@ pub(crate) struct ArmProof {
 pub(crate) struct GroupServers<D: Database> {
     /// Which cells are measured here; `None` for all, on the user's own servers.
     spec: Option<ServerSpec>,
-    groups: Vec<Group<D>>,
+    groups: Vec<OpenGroup<D>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm<D>>,
     /// What their cells are encrypted with; `None` where none are.
@@ -131,7 +142,7 @@ pub(crate) struct GroupServers<D: Database> {
 }
 
 /// The server of a group of arms.
-struct Group<D: Database> {
+struct OpenGroup<D: Database> {
     server: GroupServer<D>,
     /// Which records YCSB's table on it has. All cells share it, since what one inserts another must delete.
     keys: Arc<KeySpace>,
@@ -167,7 +178,7 @@ impl<D: Database> GroupServers<D> {
     /// # Errors
     /// Names the server or the arm that cannot be used, and the remedy.
     pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
-        let arms = opening.measured_at(None);
+        let arms = measured_at(opening.study, opening.arms, None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
         let mut open = Self::none(None, opening);
         let identity = opening.next_server(None);
@@ -184,7 +195,7 @@ impl<D: Database> GroupServers<D> {
     /// # Errors
     /// As [`GroupServers::target`].
     pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self, RunError> {
-        let arms = opening.measured_at(Some(spec));
+        let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
         let mut open = Self::none(Some(spec.clone()), opening);
         let mut at_rest = AtRestProofs::of(&arms, spec);
@@ -232,7 +243,7 @@ impl<D: Database> GroupServers<D> {
                 proved,
             });
         }
-        self.groups.push(Group {
+        self.groups.push(OpenGroup {
             server,
             keys: Arc::new(KeySpace::new(&opening.study.ycsb)),
             tables: None,
@@ -241,7 +252,7 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// The group of an arm; that of the baseline for one that is measured elsewhere only.
-    fn group(&self, arm: &str) -> &Group<D> {
+    fn group(&self, arm: &str) -> &OpenGroup<D> {
         &self.groups[self.index_of_group(arm)]
     }
 
@@ -290,7 +301,7 @@ impl<D: Database> GroupServers<D> {
         let trial = Trial {
             command,
             arm,
-            own: own.as_ref().map(D::options_of_access),
+            own: own.as_ref().map(Access::options),
             server,
         };
         match trial.run(go_on)? {
@@ -304,9 +315,16 @@ impl<D: Database> GroupServers<D> {
     }
 }
 
+impl<D: Database> ServersByArm for GroupServers<D> {
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        let index = self.index_of_group(arm);
+        &mut self.groups[index].server
+    }
+}
+
 impl<D: Database> Servers for GroupServers<D> {
-    fn holds(&self, study: &Study, cell: &Cell) -> bool {
-        holds(self.spec.as_ref(), study, cell)
+    fn spec(&self) -> Option<&ServerSpec> {
+        self.spec.as_ref()
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
@@ -322,14 +340,9 @@ impl<D: Database> Servers for GroupServers<D> {
         self.arm(arm).map(|arm| &arm.proved.session)
     }
 
-    fn server(&mut self, arm: &str) -> &mut dyn Server {
-        let index = self.index_of_group(arm);
-        &mut self.groups[index].server
-    }
-
     fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
         let mut groups = self.groups.iter_mut();
-        groups.try_for_each(|group| group.server.set_distances(wanted))
+        groups.try_for_each(|group| group.server.route.set_distances(wanted))
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
@@ -351,7 +364,7 @@ impl<D: Database> Servers for GroupServers<D> {
         let footprints = self.groups.iter_mut().map(|group| group.server.footprint());
         let footprints: Vec<Option<Footprint>> = footprints.collect::<Result<_, _>>()?;
         let mut records = Vec::new();
-        for cell in study.cells.iter().filter(|cell| self.holds(study, cell)) {
+        for cell in study.cells.iter().filter(|cell| holds(self.spec(), study, cell)) {
             for arm in study.measured_arms_of(cell) {
                 let footprint = footprints[self.index_of_group(&arm.name)].as_ref();
                 records.extend(footprint.and_then(|footprint| footprint.of(cell, &arm.name)));
@@ -405,20 +418,26 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(Box::new(SpreadLoad::start(own, ranks, cell.load.pace(), start)?))
     }
 
-    fn heard(&mut self, study: &Study, slice: &PlannedSlice<'_>, load: &Yield, unfinished: Option<u64>) {
+    fn count_transactions(
+        &mut self,
+        study: &Study,
+        slice: &PlannedSlice<'_>,
+        load: &Yield,
+        unfinished: Option<u64>,
+    ) {
         let asks = slice.cell.workload.descriptor().tables == Some(Tables::Tpcc);
         let index = self.index_of_group(&slice.arm.name);
         if let Some(tables) = self.groups[index].tables.as_mut().filter(|_| asks) {
-            tables.heard(set_of(study, &slice.arm.name), load, unfinished);
+            tables.count(set_of(study, &slice.arm.name), load, unfinished);
         }
     }
 
     fn restore_grown(&mut self, _study: &Study, progress: &mut dyn Progress) -> Result<bool, RunError> {
-        let has_grown = |group: &Group<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
+        let has_grown = |group: &OpenGroup<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
         if !self.groups.iter().any(has_grown) {
             return Ok(false);
         }
-        for Group { server, tables, .. } in &mut self.groups {
+        for OpenGroup { server, tables, .. } in &mut self.groups {
             let Some(tables) = tables else { continue };
             progress.stage(&Stage::Restoring { rows: 0, of: 0 });
             tables.restore(server, &mut |rows, of| {
@@ -430,7 +449,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
     fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
         let mut proofs = Vec::new();
-        for (index, Group { server, tables, .. }) in self.groups.iter_mut().enumerate() {
+        for (index, OpenGroup { server, tables, .. }) in self.groups.iter_mut().enumerate() {
             let Some(tables) = tables else { continue };
             progress.stage(&Stage::Checking);
             tables.check(server)?;
@@ -459,7 +478,7 @@ impl<D: Database> Servers for GroupServers<D> {
     }
 }
 
-impl<'a> Opening<'a> {
+impl Opening<'_> {
     /// The next server, for the cells with this spec.
     pub(crate) fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
         self.servers += 1;
@@ -470,18 +489,13 @@ impl<'a> Opening<'a> {
             cells: cells.map(|cell| cell.name.clone()).collect(),
         }
     }
-
-    /// The arms that any cell with this spec measures.
-    pub(crate) fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
-        measured_at(self.study, self.arms, spec)
-    }
 }
 
 /// Has all load generators write the data set of the group of this number; nothing where there is one alone, or where something is there
 /// already. What is missing then is made as always.
 fn load_in_parts<D: Database>(
     ranks: Option<&Ranks>,
-    group: &mut Group<D>,
+    group: &mut OpenGroup<D>,
     arms: &[OpenArm<D>],
     index: usize,
     study: &Study,

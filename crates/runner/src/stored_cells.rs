@@ -10,7 +10,7 @@ use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_workload::dataset::{
     CellCanaries, CellsProof, CellsRead, remove_columns_proof, write_cells_proof,
 };
-use ciphertax_workload::sql::DataSession;
+use ciphertax_workload::sql::SqlSession;
 use rand::RngExt;
 
 use crate::database::{Clients, Control};
@@ -26,7 +26,7 @@ const OTHERS: &str = "other columns, in tables and logs";
 ///
 /// # Errors
 /// When it is not so, or a canary that must be found is not.
-pub(crate) fn prove<D: Clients<Session: DataSession>>(
+pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     arm: &Arm,
     key: Option<&MasterKey>,

@@ -5,17 +5,24 @@ use std::path::Path;
 use std::rc::Rc;
 
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use ciphertax_records::{
+    AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SessionFacts,
+};
 
 use crate::Protocol;
 use crate::error::WireError;
-use crate::expectation::{Expectation, Negotiated};
+use crate::expectation::Expectation;
+use crate::stream::Stream;
+use crate::tls::{TlsSession, TlsSummary};
 use crate::trace::Traffic;
 
 /// A connection to a database, logged in where the options say so. Statements and commands are not here: they differ.
-pub trait Session: Negotiated + Sized {
+pub trait Session: Sized {
     /// Where to connect, as whom and how.
     type Options: Clone;
+
+    /// The client's last message; empty where it says goodbye by saying nothing more.
+    const GOODBYE: &'static [u8] = &[];
 
     /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
     ///
@@ -26,24 +33,74 @@ pub trait Session: Negotiated + Sized {
         options: &Self::Options,
     ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
 
+    /// How the login went.
+    fn authentication(&self) -> &AuthenticationFacts;
+
+    /// What carries the session; `None` for a database in its client.
+    fn stream(&self) -> Option<&Stream> {
+        None
+    }
+
+    /// [`Session::stream`], to be written to and read from.
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        None
+    }
+
     /// What went over the connection so far.
-    fn traffic(&self) -> Traffic;
+    fn traffic(&self) -> Traffic {
+        self.stream().map(Stream::traffic).unwrap_or_default()
+    }
+
+    /// The TLS session; `None` for a plaintext one.
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        self.stream().and_then(Stream::tls).map(TlsSession::summary)
+    }
+
+    /// The certificates that the server sent, its own first; none in plaintext.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let tls = self.stream().and_then(Stream::tls);
+        tls.map_or_else(|| Ok(Vec::new()), TlsSession::chain)
+    }
 
     /// Says goodbye and tells what that took. Nothing is left to be done with the session but to wait for
     /// [`Session::gone`].
     ///
     /// # Errors
     /// Those of the connection.
-    fn leave(&mut self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+    fn leave(&mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
+        async {
+            match self.stream_mut() {
+                Some(stream) => stream.leave(Self::GOODBYE).await,
+                None => Ok(PhaseTrace::default()),
+            }
+        }
+    }
 
     /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    fn gone(self) -> impl Future<Output = u64>;
+    fn gone(mut self) -> impl Future<Output = u64> {
+        async move {
+            match self.stream_mut() {
+                Some(stream) => stream.gone().await,
+                None => 0,
+            }
+        }
+    }
 
     /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
     /// Those of the connection.
-    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+    fn close(mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
+        async move {
+            match self.stream_mut() {
+                Some(stream) => stream.close(Self::GOODBYE).await,
+                None => self.leave().await,
+            }
+        }
+    }
 }
 
 /// What of a session is needed besides to prove what it is, and to try what must fail.
@@ -58,8 +115,10 @@ pub trait Client: Session {
     fn connect_as(
         reactor: &Rc<Reactor>,
         options: &Self::Options,
-        expectation: &Expectation,
-    ) -> impl Future<Output = Result<Self, WireError>>;
+        _expectation: &Expectation,
+    ) -> impl Future<Output = Result<Self, WireError>> {
+        async move { Ok(Self::connect(reactor, options).await?.0) }
+    }
 
     /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and
     /// keys of logins. Otherwise, and when there are enough, it does nothing, so it may be called before every
@@ -104,6 +163,9 @@ pub trait Client: Session {
     /// The same with a secret that the server must refuse, and what that is (`a wrong password`); `None` where the
     /// options hold no secret that could be wrong.
     fn with_wrong_secret(options: &Self::Options) -> Option<(&'static str, Self::Options)>;
+
+    /// Where TLS begins in what a server sends; `None` if that is not there yet.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize>;
 }
 
 /// Where a server listens.

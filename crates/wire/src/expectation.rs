@@ -1,10 +1,10 @@
 //! The expectation that every session of an arm must meet.
 
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, LoginPath, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, LoginPath, SessionFacts};
 use serde::{Deserialize, Serialize};
 
-use crate::error::WireError;
+use crate::client::Session;
 use crate::tls::{TlsSummary, cipher};
 
 /// What every session of an arm must be. Plain is an expectation like any other.
@@ -29,21 +29,6 @@ pub struct ExpectedLogin {
     pub method: String,
     /// The path; `None` for any.
     pub path: Option<LoginPath>,
-}
-
-/// What the client knows of a session it has opened, whatever the protocol.
-pub trait Negotiated {
-    /// The TLS session; `None` for a plaintext one.
-    fn tls_summary(&self) -> Option<TlsSummary>;
-    /// How the login went.
-    fn authentication(&self) -> &AuthenticationFacts;
-    /// The certificates that the server sent, its own first; none in plaintext.
-    ///
-    /// # Errors
-    /// When one cannot be read.
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        Ok(Vec::new())
-    }
 }
 
 impl Expectation {
@@ -95,7 +80,7 @@ impl Expectation {
     ///
     /// # Errors
     /// Says what was expected and what was found.
-    pub fn check(&self, session: &impl Negotiated) -> Result<(), String> {
+    pub fn check(&self, session: &impl Session) -> Result<(), String> {
         let found = session.tls_summary();
         let (version, cipher) = found.map_or(("", ""), |summary| (summary.version, summary.cipher));
         self.compare("client", version, cipher)?;

@@ -11,6 +11,11 @@ pub trait Statements: Session {
     /// A prepared statement.
     type Statement: Statement;
 
+    /// The number by which the server knows the connection; 0 if it has not told, and where there is no server.
+    fn id(&self) -> u32 {
+        0
+    }
+
     /// Prepares a statement with parameters of these types.
     ///
     /// # Errors

@@ -7,15 +7,15 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_reactor::{Reactor, Socket};
-use ciphertax_records::{ChainCertificate, PhaseTrace};
+use ciphertax_records::PhaseTrace;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
-use crate::tls::{OUTGOING, Offer, Progress, TlsConnector, TlsSession, TlsSummary};
+use crate::tls::{OUTGOING, Offer, Progress, TlsConnector, TlsSession};
 use crate::trace::{Meter, Traffic};
 
 /// A connection, plaintext until [`Stream::start_tls`].
-pub(crate) struct Stream {
+pub struct Stream {
     socket: Socket,
     tls: Option<Box<dyn TlsSession>>,
     meter: Meter,
@@ -202,15 +202,6 @@ impl Stream {
 
     pub(crate) fn tls(&self) -> Option<&dyn TlsSession> {
         self.tls.as_deref()
-    }
-
-    pub(crate) fn tls_summary(&self) -> Option<TlsSummary> {
-        self.tls().map(TlsSession::summary)
-    }
-
-    /// The server's certificate and those that it sent with it; none without TLS.
-    pub(crate) fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        self.tls().map_or_else(|| Ok(Vec::new()), TlsSession::chain)
     }
 
     pub(crate) fn traffic(&self) -> Traffic {

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use common::packets::{one_column, packet, welcome};
 use common::{Ending, FakeServer, run, run_within};

@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
 

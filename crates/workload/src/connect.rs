@@ -8,20 +8,20 @@ use std::time::Instant;
 use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
-use ciphertax_wire::{Negotiated, Session};
+use ciphertax_wire::Session;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::driver::{Client, Job, failure};
+use crate::driver::{Access, Job, failure};
 
 /// Starts the load threads of a workload that makes connections for this task.
-pub(crate) fn start<C: Client, T: Task<C>>(
+pub(crate) fn start<A: Access, T: Task<A>>(
     job: &Job<'_>,
-    clients: &[C],
+    arms: &[A],
     task: T,
 ) -> Result<Option<Engine>, EngineError> {
-    let clients = clients.iter().cloned();
-    job.start(clients.map(|access| Connect { access, task }))
+    let arms = arms.iter().cloned();
+    job.start(arms.map(|access| Connect { access, task }))
 }
 
 /// Connects, does little or nothing, and closes.
@@ -43,7 +43,7 @@ pub struct Dialer<S: Session, T> {
     leaving: Option<S>,
 }
 
-impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
+impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
     type Connection = Dialer<C::Session, T::State>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Connect.descriptor().kinds;
@@ -127,7 +127,7 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
 }
 
 /// What a connection is made for.
-pub trait Task<C: Client>: Copy + Send + Sync + 'static {
+pub trait Task<C: Access>: Copy + Send + Sync + 'static {
     /// What outlives a connection.
     type State;
 
@@ -152,7 +152,7 @@ pub trait Task<C: Client>: Copy + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nothing;
 
-impl<C: Client> Task<C> for Nothing {
+impl<C: Access> Task<C> for Nothing {
     type State = ();
 
     fn state(&self, _access: &C) {}

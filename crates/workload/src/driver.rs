@@ -12,34 +12,7 @@ use ciphertax_model::{Cell, ColumnEncryption, Study};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Expectation, Session, WireError};
 
-use crate::connect::Task;
 use crate::ycsb::key_space::KeySpace;
-
-/// The client of one kind of database, with the vocabularies that it speaks.
-pub trait Driver: Client {
-    /// What a short connection asks if it asks one row or record by its key.
-    type Lookup: Task<Self>;
-
-    /// What the database is called.
-    const NAME: &'static str;
-
-    /// What it speaks.
-    const VOCABULARIES: &'static [Vocabulary];
-
-    /// One row or record of the study's data set.
-    fn lookup(study: &Study) -> Self::Lookup;
-
-    /// The same with what a cell says of its connections.
-    #[must_use]
-    fn of_cell(self, study: &Study, cell: &Cell) -> Self;
-
-    /// Starts the load threads of a cell for arms that are reached so; `None` for a workload in a vocabulary that is
-    /// not spoken.
-    ///
-    /// # Errors
-    /// When threads cannot be started.
-    fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError>;
-}
 
 /// A cell whose load threads are to be started.
 pub struct Job<'a> {
@@ -72,10 +45,19 @@ impl Job<'_> {
     }
 }
 
-/// How an arm reaches its server, and what every session must then be.
-pub trait Client: Clone + Send + Sync + 'static {
+/// How an arm reaches its server, what every session must then be, and the vocabularies that the database's client speaks.
+pub trait Access: Clone + Send + Sync + 'static {
     /// What it opens.
     type Session: Session;
+
+    /// What the database is called.
+    const NAME: &'static str;
+
+    /// What its client speaks.
+    const VOCABULARIES: &'static [Vocabulary];
+
+    /// How to connect.
+    fn options(&self) -> &<Self::Session as Session>::Options;
 
     /// What every session must be.
     fn expectation(&self) -> &Expectation;
@@ -83,9 +65,11 @@ pub trait Client: Clone + Send + Sync + 'static {
     /// How the connection in this slot reaches its server: where there are several, each slot may have another.
     fn route(
         &self,
-        reactor: &Rc<Reactor>,
-        slot: u32,
-    ) -> impl Future<Output = Result<<Self::Session as Session>::Options, Failure>>;
+        _reactor: &Rc<Reactor>,
+        _slot: u32,
+    ) -> impl Future<Output = Result<<Self::Session as Session>::Options, Failure>> {
+        async { Ok(self.options().clone()) }
+    }
 
     /// Opens the session of this slot and checks it by the client's and by the server's word.
     fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
@@ -99,6 +83,13 @@ pub trait Client: Clone + Send + Sync + 'static {
     fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
         async { Ok(()) }
     }
+
+    /// Starts the load threads of a cell for arms that are reached so; `None` for a workload in a vocabulary that is
+    /// not spoken.
+    ///
+    /// # Errors
+    /// When threads cannot be started.
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError>;
 }
 
 /// What an error of a connection is to the engine.
@@ -176,7 +167,7 @@ mod tests {
         }
     }
 
-    fn assert_started_if_spoken<D: Driver>(client: &D, workload: Workload) {
+    fn assert_started_if_spoken<A: Access>(access: &A, workload: Workload) {
         let name = workload.name();
         let mix = match workload {
             Workload::Ycsb => "mix = { read = 1.0 }\n",
@@ -198,8 +189,8 @@ mod tests {
             cpu: None,
             seed: 1,
         };
-        let started = D::start(&job, vec![client.clone().of_cell(&study, cell)]).unwrap();
-        let is_spoken = D::VOCABULARIES.contains(&workload.descriptor().vocabulary);
-        assert_eq!(started.is_some(), is_spoken, "{name} on {}", D::NAME);
+        let started = A::start(&job, vec![access.clone()]).unwrap();
+        let is_spoken = A::VOCABULARIES.contains(&workload.descriptor().vocabulary);
+        assert_eq!(started.is_some(), is_spoken, "{name} on {}", A::NAME);
     }
 }

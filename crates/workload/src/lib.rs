@@ -18,4 +18,4 @@ pub mod ycsb;
 #[cfg(test)]
 ciphertax_testkit::plays_roles!();
 
-pub use driver::{ArmColumns, Client, Driver, Job};
+pub use driver::{Access, ArmColumns, Job};

@@ -48,14 +48,14 @@ fn a_file_takes_no_lines() {
     let options = sqlite::ConnectOptions::new(&folder.path().join("file"), None, 1 << 20);
     let mut session = sqlite::Session::create(&options).unwrap();
     run(async |_| {
-        let refused = DataSession::load_lines(&mut session, "t (id)", b"1\n")
+        let refused = SqlSession::load_lines(&mut session, "t (id)", b"1\n")
             .await
             .unwrap_err();
-        assert!(<sqlite::Session as DataSession>::takes_no_lines(&refused));
+        assert!(<sqlite::Session as SqlSession>::takes_no_lines(&refused));
     });
 }
 
-async fn loads<S: DataSession>(session: &mut S) {
+async fn loads<S: SqlSession>(session: &mut S) {
     for sql in [
         "CREATE SCHEMA of_lines",
         "CREATE TABLE of_lines.t (id INTEGER PRIMARY KEY, word VARCHAR(24), amount DECIMAL(12,2))",

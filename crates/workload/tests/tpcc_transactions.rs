@@ -13,7 +13,7 @@ use crate::common::*;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A server with tables, and how terminals reach it.
-struct Ground<C: Sql<Session: DataSession>> {
+struct Ground<C: Access<Session: SqlSession>> {
     access: C,
     options: <C::Session as ciphertax_wire::Session>::Options,
     tables: Tpcc,
@@ -63,7 +63,7 @@ fn of_postgresql(warehouses: u32) -> Ground<PostgresqlAccess> {
     Ground::prepare(server, access, options, warehouses)
 }
 
-impl<C: Sql<Session: DataSession>> Ground<C> {
+impl<C: Access<Session: SqlSession>> Ground<C> {
     fn prepare(
         server: Lease,
         access: C,

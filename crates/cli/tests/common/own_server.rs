@@ -2,6 +2,8 @@
 
 use ciphertax_testkit::plain;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use super::own::Own;
 use crate::common::*;

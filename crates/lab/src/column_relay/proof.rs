@@ -7,9 +7,9 @@ use std::rc::Rc;
 use ciphertax_columns::CellCipher;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use super::packet::counted;
 use super::{Encrypts, RunningColumnRelay};

@@ -7,7 +7,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
-use ciphertax_wire::{Client, WireError};
+use ciphertax_wire::{Client, Session as _, WireError};
 
 use super::set_up::{connect, find_primary, login, run};
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses, proof};

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{AuthenticationMethod, ReplicaSet};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument};
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::{Session as _, WireError};
 
 use crate::accounts::Account;
 use crate::catalogue::Entry;

@@ -9,8 +9,9 @@ use std::{fs, io};
 use ciphertax_model::{AuthenticationMethod, Secret, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, Witness};
-use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, ScramKeys, Session, TextRow};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::RunningPooler;

@@ -8,6 +8,7 @@ use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::Proof;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Client, WireError};
 
 use super::cluster;

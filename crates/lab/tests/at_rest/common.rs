@@ -1,6 +1,7 @@
 //! Servers that encrypt.
 
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 use crate::prelude::*;
 

@@ -306,7 +306,7 @@ pub(super) fn consequences(page: &mut Page, run: &Run) {
         return;
     }
     page.heading("What follows");
-    for arm in lookup::variants(run) {
+    for arm in run.head.variants() {
         let churn: Vec<_> = run
             .results
             .churn

@@ -76,7 +76,7 @@ impl Agent {
         match request {
             Request::Find(server) => match find(&server) {
                 Ok(meter) => {
-                    let pid = meter.pid();
+                    let pid = meter.root.pid();
                     self.meter = Some(meter);
                     Answer::Found(Found {
                         pid,
@@ -113,7 +113,7 @@ impl Agent {
         match request {
             Request::Begin => {
                 let has_children = meter.served_by() == ServedBy::Processes;
-                looker.begin(vec![meter.pid()], has_children);
+                looker.begin(vec![meter.root.pid()], has_children);
                 self.began = Some(Instant::now());
                 Answer::Begun
             }
@@ -143,7 +143,9 @@ fn read(meter: &ServerMeter, quiet_for: Duration, at_most: Duration, arrived: In
     let begun = arrived.elapsed();
     let usage = match meter.read() {
         Ok(usage) => usage,
-        Err(_) if !meter.is_alive() => return Answer::Ended(format!("its process {} ended", meter.pid())),
+        Err(_) if !meter.root.is_alive() => {
+            return Answer::Ended(format!("its process {} ended", meter.root.pid()));
+        }
         Err(error) => return Answer::Refused(error.to_string()),
     };
     let ended = arrived.elapsed();

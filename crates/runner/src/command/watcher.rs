@@ -62,7 +62,7 @@ impl Watcher {
             relay: Relay::start(target)?,
             expected,
             is_suite_pinned: arm.tls.cipher.is_some(),
-            tls_begins_at: D::tls_begins_at,
+            tls_begins_at: D::Session::tls_begins_at,
             is_counted: D::COUNTS_HANDSHAKES,
             programs_read: D::PROGRAMS_READ,
         })))
@@ -127,7 +127,10 @@ fn seen_of_own<D: Database>(
     let relay = Relay::start(target)?;
     let address = relay.address();
     control.visit(&D::Session::at(own, &address.ip().to_string(), address.port()))?;
-    Ok(chosen(&relay, D::tls_begins_at).into_iter().next().flatten())
+    Ok(chosen(&relay, D::Session::tls_begins_at)
+        .into_iter()
+        .next()
+        .flatten())
 }
 
 /// What the server chose on each connection; `None` for one in plaintext, which the server's counters tell too.

@@ -203,7 +203,7 @@ impl<D: Database> Subject<'_, D> {
     }
 
     fn patience(&self) -> Duration {
-        D::patience(&self.servers.login)
+        self.servers.patience
     }
 
     /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.

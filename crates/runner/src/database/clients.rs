@@ -1,20 +1,24 @@
 //! How clients of a database log in: those of ciphertax, and programs of the user's own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use ciphertax_lab::Account;
+use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, Secret};
+use ciphertax_model::{Arm, AuthenticationMethod, Secret};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
-use ciphertax_workload::Driver;
+use ciphertax_workload::Access;
 
+use super::Canary;
+use super::counted::Counted;
 use super::endpoint::Endpoint;
-use super::program::ProgramTrust;
-use crate::patience::PATIENCE;
+use super::program::Reached;
+use crate::error::RunError;
+use crate::ranks::ServerState;
 
-/// What clients of a database need to know. The value itself is what one group of servers needs to remember.
+/// How a database's clients log in, those of ciphertax and programs of the user's own. The value itself is what one group of servers
+/// needs to remember.
 pub(crate) trait Clients: Sized + 'static {
     /// What is said of a server that demands TLS, with the settings that have it do so.
     const DEMANDS_TLS: &'static str;
@@ -24,6 +28,17 @@ pub(crate) trait Clients: Sized + 'static {
     const TLS_VERSIONS_STUDY: &'static str;
     /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
     const ALPN: Option<&'static str> = None;
+    /// The method that logs in by the certificate which the clients of an arm show; `None` where there is none.
+    const CERTIFICATE: Option<AuthenticationMethod> = None;
+    /// The method of arms that go over the Unix socket of a private server; `None` where there is none.
+    const SOCKET: Option<AuthenticationMethod> = None;
+    /// How else than by the environment a program is configured, as the rest of a sentence.
+    const PROGRAMS_READ: &'static str;
+    /// What the database's own clients call what they must see of a server, in the order of
+    /// [`ProgramTrust`](super::program::ProgramTrust); in MySQL's words where they have none.
+    const SSL_MODES: [&'static str; 4] = ["DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
+    /// The files that placeholders of a program's arguments stand for, by name.
+    const FILES: &'static [(Placeholder, &'static str)] = &[];
 
     /// Who logs in, and how.
     type Login: Clone;
@@ -33,7 +48,18 @@ pub(crate) trait Clients: Sized + 'static {
     type Session: Client<Options = Self::Options>;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
-    type Access: Driver;
+    type Access: Access<Session = Self::Session>;
+
+    /// Of private servers, which reach each other at these endpoints.
+    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
+
+    /// What its clients must know of a server, which was found out; for other load generators.
+    fn state(&self) -> ServerState {
+        ServerState::default()
+    }
+
+    /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
+    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
 
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
@@ -47,43 +73,39 @@ pub(crate) trait Clients: Sized + 'static {
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
 
-    /// How the sessions of a workload are opened.
-    fn options_of_access(access: &Self::Access) -> &Self::Options;
-
-    /// How long the first connection to a server may take.
-    fn patience(_login: &Self::Login) -> Duration {
-        PATIENCE
-    }
-
     /// True if a password is empty that should not be.
     fn lacks_password(options: &Self::Options) -> bool;
 
     /// What the sessions of an arm must be, before any proof.
     fn expectation(arm: &Arm, login: &Self::Login) -> Expectation;
 
-    /// True if the certificate that an arm's clients show is what they log in by.
-    fn is_login_by_certificate(_arm: &Arm) -> bool {
-        false
+    /// What the workloads of a proved arm are given; `measured` is where the servers are reached.
+    fn access(
+        &self,
+        arm: &Arm,
+        options: Self::Options,
+        expectation: Expectation,
+        measured: &[Endpoint],
+    ) -> Self::Access;
+
+    /// Sends a canary in plaintext to the server behind an address and gets it back, for proofs of tunnels.
+    fn canary(options: &Self::Options) -> Canary;
+
+    /// The arm as the URL that everybody knows; it may hold a password.
+    fn url(reached: &Reached<'_, Self>) -> String;
+
+    /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
+    /// arm. None is the password.
+    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        Vec::new()
     }
 
-    /// True if an arm goes over the Unix socket of a private server.
-    fn is_over_socket(_arm: &Arm) -> bool {
-        false
-    }
+    /// Files for a program besides the environment, by name: for an arm that is reached so.
+    ///
+    /// # Errors
+    /// When a file cannot be read that goes into them.
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
 
-    /// What the database's own clients call what they must see of a server; in MySQL's words where they have none.
-    fn ssl_mode(trust: ProgramTrust) -> &'static str {
-        match trust {
-            ProgramTrust::Plaintext => "DISABLED",
-            ProgramTrust::Anybody => "REQUIRED",
-            ProgramTrust::Ca => "VERIFY_CA",
-            ProgramTrust::HostName => "VERIFY_IDENTITY",
-        }
-    }
-
-    /// The name of the file that a placeholder of a program's arguments stands for; `None` where the database has no such
-    /// file, and for placeholders of something else.
-    fn file_of(_placeholder: Placeholder) -> Option<&'static str> {
-        None
-    }
+    /// What the server counted while a program ran, from its counters at the end and their change.
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;
 }

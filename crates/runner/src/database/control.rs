@@ -179,7 +179,7 @@ impl<D: Clients> Control<D> {
     ///
     /// # Errors
     /// Names the server if it does not answer.
-    pub(crate) fn move_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
+    pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
         if let Some(first) = ways.first() {
             let connected = self.wait_for(PATIENCE, D::Session::connect(&self.reactor, first))?;
             self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;

@@ -31,7 +31,6 @@ use crate::connections::Limit;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
-use crate::ranks::ServerState;
 use crate::tpcc::Examination;
 use crate::wait_events::WaitEventAsker;
 
@@ -40,28 +39,22 @@ pub(crate) use control::{Control, Ways};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use members::{Member, Standing};
-pub(crate) use program::{ProgramTrust, Reached, encoded};
+pub(crate) use program::{Reached, encoded};
 pub(crate) use reached::ReachedArm;
 pub(crate) use sql::SqlDatabase;
 pub(crate) use variable::Variable;
 
-/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters.
-pub(crate) trait Database: Tables + Counters + Variables + Programs {
+/// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters and
+/// variables, and what it cannot do.
+pub(crate) trait Database: Tables {
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
-
-    /// Of private servers, which reach each other at these endpoints.
-    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
-
-    /// What its clients must know of a server, which was found out; for other load generators.
-    fn state(&self) -> ServerState {
-        ServerState::default()
-    }
-
-    /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
-    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
+    /// Whom a server shows its counters to, as the rest of a sentence.
+    const COUNTERS_NEED: &'static str;
+    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
+    const COUNTS_HANDSHAKES: bool = true;
 
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
@@ -117,18 +110,6 @@ pub(crate) trait Database: Tables + Counters + Variables + Programs {
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved, RunError>;
 
-    /// Sends a canary in plaintext to the server behind an address and gets it back, for proofs of tunnels.
-    fn canary(options: &Self::Options) -> Canary;
-
-    /// What the workloads of a proved arm are given; `measured` is where the servers are reached.
-    fn access(
-        &self,
-        arm: &Arm,
-        options: Self::Options,
-        expectation: Expectation,
-        measured: &[Endpoint],
-    ) -> Self::Access;
-
     /// How large ciphertax's tables are, and how much memory a private server has for them.
     ///
     /// # Errors
@@ -139,8 +120,45 @@ pub(crate) trait Database: Tables + Counters + Variables + Programs {
     /// remind them.
     fn remind(&self, _control: &Control<Self>, _access: &Self::Access) {}
 
-    /// Where TLS begins in what a server sends; `None` if that is not there yet.
-    fn tls_begins_at(answers: &[u8]) -> Option<usize>;
+    /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// What asks it for its sessions' wait events; `None` for a server that has none.
+    fn wait_events(_control: &Control<Self>) -> Option<WaitEventAsker> {
+        None
+    }
+
+    /// What a global variable of the server is.
+    ///
+    /// # Errors
+    /// The server's own, of a variable that does not exist; or that its value could not be put back.
+    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
+        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
+    }
+
+    /// Sets a global variable, and waits until it has its value.
+    ///
+    /// # Errors
+    /// The server's own, of a variable that cannot be set while it runs or does not take the value.
+    fn set_variable(
+        &self,
+        control: &mut Control<Self>,
+        name: &str,
+        _value: &Variable,
+    ) -> Result<(), RunError> {
+        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
+    }
+
+    /// True if every session has a value of its own of a variable.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    fn has_session_value(&self, _control: &mut Control<Self>, _name: &str) -> Result<bool, RunError> {
+        Ok(false)
+    }
 }
 
 /// The data set on a server.
@@ -237,81 +255,6 @@ pub(crate) trait Tables: Clients {
     ) -> Result<Option<ProvedAtRest>, RunError> {
         Ok(None)
     }
-}
-
-/// What a server counts.
-pub(crate) trait Counters: Clients {
-    /// Whom a server shows its counters to, as the rest of a sentence.
-    const COUNTERS_NEED: &'static str;
-    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
-    const COUNTS_HANDSHAKES: bool = true;
-
-    /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
-
-    /// What asks it for its sessions' wait events; `None` for a server that has none.
-    fn wait_events(_control: &Control<Self>) -> Option<WaitEventAsker> {
-        None
-    }
-
-    /// What the server counted while a program ran, from its counters at the end and their change.
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;
-}
-
-/// A server's global variables.
-pub(crate) trait Variables: Clients {
-    /// What a global variable of the server is.
-    ///
-    /// # Errors
-    /// The server's own, of a variable that does not exist; or that its value could not be put back.
-    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
-        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
-    }
-
-    /// Sets a global variable, and waits until it has its value.
-    ///
-    /// # Errors
-    /// The server's own, of a variable that cannot be set while it runs or does not take the value.
-    fn set_variable(
-        &self,
-        control: &mut Control<Self>,
-        name: &str,
-        _value: &Variable,
-    ) -> Result<(), RunError> {
-        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
-    }
-
-    /// True if every session has a value of its own of a variable.
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    fn has_session_value(&self, _control: &mut Control<Self>, _name: &str) -> Result<bool, RunError> {
-        Ok(false)
-    }
-}
-
-/// What programs of the user's own find of an arm.
-pub(crate) trait Programs: Clients {
-    /// How else than by the environment a program is configured, as the rest of a sentence.
-    const PROGRAMS_READ: &'static str;
-
-    /// The arm as the URL that everybody knows; it may hold a password.
-    fn url(reached: &Reached<'_, Self>) -> String;
-
-    /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
-    /// arm. None is the password.
-    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// Files for a program besides the environment, by name: for an arm that is reached so.
-    ///
-    /// # Errors
-    /// When a file cannot be read that goes into them.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
 }
 
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.

@@ -87,7 +87,11 @@ impl<'a, D: Clients> Reached<'a, D> {
             }
             Placeholder::Cipher => self.arm.tls.cipher.clone(),
             Placeholder::Folder => Some(path(&self.folder)),
-            file => D::file_of(file).map(|name| path(&self.folder.join(name))),
+            file => {
+                let mut files = D::FILES.iter();
+                let named = files.find(|(placeholder, _)| *placeholder == file);
+                named.map(|(_, name)| path(&self.folder.join(name)))
+            }
         };
         text.unwrap_or_default()
     }
@@ -149,7 +153,7 @@ impl<'a, D: Clients> Reached<'a, D> {
 
     /// The same in the words of the database's own clients.
     pub(crate) fn ssl_mode(&self) -> &'static str {
-        D::ssl_mode(self.trust())
+        D::SSL_MODES[self.trust() as usize]
     }
 
     /// A file that goes into one of the program's own.

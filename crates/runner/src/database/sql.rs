@@ -8,10 +8,10 @@ use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnFunctions, Study};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_workload::Driver;
+use ciphertax_workload::Access;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError};
-use ciphertax_workload::sql::{Columns, DataSession};
+use ciphertax_workload::sql::{Columns, SqlSession};
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::Tables;
@@ -23,7 +23,7 @@ use crate::stored_cells;
 use crate::tpcc::{self, Examination};
 
 /// A database that speaks SQL.
-pub(crate) trait SqlDatabase: Clients<Session: DataSession> {
+pub(crate) trait SqlDatabase: Clients<Session: SqlSession> {
     /// How it is asked for what the proof of stored cells needs.
     const CELLS_PROOF: CellsProof;
 
@@ -104,8 +104,7 @@ impl<D: SqlDatabase> Tables for D {
         part: Part,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), DatasetError> {
-        let options = D::options_of_access(access);
-        dataset::load_part::<D::Session>(reactor, options, contents, part, progress).await
+        dataset::load_part::<D::Session>(reactor, access.options(), contents, part, progress).await
     }
 
     fn examine_tables(

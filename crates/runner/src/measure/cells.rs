@@ -9,7 +9,7 @@ use ciphertax_reactor::stop;
 use ciphertax_records::why::SymbolTable;
 use ciphertax_records::{DataSize, QuietPhase, Round, Yield};
 
-use super::round::{RoundClocks, ServersByArm};
+use super::round::RoundClocks;
 use super::slice::SliceMeter;
 use crate::error::RunError;
 use crate::load::Load;
@@ -17,8 +17,7 @@ use crate::look::Looker;
 use crate::meter::ServedBy;
 use crate::progress::Progress;
 use crate::schedule::{Measure, Measured, PlannedSlice};
-use crate::server::Server;
-use crate::servers::Servers;
+use crate::servers::{Servers, ServersByArm};
 
 /// A cell whose load is ready: its connections are open, or its program works.
 pub(crate) struct OpenCell {
@@ -119,15 +118,9 @@ impl<'a> Cells<'a> {
         let arms = self.study.measured_arms_of(&self.study.cells[cell]);
         (
             clocks.or_insert_with(RoundClocks::new),
-            &mut self.servers[index],
+            &mut *self.servers[index],
             arms.into_iter().map(|arm| arm.name).collect(),
         )
-    }
-}
-
-impl ServersByArm for Box<dyn Servers> {
-    fn server(&mut self, arm: &str) -> &mut dyn Server {
-        Servers::server(self.as_mut(), arm)
     }
 }
 
@@ -227,11 +220,11 @@ impl Measure for Cells<'_> {
             Ok(measured) => measured,
             Err(error) => {
                 // Something may have been asked all the same.
-                servers.heard(self.study, slice, &Yield::default(), None);
+                servers.count_transactions(self.study, slice, &Yield::default(), None);
                 return Err(error);
             }
         };
-        servers.heard(self.study, slice, &measured.sample.load, measured.unfinished);
+        servers.count_transactions(self.study, slice, &measured.sample.load, measured.unfinished);
         if self.has_rounds(cell) {
             let (clocks, servers, _) = self.of_round(cell);
             measured.sample.others_worked = clocks.others_worked(servers);

@@ -106,10 +106,6 @@ impl Reading {
         self.clocks.machine.since(&before.clocks.machine)
     }
 
-    pub(super) fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
-        counters_since(&before.counters, &self.counters)
-    }
-
     pub(super) fn restarted_since(&self, before: &Self) -> bool {
         self.counters.get(UPTIME) < before.counters.get(UPTIME)
     }

@@ -8,8 +8,9 @@ use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 
 use super::reading::{counters_since, used};
-use super::still::{STILL_FOR, STILL_FOR_AFTER_READS, STILL_FOR_LONGER, Stillness, file_system};
+use super::still::{STILL_FOR, STILL_FOR_AFTER_READS, STILL_FOR_LONGER, Stillness};
 use crate::server::Server;
+use crate::servers::ServersByArm;
 
 /// How long quiet is waited for between slices; a server whose flushing is slow may never be.
 const QUIET_AT_MOST: Duration = Duration::from_secs(5);
@@ -17,11 +18,6 @@ const QUIET_AT_MOST: Duration = Duration::from_secs(5);
 const FIRST_QUIET_AT_MOST: Duration = Duration::from_secs(30);
 /// How often servers are looked at meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// Finds the server that an arm has to itself.
-pub(super) trait ServersByArm {
-    fn server(&mut self, arm: &str) -> &mut dyn Server;
-}
 
 /// The clocks of the servers of some cells, each the server of one arm.
 pub(super) struct RoundClocks {
@@ -262,7 +258,7 @@ impl Clocks {
         Self {
             server: server.meter().read().ok(),
             daemon: daemon(server),
-            file_system: file_system(server),
+            file_system: server.file_system_cpu(),
             counters,
         }
     }

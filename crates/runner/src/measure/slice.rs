@@ -8,7 +8,7 @@ use ciphertax_model::Arm;
 use ciphertax_model::workload::CELLS;
 use ciphertax_records::{CpuTime, Sample, ServerSide, VoidReason, Yield};
 
-use super::reading::{Machine, QUIET, Reading};
+use super::reading::{Machine, QUIET, Reading, counters_since};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
 use crate::look::Looker;
@@ -47,14 +47,14 @@ impl SliceMeter<'_> {
     /// Measures one slice, while the server is as the arm's probe says. What goes wrong with the server makes the slice void;
     /// an error is what keeps the run from going on, such as a server that stays changed.
     pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
-        let measured = match self.server.perturb(id.arm) {
+        let measured = match self.server.apply_probe(id.arm) {
             Ok(()) => self.slice_as_it_is(id),
             Err(error) => {
                 let gone = Failure::Disconnected(error.to_string());
                 Ok(self.unmeasured(id, self.began.elapsed(), &gone))
             }
         };
-        let Err(error) = self.server.calm() else {
+        let Err(error) = self.server.undo_probe() else {
             return measured;
         };
         let gone = Failure::Disconnected(error.to_string());
@@ -106,7 +106,7 @@ impl SliceMeter<'_> {
         if let Some(after) = &after {
             let seen = Seen {
                 counters: &after.counters,
-                change: &after.counters_since(&before),
+                change: &counters_since(&before.counters, &after.counters),
                 tunnel_cpu: after.tunnel_cpu_since(&before),
             };
             self.load.judge(id.arm_index, &mut slice, &seen);
@@ -206,7 +206,7 @@ impl SliceMeter<'_> {
                 server_peak_memory_bytes: used.peak_memory_bytes,
                 server_bytes_read: used.bytes_read,
                 server_bytes_written: used.bytes_written,
-                server_counters: after.counters_since(before),
+                server_counters: counters_since(&before.counters, &after.counters),
                 device: after.device_since(before),
                 pressure: after.pressure_since(before),
                 steal_ns: machine.steal_ns,

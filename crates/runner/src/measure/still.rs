@@ -34,7 +34,7 @@ impl Stillness {
         Self {
             since: Instant::now(),
             server: server.meter().read().ok(),
-            file_system: file_system(server),
+            file_system: server.file_system_cpu(),
         }
     }
 
@@ -60,11 +60,6 @@ impl Stillness {
             + of_file_system.map_or(0, |(now, before)| now.total_ns.saturating_sub(before.total_ns));
         is_idle(now.since - self.since, cpu_ns, used.bytes_written.unwrap_or(0))
     }
-}
-
-/// What works for a server's file system; `None` where there is nobody.
-pub(super) fn file_system(server: &dyn Server) -> Option<CpuTime> {
-    server.file_system()?.read().ok()
 }
 
 /// True if so little is what a server uses that does nothing. What it takes within a short time is held against the time for

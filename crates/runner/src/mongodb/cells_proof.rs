@@ -5,11 +5,11 @@ use ciphertax_lab::disk_search::search;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
+use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess};
 use rand::RngExt;
 

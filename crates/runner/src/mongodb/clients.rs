@@ -1,15 +1,23 @@
-//! How clients of MongoDB log in.
+//! How clients of MongoDB log in, and what programs of the user's own find of an arm.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_lab::Account;
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, ScramKeys, Session};
+use ciphertax_lab::mongodb::find_canary;
+use ciphertax_lab::{Account, PrivateServer};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference, Secret};
+use ciphertax_records::counter::CONNECTIONS;
+use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};
 use ciphertax_workload::mongodb::MongodbAccess;
 
-use crate::database::{Clients, Endpoint, Variables};
+use super::counters::{HANDSHAKES, LOGINS, QUERIES};
+use super::database::address;
+use super::environment::CLIENT;
+use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::error::RunError;
+use crate::ranks::ServerState;
 
 /// A MongoDB.
 pub(crate) struct MongoDb {
@@ -21,6 +29,8 @@ pub(crate) struct MongoDb {
 }
 
 impl Clients for MongoDb {
+    const CERTIFICATE: Option<AuthenticationMethod> = Some(AuthenticationMethod::MongodbX509);
+    const PROGRAMS_READ: &'static str = "CIPHERTAX_URL";
     const TLS_VERSIONS_STUDY: &'static str = "mongodb-tls-versions";
     const DEMANDS_TLS: &'static str = "it demands TLS (net.tls.mode requireTLS)";
     const DENIAL_MAY_MEAN_TLS: bool = false;
@@ -60,10 +70,6 @@ impl Clients for MongoDb {
         }
     }
 
-    fn options_of_access(access: &MongodbAccess) -> &ConnectOptions {
-        &access.options
-    }
-
     fn lacks_password(options: &ConnectOptions) -> bool {
         matches!(&options.login, Login::Scram(account) if account.password.expose().is_empty())
     }
@@ -75,9 +81,141 @@ impl Clients for MongoDb {
         Expectation::of(&expected)
     }
 
-    fn is_login_by_certificate(arm: &Arm) -> bool {
-        arm.authentication.method == Some(AuthenticationMethod::MongodbX509)
+    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
+        let is_replica_set = server.replica_set().is_some();
+        Self {
+            is_replica_set,
+            set_name: None,
+            members: match is_replica_set {
+                true => among_themselves.iter().map(address).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    fn state(&self) -> ServerState {
+        let endpoint = |member: &Address| Endpoint::new(&member.host, member.port);
+        ServerState {
+            members: self
+                .is_replica_set
+                .then(|| self.members.iter().map(endpoint).collect()),
+        }
+    }
+
+    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self {
+        let members = state.members.iter().flatten().map(address);
+        Self {
+            is_replica_set: state.members.is_some(),
+            members: members.collect(),
+            set_name: own.and_then(|own| own.set_name),
+        }
+    }
+
+    fn access(
+        &self,
+        _arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        measured: &[Endpoint],
+    ) -> MongodbAccess {
+        let measured: Vec<Address> = measured.iter().map(address).collect();
+        MongodbAccess {
+            options,
+            routes: self.routes(&measured),
+            seeds: match self.is_replica_set {
+                true => measured,
+                false => Vec::new(),
+            },
+            expectation,
+            connections: 1,
+            read_preference: ReadPreference::Primary,
+        }
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(find_canary(options))
+    }
+
+    /// `mongodb://user:password@host:port/?authSource=…&tls=…`. It names no database: drivers would take it for that of the user.
+    fn url(reached: &Reached<'_, Self>) -> String {
+        let (credentials, mut options) = match reached.login {
+            Login::None => (String::new(), Vec::new()),
+            Login::X509 => (
+                String::new(),
+                vec![
+                    ("authSource", encoded("$external")),
+                    ("authMechanism", "MONGODB-X509".into()),
+                ],
+            ),
+            Login::Scram(wire::Account {
+                mechanism,
+                user,
+                password,
+                source,
+            }) => (
+                format!("{}:{}@", encoded(user), encoded(password.expose())),
+                vec![
+                    ("authSource", encoded(source)),
+                    ("authMechanism", mechanism.method().name().to_owned()),
+                ],
+            ),
+        };
+        // What stands between program and server is no member of a replica set.
+        options.push(("directConnection", "true".into()));
+        options.push(("tls", reached.policy.is_some().to_string()));
+        if reached.policy.is_some() {
+            match reached.ca() {
+                Some(ca) => options.push(("tlsCAFile", encoded(&ca.to_string_lossy()))),
+                None => options.push(("tlsAllowInvalidCertificates", "true".into())),
+            }
+            if reached.ca().is_some() && !reached.verifies_name() {
+                options.push(("tlsAllowInvalidHostnames", "true".into()));
+            }
+            if reached.client_certificate().is_some() {
+                let file = reached.folder.join(CLIENT);
+                options.push(("tlsCertificateKeyFile", encoded(&file.to_string_lossy())));
+            }
+        }
+        let options: Vec<String> = options
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        format!(
+            "mongodb://{credentials}{}:{}/?{}",
+            reached.host_in_url(),
+            reached.endpoint.port,
+            options.join("&")
+        )
+    }
+
+    /// The client's certificate with its key.
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        let Some(client) = reached.client_certificate() else {
+            return Ok(Vec::new());
+        };
+        let mut both = reached.read(&client.key)?;
+        both.push(b'\n');
+        both.extend(reached.read(&client.certificate)?);
+        Ok(vec![(CLIENT, both)])
+    }
+
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let group = |counters: &BTreeMap<String, i64>, prefix: &str| -> BTreeMap<String, i64> {
+            let named =
+                |(name, count): (&String, &i64)| Some((name.strip_prefix(prefix)?.to_owned(), *count));
+            counters.iter().filter_map(named).collect()
+        };
+        let counts_handshakes = !group(at_the_end, HANDSHAKES).is_empty();
+        let handshakes = group(change, HANDSHAKES).into_values().sum();
+        let logins = group(change, LOGINS);
+        let queries: i64 = QUERIES.iter().filter_map(|name| change.get(*name)).sum();
+        Counted {
+            connections: change.get(CONNECTIONS).copied(),
+            // One is counted when it is complete.
+            handshakes: counts_handshakes.then_some(handshakes),
+            completed: handshakes,
+            logins: (!logins.is_empty()).then_some(logins),
+            queries: queries.max(0).unsigned_abs(),
+        }
     }
 }
-
-impl Variables for MongoDb {}

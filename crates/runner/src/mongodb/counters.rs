@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::counter::{self, CONNECTIONS};
+use ciphertax_records::counter;
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
 
-use super::clients::MongoDb;
-use super::control::{number, server_status};
+use super::control::number;
 use crate::counters::UPTIME;
-use crate::database::{Control, Counted, Counters};
-use crate::error::RunError;
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
 const COUNTERS: [(&str, &[&str]); 17] = [
@@ -81,11 +78,11 @@ const OF_LOCKS: [(&str, &str); 2] = [
 ];
 
 /// Begins the names of the counters of TLS handshakes, which end in a version.
-const HANDSHAKES: &str = "transportSecurity.";
+pub(super) const HANDSHAKES: &str = "transportSecurity.";
 /// Begins the names of the counters of logins that succeeded, which end in a mechanism.
-const LOGINS: &str = "security.authentication.successful.";
+pub(super) const LOGINS: &str = "security.authentication.successful.";
 /// What programs ask of data. Commands are left out: drivers greet the server with them all the time.
-const QUERIES: [&str; 5] = [
+pub(super) const QUERIES: [&str; 5] = [
     "opcounters.query",
     "opcounters.getmore",
     "opcounters.insert",
@@ -93,77 +90,39 @@ const QUERIES: [&str; 5] = [
     "opcounters.delete",
 ];
 
-impl Counters for MongoDb {
-    const COUNTERS_NEED: &'static str =
-        "a user who may read the server's counters (one with the role clusterMonitor)";
-
-    /// Those that the account may not see are left out; of a replica set all are, since they are those of one member, and after
-    /// a failover of another.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        let ask = server_status();
-        let answer = match control.allowed(&ask) {
-            Ok(answer) => answer,
-            // A member that was killed, or hung up as primaries do that step down.
-            Err(_) => {
-                control.reconnect()?;
-                control.allowed(&ask)?
-            }
+/// The counters of an answer to `serverStatus`, by their names in records.
+pub(super) fn named(answer: &RawDocument) -> BTreeMap<String, i64> {
+    let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(answer, path)?));
+    let mut counters: BTreeMap<String, i64> = COUNTERS.into_iter().filter_map(counter).collect();
+    let of_each = |path: &[&str], prefix: &str, inner: &[&str]| {
+        let names = names_in(answer, path);
+        let counter = |name: String| {
+            let path: Vec<&str> = [path, &[name.as_str()], inner].concat();
+            Some((format!("{prefix}{name}"), number(answer, &path)?))
         };
-        let Some(answer) = answer.filter(|_| !self.is_replica_set) else {
-            return Ok(BTreeMap::new());
-        };
-        let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(&answer, path)?));
-        let mut counters: BTreeMap<String, i64> = COUNTERS.into_iter().filter_map(counter).collect();
-        let of_each = |path: &[&str], prefix: &str, inner: &[&str]| {
-            let names = names_in(&answer, path);
-            let counter = |name: String| {
-                let path: Vec<&str> = [path, &[name.as_str()], inner].concat();
-                Some((format!("{prefix}{name}"), number(&answer, &path)?))
-            };
-            names.into_iter().filter_map(counter).collect::<Vec<_>>()
-        };
-        counters.extend(of_each(&["transportSecurity"], HANDSHAKES, &[]));
-        counters.extend(of_each(
-            &["security", "authentication", "mechanisms"],
-            LOGINS,
-            &["authenticate", "successful"],
-        ));
-        let sum = |(name, paths): (&str, &[&[&str]])| {
-            let each: Option<Vec<i64>> = paths.iter().map(|path| number(&answer, path)).collect();
-            Some((name.to_owned(), each?.into_iter().sum()))
-        };
-        counters.extend(SUMS.into_iter().filter_map(sum));
-        let waited_for = |(section, name): (&str, &str)| {
-            let path = ["wiredTiger", section, &format!("{name}{MICROSECONDS}")];
-            let us = number(&answer, &path)?;
-            Some((format!("{}wiredTiger.{section}:{name}", counter::WAITED_US), us))
-        };
-        counters.extend(WAITED.into_iter().filter_map(waited_for));
-        let locks = names_in(&answer, &["locks"]);
-        let of_locks = |(name, what): (&str, &str)| (name.to_owned(), waited(&answer, &locks, what));
-        counters.extend(OF_LOCKS.into_iter().filter(|_| !locks.is_empty()).map(of_locks));
-        Ok(counters)
-    }
-
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        let group = |counters: &BTreeMap<String, i64>, prefix: &str| -> BTreeMap<String, i64> {
-            let named =
-                |(name, count): (&String, &i64)| Some((name.strip_prefix(prefix)?.to_owned(), *count));
-            counters.iter().filter_map(named).collect()
-        };
-        let counts_handshakes = !group(at_the_end, HANDSHAKES).is_empty();
-        let handshakes = group(change, HANDSHAKES).into_values().sum();
-        let logins = group(change, LOGINS);
-        let queries: i64 = QUERIES.iter().filter_map(|name| change.get(*name)).sum();
-        Counted {
-            connections: change.get(CONNECTIONS).copied(),
-            // One is counted when it is complete.
-            handshakes: counts_handshakes.then_some(handshakes),
-            completed: handshakes,
-            logins: (!logins.is_empty()).then_some(logins),
-            queries: queries.max(0).unsigned_abs(),
-        }
-    }
+        names.into_iter().filter_map(counter).collect::<Vec<_>>()
+    };
+    counters.extend(of_each(&["transportSecurity"], HANDSHAKES, &[]));
+    counters.extend(of_each(
+        &["security", "authentication", "mechanisms"],
+        LOGINS,
+        &["authenticate", "successful"],
+    ));
+    let sum = |(name, paths): (&str, &[&[&str]])| {
+        let each: Option<Vec<i64>> = paths.iter().map(|path| number(answer, path)).collect();
+        Some((name.to_owned(), each?.into_iter().sum()))
+    };
+    counters.extend(SUMS.into_iter().filter_map(sum));
+    let waited_for = |(section, name): (&str, &str)| {
+        let path = ["wiredTiger", section, &format!("{name}{MICROSECONDS}")];
+        let us = number(answer, &path)?;
+        Some((format!("{}wiredTiger.{section}:{name}", counter::WAITED_US), us))
+    };
+    counters.extend(WAITED.into_iter().filter_map(waited_for));
+    let locks = names_in(answer, &["locks"]);
+    let of_locks = |(name, what): (&str, &str)| (name.to_owned(), waited(answer, &locks, what));
+    counters.extend(OF_LOCKS.into_iter().filter(|_| !locks.is_empty()).map(of_locks));
+    counters
 }
 
 /// The names that a document within an answer has.
@@ -194,7 +153,11 @@ fn waited(answer: &RawDocument, locks: &[String], what: &str) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_records::counter::CONNECTIONS;
+
     use super::*;
+    use crate::database::{Clients as _, Counted};
+    use crate::mongodb::MongoDb;
 
     fn counters(of: &[(&str, i64)]) -> BTreeMap<String, i64> {
         of.iter()

@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::Proved;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
-use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, ReadPreference, Transport};
+use ciphertax_lab::mongodb::{self as lab, prove};
+use ciphertax_model::{ReadPreference, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
-use ciphertax_wire::{Address, Expectation, MongoDbTarget, Target};
+use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::clients::MongoDb;
 use super::control::{address_of, grant, number, server_status};
+use super::counters;
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::patience::PATIENCE;
-use crate::ranks::ServerState;
 use crate::server::TargetServers;
 
 /// How long the server may still count sessions that have been closed: those that found its primary.
@@ -45,6 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         login: target.login.clone(),
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
+        patience: PATIENCE,
         needs_tls: target.login == Login::X509,
         display: target.to_string(),
         url: Target::MongoDb(target.clone()).url(),
@@ -88,7 +89,7 @@ impl MongoDb {
     }
 
     /// Where members of a private replica set are reached, by what they call each other; but for those that are reached by it.
-    fn routes(&self, reached: &[Address]) -> Vec<(Address, Address)> {
+    pub(super) fn routes(&self, reached: &[Address]) -> Vec<(Address, Address)> {
         let routes = self.members.iter().cloned().zip(reached.iter().cloned());
         routes.filter(|(member, reached)| member != reached).collect()
     }
@@ -107,36 +108,8 @@ impl MongoDb {
 impl Database for MongoDb {
     const MADE: &'static str = "the database ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Threads;
-
-    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
-        let is_replica_set = server.replica_set().is_some();
-        Self {
-            is_replica_set,
-            set_name: None,
-            members: match is_replica_set {
-                true => among_themselves.iter().map(address).collect(),
-                false => Vec::new(),
-            },
-        }
-    }
-
-    fn state(&self) -> ServerState {
-        let endpoint = |member: &Address| Endpoint::new(&member.host, member.port);
-        ServerState {
-            members: self
-                .is_replica_set
-                .then(|| self.members.iter().map(endpoint).collect()),
-        }
-    }
-
-    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self {
-        let members = state.members.iter().flatten().map(address);
-        Self {
-            is_replica_set: state.members.is_some(),
-            members: members.collect(),
-            set_name: own.and_then(|own| own.set_name),
-        }
-    }
+    const COUNTERS_NEED: &'static str =
+        "a user who may read the server's counters (one with the role clusterMonitor)";
 
     /// An account that may not see the sessions of other users is trusted to know of those.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -277,31 +250,6 @@ impl Database for MongoDb {
         Ok(prove(arm, &at_primary(options.clone()), expectation, conditions)?)
     }
 
-    fn canary(options: &ConnectOptions) -> Canary {
-        Box::new(find_canary(options))
-    }
-
-    fn access(
-        &self,
-        _arm: &Arm,
-        options: ConnectOptions,
-        expectation: Expectation,
-        measured: &[Endpoint],
-    ) -> MongodbAccess {
-        let measured: Vec<Address> = measured.iter().map(address).collect();
-        MongodbAccess {
-            options,
-            routes: self.routes(&measured),
-            seeds: match self.is_replica_set {
-                true => measured,
-                false => Vec::new(),
-            },
-            expectation,
-            connections: 1,
-            read_preference: ReadPreference::Primary,
-        }
-    }
-
     /// In memory the collection is as it is, on the disk as the server has compressed it.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
         // What is not on the disk yet has no size there.
@@ -336,13 +284,26 @@ impl Database for MongoDb {
         })
     }
 
-    /// At once.
-    fn tls_begins_at(_answers: &[u8]) -> Option<usize> {
-        Some(0)
+    /// Those that the account may not see are left out; of a replica set all are, since they are those of one member, and after
+    /// a failover of another.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        let ask = server_status();
+        let answer = match control.allowed(&ask) {
+            Ok(answer) => answer,
+            // A member that was killed, or hung up as primaries do that step down.
+            Err(_) => {
+                control.reconnect()?;
+                control.allowed(&ask)?
+            }
+        };
+        let Some(answer) = answer.filter(|_| !self.is_replica_set) else {
+            return Ok(BTreeMap::new());
+        };
+        Ok(counters::named(&answer))
     }
 }
 
-fn address(endpoint: &Endpoint) -> Address {
+pub(super) fn address(endpoint: &Endpoint) -> Address {
     Address {
         host: endpoint.host.clone(),
         port: endpoint.port,

@@ -1,88 +1,16 @@
-//! What programs find of an arm on MongoDB: a URL.
-
-use ciphertax_wire::mongodb::{Account, Login};
-
-use super::clients::MongoDb;
-use crate::database::{Programs, Reached, encoded};
-use crate::error::RunError;
+//! What programs cannot be given, or held to, on MongoDB.
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
-const CLIENT: &str = "client.pem";
-
-impl Programs for MongoDb {
-    const PROGRAMS_READ: &'static str = "CIPHERTAX_URL";
-
-    /// `mongodb://user:password@host:port/?authSource=…&tls=…`. It names no database: drivers would take it for that of the user.
-    fn url(reached: &Reached<'_, Self>) -> String {
-        let (credentials, mut options) = match reached.login {
-            Login::None => (String::new(), Vec::new()),
-            Login::X509 => (
-                String::new(),
-                vec![
-                    ("authSource", encoded("$external")),
-                    ("authMechanism", "MONGODB-X509".into()),
-                ],
-            ),
-            Login::Scram(Account {
-                mechanism,
-                user,
-                password,
-                source,
-            }) => (
-                format!("{}:{}@", encoded(user), encoded(password.expose())),
-                vec![
-                    ("authSource", encoded(source)),
-                    ("authMechanism", mechanism.method().name().to_owned()),
-                ],
-            ),
-        };
-        // What stands between program and server is no member of a replica set.
-        options.push(("directConnection", "true".into()));
-        options.push(("tls", reached.policy.is_some().to_string()));
-        if reached.policy.is_some() {
-            match reached.ca() {
-                Some(ca) => options.push(("tlsCAFile", encoded(&ca.to_string_lossy()))),
-                None => options.push(("tlsAllowInvalidCertificates", "true".into())),
-            }
-            if reached.ca().is_some() && !reached.verifies_name() {
-                options.push(("tlsAllowInvalidHostnames", "true".into()));
-            }
-            if reached.client_certificate().is_some() {
-                let file = reached.folder.join(CLIENT);
-                options.push(("tlsCertificateKeyFile", encoded(&file.to_string_lossy())));
-            }
-        }
-        let options: Vec<String> = options
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        format!(
-            "mongodb://{credentials}{}:{}/?{}",
-            reached.host_in_url(),
-            reached.endpoint.port,
-            options.join("&")
-        )
-    }
-
-    /// The client's certificate with its key.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-        let Some(client) = reached.client_certificate() else {
-            return Ok(Vec::new());
-        };
-        let mut both = reached.read(&client.key)?;
-        both.push(b'\n');
-        both.extend(reached.read(&client.certificate)?);
-        Ok(vec![(CLIENT, both)])
-    }
-}
+pub(super) const CLIENT: &str = "client.pem";
 
 #[cfg(test)]
 mod tests {
     use ciphertax_model::{Arm, AuthenticationMethod, Secret, Transport};
+    use ciphertax_wire::mongodb::Login;
     use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 
-    use super::*;
-    use crate::database::Endpoint;
+    use crate::database::{Clients as _, Endpoint, Reached};
+    use crate::mongodb::MongoDb;
 
     #[test]
     fn a_url_holds_whatever_a_password_holds() {

@@ -1,18 +1,24 @@
-//! How clients of MySQL log in.
+//! How clients of MySQL log in, and what programs of the user's own find of an arm.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_lab::Account;
+use ciphertax_lab::mysql::select_canary;
+use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, is_this_machine};
+use ciphertax_workload::dataset;
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
 
 use super::encdb::Encdb;
-use crate::database::{Clients, Endpoint};
+use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf, sysbench_cnf};
+use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::error::RunError;
+use crate::ranks::ServerState;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -74,6 +80,12 @@ impl Keys {
 }
 
 impl Clients for MySql {
+    const SOCKET: Option<AuthenticationMethod> = Some(AuthenticationMethod::UnixSocket);
+    const FILES: &'static [(Placeholder, &'static str)] = &[
+        (Placeholder::MyCnf, MY_CNF),
+        (Placeholder::SysbenchCnf, SYSBENCH_CNF),
+    ];
+    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
     const TLS_VERSIONS_STUDY: &'static str = "mysql-tls-versions";
     const DEMANDS_TLS: &'static str =
         "it demands TLS of this user (require_secure_transport, or REQUIRE SSL of the account)";
@@ -124,10 +136,6 @@ impl Clients for MySql {
         }
     }
 
-    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
-        &access.options
-    }
-
     fn lacks_password(options: &ConnectOptions) -> bool {
         options.password.expose().is_empty()
     }
@@ -136,15 +144,105 @@ impl Clients for MySql {
         Expectation::of(arm)
     }
 
-    fn is_over_socket(arm: &Arm) -> bool {
-        arm.authentication.method == Some(AuthenticationMethod::UnixSocket)
+    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+        Self {
+            forget_passwords: server.entry().capabilities.forget_passwords,
+            columns: server.at_rest().columns.map(Columns::new),
+            ..Self::default()
+        }
     }
 
-    fn file_of(placeholder: Placeholder) -> Option<&'static str> {
-        match placeholder {
-            Placeholder::MyCnf => Some(MY_CNF),
-            Placeholder::SysbenchCnf => Some(SYSBENCH_CNF),
-            _ => None,
+    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
+        own.unwrap_or_default()
+    }
+
+    fn access(
+        &self,
+        arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        _measured: &[Endpoint],
+    ) -> MysqlAccess {
+        MysqlAccess {
+            options: ConnectOptions {
+                database: Some(dataset::SCHEMA.to_owned()),
+                ..options
+            },
+            expectation,
+            connections: 1,
+            forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
+            columns: self.columns,
+            key_exchange: self
+                .encdb
+                .as_ref()
+                .and_then(|encdb| encdb.exchange_of(arm.columns.as_ref())),
+        }
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(select_canary(options))
+    }
+
+    /// `mysql://user:password@host:port/schema?ssl-mode=…`
+    fn url(reached: &Reached<'_, Self>) -> String {
+        let mut url = format!(
+            "mysql://{}:{}@{}:{}/{}?ssl-mode={}",
+            encoded(&reached.login.user),
+            encoded(reached.login.password.expose()),
+            reached.host_in_url(),
+            reached.endpoint.port,
+            dataset::SCHEMA,
+            reached.ssl_mode()
+        );
+        for (name, placeholder) in [
+            ("ssl-ca", Placeholder::SslCa),
+            ("ssl-cert", Placeholder::SslCert),
+            ("ssl-key", Placeholder::SslKey),
+            ("tls-version", Placeholder::TlsVersion),
+            ("socket", Placeholder::Socket),
+        ] {
+            let value = reached.value(placeholder);
+            if !value.is_empty() {
+                url.push_str(&format!("&{name}={}", encoded(&value)));
+            }
+        }
+        url
+    }
+
+    /// The option files, and copies of certificates.
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        let mut files = vec![
+            (MY_CNF, my_cnf(reached).into_bytes()),
+            (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),
+        ];
+        let client = reached.client_certificate();
+        let copies = [
+            (SYSBENCH_CA, reached.ca()),
+            (
+                SYSBENCH_CERTIFICATE,
+                client.map(|client| client.certificate.as_path()),
+            ),
+            (SYSBENCH_KEY, client.map(|client| client.key.as_path())),
+        ];
+        for (name, from) in copies {
+            if let Some(from) = from {
+                files.push((name, reached.read(from)?));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Since an arm was proved before, a server that has not counted any handshake yet, counts none.
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let of = |name: &str| change.get(name).copied().unwrap_or(0);
+        let counts_handshakes = at_the_end.get("Ssl_accepts").is_some_and(|all| *all > 0);
+        Counted {
+            connections: Some(of("Connections")),
+            handshakes: counts_handshakes.then(|| of("Ssl_accepts")),
+            completed: of("Ssl_finished_accepts"),
+            logins: None,
+            // But for the one that asked for these counts.
+            queries: (of("Questions") - 1).max(0).unsigned_abs(),
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, CellsProof};
 use ciphertax_workload::mysql;
 use ciphertax_workload::sql::Columns;

@@ -4,10 +4,6 @@ use std::collections::BTreeMap;
 
 use ciphertax_records::counter;
 
-use super::clients::MySql;
-use crate::database::{Control, Counted, Counters};
-use crate::error::RunError;
-
 /// A counter of a slice: the server's name, the name in records, and how many of the records' units one of the server's is.
 struct Counter(&'static str, &'static str, i64);
 
@@ -46,41 +42,22 @@ const COUNTERS: [Counter; 24] = [
     own("Uptime"),
 ];
 
-impl Counters for MySql {
-    const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
-
-    /// What is not a number is left out.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        let pairs = control.pairs(&question())?;
-        let counter = |(name, value): (String, String)| {
-            let value: i64 = value.parse().ok()?;
-            let known = COUNTERS
-                .iter()
-                .find(|Counter(servers, ..)| servers.eq_ignore_ascii_case(&name));
-            Some(match known {
-                Some(Counter(_, records, factor)) => ((*records).to_owned(), value.saturating_mul(*factor)),
-                None => (name, value),
-            })
-        };
-        Ok(pairs.into_iter().filter_map(counter).collect())
-    }
-
-    /// Since an arm was proved before, a server that has not counted any handshake yet, counts none.
-    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        let of = |name: &str| change.get(name).copied().unwrap_or(0);
-        let counts_handshakes = at_the_end.get("Ssl_accepts").is_some_and(|all| *all > 0);
-        Counted {
-            connections: Some(of("Connections")),
-            handshakes: counts_handshakes.then(|| of("Ssl_accepts")),
-            completed: of("Ssl_finished_accepts"),
-            logins: None,
-            // But for the one that asked for these counts.
-            queries: (of("Questions") - 1).max(0).unsigned_abs(),
-        }
-    }
+/// The counters of an answer, by their names in records.
+pub(super) fn named(pairs: BTreeMap<String, String>) -> BTreeMap<String, i64> {
+    let counter = |(name, value): (String, String)| {
+        let value: i64 = value.parse().ok()?;
+        let known = COUNTERS
+            .iter()
+            .find(|Counter(servers, ..)| servers.eq_ignore_ascii_case(&name));
+        Some(match known {
+            Some(Counter(_, records, factor)) => ((*records).to_owned(), value.saturating_mul(*factor)),
+            None => (name, value),
+        })
+    };
+    pairs.into_iter().filter_map(counter).collect()
 }
 
-fn question() -> String {
+pub(super) fn question() -> String {
     let names = COUNTERS.map(|Counter(name, ..)| format!("'{name}'")).join(", ");
     format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
 }
@@ -88,6 +65,8 @@ fn question() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Clients as _;
+    use crate::mysql::MySql;
 
     #[test]
     fn the_question_for_the_counts_is_none_of_the_programs() {

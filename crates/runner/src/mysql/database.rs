@@ -1,32 +1,35 @@
 //! What ciphertax does on MySQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Instant;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::mysql::{prove, select_canary};
+use ciphertax_lab::mysql::prove;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::Arm;
+use ciphertax_reactor::stop;
 use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target};
+use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target, WireError};
 use ciphertax_workload::dataset::{self, DatasetError, SCHEMA};
 use ciphertax_workload::mysql::{self, MysqlAccess};
-use ciphertax_workload::sql::Columns;
 
 use super::clients::{Keys, Login, MySql, is_cold};
-use super::cold;
 use super::control::grant;
 use super::encdb::Encdb;
 use super::members::standing;
 use super::product::product;
+use super::variable::{ASK_EVERY, IS_GLOBAL, TAKES_AT_MOST, is_resizing, literal};
+use super::{cold, counters};
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variable};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::patience::PATIENCE;
-use crate::ranks::ServerState;
 use crate::server::TargetServers;
 use crate::servers_to_play::EncdbAccount;
 
@@ -74,6 +77,7 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
         },
         verification: target.verification.clone(),
         client_certificate: None,
+        patience: PATIENCE,
         needs_tls: false,
         display: target.to_string(),
         url: Target::MySql(target.clone()).url(),
@@ -98,18 +102,7 @@ pub(crate) fn encdb_target(
 impl Database for MySql {
     const MADE: &'static str = "the schema ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Threads;
-
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
-        Self {
-            forget_passwords: server.entry().capabilities.forget_passwords,
-            columns: server.at_rest().columns.map(Columns::new),
-            ..Self::default()
-        }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
-    }
+    const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
 
     /// By a lock. A node of Galera has none: there those are seen that ask its schema.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -227,33 +220,6 @@ impl Database for MySql {
         Ok(proved)
     }
 
-    fn canary(options: &ConnectOptions) -> Canary {
-        Box::new(select_canary(options))
-    }
-
-    fn access(
-        &self,
-        arm: &Arm,
-        options: ConnectOptions,
-        expectation: Expectation,
-        _measured: &[Endpoint],
-    ) -> MysqlAccess {
-        MysqlAccess {
-            options: ConnectOptions {
-                database: Some(dataset::SCHEMA.to_owned()),
-                ..options
-            },
-            expectation,
-            connections: 1,
-            forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
-            columns: self.columns,
-            key_exchange: self
-                .encdb
-                .as_ref()
-                .and_then(|encdb| encdb.exchange_of(arm.columns.as_ref())),
-        }
-    }
-
     /// By the files of tables, which hold pages as they are in memory; where the server does not tell these, by its own
     /// statistics.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
@@ -295,9 +261,48 @@ impl Database for MySql {
         }
     }
 
-    /// After a greeting, which begins with its length.
-    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
-        let header = answers.get(..4)?;
-        Some(4 + usize::from(header[0]) + (usize::from(header[1]) << 8) + (usize::from(header[2]) << 16))
+    /// The name is one of [`ciphertax_model::Probe::is_name`].
+    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
+        let rows = control.pairs(&format!("SELECT @@GLOBAL.{name}, 0"))?;
+        let now = rows.into_keys().next().unwrap_or_default();
+        Variable::read(&now)
+            .ok_or_else(|| control.unusable(format!("{name} is {now:?}, which could not be put back")))
+    }
+
+    fn set_variable(
+        &self,
+        control: &mut Control<Self>,
+        name: &str,
+        value: &Variable,
+    ) -> Result<(), RunError> {
+        control.run(&format!("SET GLOBAL {name} = {}", literal(value)))?;
+        let deadline = Instant::now() + TAKES_AT_MOST;
+        loop {
+            let now = self.variable(control, name)?;
+            if now == *value && !is_resizing(control, name)? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(control.unusable(format!("{name} is {now} when it has been set to {value}")));
+            }
+            if stop::is_requested() {
+                return Err(RunError::Stopped);
+            }
+            thread::sleep(ASK_EVERY);
+        }
+    }
+
+    fn has_session_value(&self, control: &mut Control<Self>, name: &str) -> Result<bool, RunError> {
+        let sql = format!("SELECT @@SESSION.{name}, 0");
+        control.ask(async |session| match session.query(&sql).await {
+            Ok(_) => Ok(true),
+            Err(WireError::Server { code: IS_GLOBAL, .. }) => Ok(false),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// What is not a number is left out.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        Ok(counters::named(control.pairs(&counters::question())?))
     }
 }

@@ -10,8 +10,8 @@ use ciphertax_columns::MasterKey;
 use ciphertax_columns::encdb::exchange::Suite;
 use ciphertax_model::{ColumnEncryption, ColumnFeature, ColumnSelection};
 use ciphertax_records::{Proof, Witness};
-use ciphertax_wire::Client;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::{Client, Session as _};
 use ciphertax_workload::mysql::{KeyExchange, exchange_keys};
 
 use super::clients::{Keys, Login, MySql};

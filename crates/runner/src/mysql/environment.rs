@@ -1,73 +1,19 @@
-//! What programs of the MySQL world find of an arm: a URL and their option files.
+//! The option files that programs of the MySQL world find of an arm.
 
 use ciphertax_model::load::Placeholder;
 use ciphertax_workload::dataset;
 
-use super::clients::{MY_CNF, MySql, SYSBENCH_CNF};
-use crate::database::{Programs, Reached, encoded};
-use crate::error::RunError;
+use super::clients::MySql;
+use crate::database::Reached;
 
 /// Certificates are where sysbench 1.0 looks for them.
-const SYSBENCH_CA: &str = "cacert.pem";
-const SYSBENCH_CERTIFICATE: &str = "client-cert.pem";
-const SYSBENCH_KEY: &str = "client-key.pem";
-
-impl Programs for MySql {
-    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
-
-    /// `mysql://user:password@host:port/schema?ssl-mode=…`
-    fn url(reached: &Reached<'_, Self>) -> String {
-        let mut url = format!(
-            "mysql://{}:{}@{}:{}/{}?ssl-mode={}",
-            encoded(&reached.login.user),
-            encoded(reached.login.password.expose()),
-            reached.host_in_url(),
-            reached.endpoint.port,
-            dataset::SCHEMA,
-            reached.ssl_mode()
-        );
-        for (name, placeholder) in [
-            ("ssl-ca", Placeholder::SslCa),
-            ("ssl-cert", Placeholder::SslCert),
-            ("ssl-key", Placeholder::SslKey),
-            ("tls-version", Placeholder::TlsVersion),
-            ("socket", Placeholder::Socket),
-        ] {
-            let value = reached.value(placeholder);
-            if !value.is_empty() {
-                url.push_str(&format!("&{name}={}", encoded(&value)));
-            }
-        }
-        url
-    }
-
-    /// The option files, and copies of certificates.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
-        let mut files = vec![
-            (MY_CNF, my_cnf(reached).into_bytes()),
-            (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),
-        ];
-        let client = reached.client_certificate();
-        let copies = [
-            (SYSBENCH_CA, reached.ca()),
-            (
-                SYSBENCH_CERTIFICATE,
-                client.map(|client| client.certificate.as_path()),
-            ),
-            (SYSBENCH_KEY, client.map(|client| client.key.as_path())),
-        ];
-        for (name, from) in copies {
-            if let Some(from) = from {
-                files.push((name, reached.read(from)?));
-            }
-        }
-        Ok(files)
-    }
-}
+pub(super) const SYSBENCH_CA: &str = "cacert.pem";
+pub(super) const SYSBENCH_CERTIFICATE: &str = "client-cert.pem";
+pub(super) const SYSBENCH_KEY: &str = "client-key.pem";
 
 /// For all of MySQL's and MariaDB's programs. They share no option that makes TLS compulsory, so each product has its
 /// own: `[client-mariadb]` is read by MariaDB's alone, and of unknown options that are `loose` MariaDB's only warn.
-fn my_cnf(reached: &Reached<'_, MySql>) -> String {
+pub(super) fn my_cnf(reached: &Reached<'_, MySql>) -> String {
     let mut client = vec![
         ("host", reached.value(Placeholder::Host)),
         ("port", reached.value(Placeholder::Port)),
@@ -99,7 +45,7 @@ fn my_cnf(reached: &Reached<'_, MySql>) -> String {
 }
 
 /// TLS is left out where it is not wanted: sysbench 1.0.20 takes `mysql-ssl=off` in a file for `on`.
-fn sysbench_cnf(reached: &Reached<'_, MySql>) -> String {
+pub(super) fn sysbench_cnf(reached: &Reached<'_, MySql>) -> String {
     let mut lines = vec![
         ("db-driver", "mysql".to_owned()),
         ("mysql-host", reached.value(Placeholder::Host)),
@@ -138,7 +84,7 @@ mod tests {
     use ciphertax_wire::tls::{TlsPolicy, Verification};
 
     use super::*;
-    use crate::database::Endpoint;
+    use crate::database::{Clients as _, Endpoint};
     use crate::mysql::clients::{Keys, Login};
 
     fn login() -> Login {

@@ -1,20 +1,25 @@
-//! How clients of PostgreSQL log in.
+//! How clients of PostgreSQL log in, and what programs of the user's own find of an arm.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use ciphertax_lab::Account;
-use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, TlsNegotiation};
+use ciphertax_lab::postgresql::{DATABASE, select_canary};
+use ciphertax_lab::{Account, PrivateServer};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, TlsNegotiation, TlsVersion};
+use ciphertax_records::counter::CONNECTIONS;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
+use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
 
-use super::counters::Readings;
-use crate::database::{Clients, Endpoint, ProgramTrust, Variables};
-use crate::patience::PATIENCE;
+use super::counters::{ASKED, COMMITTED, ROLLED_BACK, Readings};
+use super::environment::{NO_CA, NO_CERTIFICATE, NO_KEY, PASSWORDS, is_direct, socket_folder};
+use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::error::RunError;
+use crate::ranks::ServerState;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -45,8 +50,6 @@ pub(crate) struct Login {
     pub(super) method_over_tls: Option<Method>,
     /// Settings of every session.
     pub(super) settings: Vec<(String, String)>,
-    /// How long a connect may take that is not measured; `None` where nothing is said of it.
-    pub(super) connect_timeout: Option<Duration>,
 }
 
 impl Login {
@@ -57,6 +60,9 @@ impl Login {
 }
 
 impl Clients for PostgreSql {
+    const CERTIFICATE: Option<AuthenticationMethod> = Some(AuthenticationMethod::Cert);
+    const SSL_MODES: [&'static str; 4] = ["disable", "require", "verify-ca", "verify-full"];
+    const PROGRAMS_READ: &'static str = "the variables that libpq reads (PGHOST, PGSSLMODE …)";
     const TLS_VERSIONS_STUDY: &'static str = "postgres-tls-versions";
     const DEMANDS_TLS: &'static str =
         "it demands TLS of this user (the lines that are for it in pg_hba.conf begin with hostssl)";
@@ -77,7 +83,6 @@ impl Clients for PostgreSql {
             method: Some(account.method),
             method_over_tls: None,
             settings: Vec::new(),
-            connect_timeout: None,
         }
     }
 
@@ -118,14 +123,6 @@ impl Clients for PostgreSql {
         }
     }
 
-    fn patience(login: &Login) -> Duration {
-        login.connect_timeout.unwrap_or(PATIENCE)
-    }
-
-    fn options_of_access(access: &PostgresqlAccess) -> &ConnectOptions {
-        &access.options
-    }
-
     fn lacks_password(options: &ConnectOptions) -> bool {
         options.password.expose().is_empty()
     }
@@ -137,16 +134,139 @@ impl Clients for PostgreSql {
         Expectation::of(&expected)
     }
 
-    fn is_login_by_certificate(arm: &Arm) -> bool {
-        arm.authentication.method == Some(AuthenticationMethod::Cert)
+    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+        Self {
+            columns: server.at_rest().columns.map(Columns::new),
+            ..Self::default()
+        }
     }
 
-    fn ssl_mode(trust: ProgramTrust) -> &'static str {
-        match trust {
-            ProgramTrust::Plaintext => "disable",
-            ProgramTrust::Anybody => "require",
-            ProgramTrust::Ca => "verify-ca",
-            ProgramTrust::HostName => "verify-full",
+    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
+        own.unwrap_or_default()
+    }
+
+    fn access(
+        &self,
+        arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        _measured: &[Endpoint],
+    ) -> PostgresqlAccess {
+        PostgresqlAccess {
+            options: ConnectOptions {
+                schema: Some(SCHEMA.to_owned()),
+                ..options
+            },
+            expectation,
+            connections: 1,
+            is_pooled: arm.pooler.is_some(),
+            columns: self.columns,
+        }
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(select_canary(options))
+    }
+
+    /// `postgresql://user:password@host:port/database?sslmode=…`
+    fn url(reached: &Reached<'_, Self>) -> String {
+        let login = reached.login;
+        let credentials = match login.password.expose() {
+            "" => encoded(&login.user),
+            password => format!("{}:{}", encoded(&login.user), encoded(password)),
+        };
+        let host = match &reached.endpoint.socket {
+            Some(socket) => encoded(&socket_folder(socket)),
+            None => reached.host_in_url(),
+        };
+        let mut url = format!(
+            "postgresql://{credentials}@{host}:{}/{}?sslmode={}",
+            reached.endpoint.port,
+            encoded(login.database()),
+            reached.ssl_mode()
+        );
+        let mut options = vec![("options", format!("-csearch_path={SCHEMA}"))];
+        if let Some(ca) = reached.ca() {
+            options.push(("sslrootcert", ca.to_string_lossy().into_owned()));
+        }
+        if let Some(client) = reached.client_certificate() {
+            options.push(("sslcert", client.certificate.to_string_lossy().into_owned()));
+            options.push(("sslkey", client.key.to_string_lossy().into_owned()));
+        }
+        if let Some(version) = reached.arm.transport.tls_version() {
+            options.push(("ssl_min_protocol_version", version.name().to_owned()));
+            options.push(("ssl_max_protocol_version", version.name().to_owned()));
+        }
+        if is_direct(reached) {
+            options.push(("sslnegotiation", "direct".to_owned()));
+        }
+        for (name, value) in options {
+            url.push_str(&format!("&{name}={}", encoded(&value)));
+        }
+        url
+    }
+
+    /// What libpq, and so psql, pgbench and most drivers, read
+    /// (<https://www.postgresql.org/docs/current/libpq-envars.html>). The password is in a file.
+    fn variables(reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        let login = reached.login;
+        let in_folder = |name: &str| reached.folder.join(name).to_string_lossy().into_owned();
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let client = reached.client_certificate();
+        let host = match &reached.endpoint.socket {
+            Some(socket) => socket_folder(socket),
+            None => reached.host().to_owned(),
+        };
+        let version = reached.arm.transport.tls_version().map(TlsVersion::name);
+        let variables = [
+            ("PGHOST", host),
+            ("PGPORT", reached.endpoint.port.to_string()),
+            ("PGUSER", login.user.clone()),
+            ("PGDATABASE", login.database().to_owned()),
+            ("PGPASSFILE", in_folder(PASSWORDS)),
+            ("PGOPTIONS", format!("-csearch_path={SCHEMA}")),
+            ("PGGSSENCMODE", "disable".to_owned()),
+            ("PGSSLMODE", reached.ssl_mode().to_owned()),
+            (
+                "PGSSLROOTCERT",
+                reached.ca().map_or_else(|| in_folder(NO_CA), path),
+            ),
+            (
+                "PGSSLCERT",
+                client.map_or_else(|| in_folder(NO_CERTIFICATE), |client| path(&client.certificate)),
+            ),
+            (
+                "PGSSLKEY",
+                client.map_or_else(|| in_folder(NO_KEY), |client| path(&client.key)),
+            ),
+            ("PGSSLMINPROTOCOLVERSION", version.unwrap_or_default().to_owned()),
+            ("PGSSLMAXPROTOCOLVERSION", version.unwrap_or_default().to_owned()),
+            (
+                "PGSSLNEGOTIATION",
+                if is_direct(reached) { "direct" } else { "" }.to_owned(),
+            ),
+        ];
+        let said = variables.into_iter().filter(|(_, value)| !value.is_empty());
+        said.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// The file with the password.
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        let password = reached.login.password.expose();
+        let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
+        Ok(vec![(PASSWORDS, format!("*:*:*:*:{escaped}\n").into_bytes())])
+    }
+
+    /// It counts neither TLS handshakes nor logins nor statements: a query is a transaction here.
+    fn counted(_at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        let of = |name: &str| change.get(name).copied().unwrap_or(0);
+        let transactions = of(COMMITTED) + of(ROLLED_BACK) - of(ASKED);
+        Counted {
+            connections: change.get(CONNECTIONS).copied(),
+            handshakes: None,
+            completed: 0,
+            logins: None,
+            queries: transactions.max(0).unsigned_abs(),
         }
     }
 }
@@ -159,5 +279,3 @@ fn settings(login: &Login) -> Vec<(String, String)> {
         .chain([(name.to_owned(), APPLICATION.to_owned())])
         .collect()
 }
-
-impl Variables for PostgreSql {}

@@ -5,12 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
-use ciphertax_wire::{Negotiated as _, WireError};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, SCHEMA};
 
 use super::clients::PostgreSql;
 use super::removal::or_none;
-use crate::database::{Control, Standing};
+use crate::database::{Control, Database as _, Standing};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -85,42 +86,17 @@ impl Control<PostgreSql> {
     }
 }
 
-/// The advisory lock that says so, by its two numbers: `ciph` and `erta` in ASCII.
-const LOCK: [u32; 2] = [0x6369_7068, 0x6572_7461];
-
 /// How long a session that was ended may keep its claim, and how often it is looked for.
 const ENDING: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Control<PostgreSql> {
-    /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's
-    /// CPU. The claim ends with the session. A lock is for one database, but all can be seen from everywhere.
-    pub(super) fn claim(&mut self) -> Result<(), RunError> {
-        self.refuse_pooler()?;
-        let [first, second] = LOCK;
-        let others = format!(
-            "SELECT pid FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND classid = {first} AND objid = {second} \
-             AND objsubid = 2 AND granted AND pid <> pg_catalog.pg_backend_pid()"
-        );
-        let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({first}, {second})");
-        let granted = self.rows(&lock)?.first().is_some_and(|row| row.text(0) == "t");
-        let holder = self.rows(&others)?.first().map(|row| row.text(0));
-        match (granted, holder) {
-            (true, None) => Ok(()),
-            (_, holder) => Err(self.unusable(format!(
-                "another ciphertax measures it, over the session of the server's process {}; wait for its end, or end that \
-                 session with pg_terminate_backend if it is left from a run that is gone",
-                holder.unwrap_or_else(|| "that has just ended".into())
-            ))),
-        }
-    }
-
-    /// The same after a new session was taken in the place of one that was claimed by. The server may say that it ends a
-    /// session before it lets go of its claim.
+    /// Claims the server again after a new session was taken in the place of one that it was claimed by. The server may say
+    /// that it ends a session before it lets go of its claim.
     pub(super) fn claim_again(&mut self) -> Result<(), RunError> {
         let deadline = Instant::now() + ENDING;
         loop {
-            match self.claim() {
+            match PostgreSql::claim(self) {
                 Err(error) if Instant::now() >= deadline => return Err(error),
                 Err(RunError::Stopped) => return Err(RunError::Stopped),
                 Err(_) => thread::sleep(LOOK),
@@ -131,7 +107,7 @@ impl Control<PostgreSql> {
 
     /// Behind a pooler no two questions need reach the same session of the server, and what the server says of TLS is
     /// said of the pooler's connections.
-    fn refuse_pooler(&mut self) -> Result<(), RunError> {
+    pub(super) fn refuse_pooler(&mut self) -> Result<(), RunError> {
         let told = self.ask(async |session| Ok(session.id()))?;
         let rows = self.rows("SELECT pg_catalog.pg_backend_pid()")?;
         let own: Option<u32> = rows.first().and_then(|row| row.text(0).parse().ok());

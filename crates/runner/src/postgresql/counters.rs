@@ -7,16 +7,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
-use ciphertax_records::counter::{self, CONNECTIONS};
-use ciphertax_wire::WireError;
+use ciphertax_records::counter;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Session as _, WireError};
 
 use super::clients::{APPLICATION, PostgreSql};
 use crate::counters::UPTIME;
-use crate::database::{Control, Counted, Counters};
+use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
-use crate::wait_events::{Ask, WaitEventAsker};
+use crate::wait_events::Ask;
 
 /// Transactions of ciphertax's own that are among those counted.
 pub(crate) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
@@ -110,46 +111,9 @@ pub(super) struct Readings {
     pub(super) others: Cell<Option<u64>>,
 }
 
-impl Counters for PostgreSql {
-    const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
-    const COUNTS_HANDSHAKES: bool = false;
-
-    /// A session that the server has ended is replaced by another.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
-        let readings = &self.readings;
-        match control.try_counters(readings) {
-            Ok(counters) => Ok(counters),
-            Err(RunError::Stopped) => Err(RunError::Stopped),
-            Err(_) => {
-                control.wait_until_it_takes_connections()?;
-                control.reconnect()?;
-                control.claim_again()?;
-                control.try_counters(readings)
-            }
-        }
-    }
-
-    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
-        let options = control.ways.first()?.clone();
-        Some(WaitEventAsker::open(move || asking(&options)))
-    }
-
-    /// It counts neither TLS handshakes nor logins nor statements: a query is a transaction here.
-    fn counted(_at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
-        let of = |name: &str| change.get(name).copied().unwrap_or(0);
-        let transactions = of(COMMITTED) + of(ROLLED_BACK) - of(ASKED);
-        Counted {
-            connections: change.get(CONNECTIONS).copied(),
-            handshakes: None,
-            completed: 0,
-            logins: None,
-            queries: transactions.max(0).unsigned_abs(),
-        }
-    }
-}
-
 impl Control<PostgreSql> {
-    fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
+    /// The counters, asked once.
+    pub(super) fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
         let version = self.ask(async |session| Ok(session.major_version().unwrap_or(0)))?;
         self.wait_for_ending_sessions(readings)?;
         let known = COUNTERS
@@ -198,7 +162,7 @@ impl Control<PostgreSql> {
 
     /// Waits while the server says that it takes no connections yet: it may have ended all of them because one of its
     /// processes crashed.
-    fn wait_until_it_takes_connections(&self) -> Result<(), RunError> {
+    pub(super) fn wait_until_it_takes_connections(&self) -> Result<(), RunError> {
         let connects = async {
             loop {
                 match Session::connect(&self.reactor, &self.ways[0]).await {
@@ -298,7 +262,10 @@ mod real_servers {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_records::counter::CONNECTIONS;
+
     use super::*;
+    use crate::database::{Clients as _, Counted};
 
     #[test]
     fn the_questions_for_the_counts_are_none_of_the_programs() {

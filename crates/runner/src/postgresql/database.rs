@@ -1,25 +1,26 @@
 //! What ciphertax does on PostgreSQL and servers that are compatible with it.
 
+use std::collections::BTreeMap;
+
+use ciphertax_lab::Proved;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
-use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
-use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::Arm;
+use ciphertax_lab::postgresql::{self as lab, prove};
 use ciphertax_wire::postgresql::{ConnectOptions, TextRow};
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::dataset::SCHEMA;
-use ciphertax_workload::postgresql::PostgresqlAccess;
-use ciphertax_workload::sql::Columns;
 
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
+use super::counters::asking;
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Database, Description, Endpoint, Member};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::ranks::ServerState;
+use crate::patience::PATIENCE;
 use crate::server::TargetServers;
+use crate::wait_events::WaitEventAsker;
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
 /// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
@@ -43,6 +44,9 @@ const NAMES: [&str; 3] = [
     "the database's CONNECTION LIMIT",
 ];
 
+/// The advisory lock that says that ciphertax measures a server, by its two numbers: `ciph` and `erta` in ASCII.
+const LOCK: [u32; 2] = [0x6369_7068, 0x6572_7461];
+
 /// The user's own server.
 pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
     TargetServers {
@@ -64,10 +68,10 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             method: None,
             method_over_tls: target.method,
             settings: target.settings.clone(),
-            connect_timeout: target.connect_timeout,
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
+        patience: target.connect_timeout.unwrap_or(PATIENCE),
         needs_tls: false,
         display: target.to_string(),
         url: Target::PostgreSql(target.clone()).url(),
@@ -75,22 +79,30 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
 }
 
 impl Database for PostgreSql {
+    const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
+    const COUNTS_HANDSHAKES: bool = false;
     const MADE: &'static str = "the schema ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Processes;
 
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
-        Self {
-            columns: server.at_rest().columns.map(Columns::new),
-            ..Self::default()
-        }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
-    }
-
+    /// By an advisory lock. A lock is for one database, but all can be seen from everywhere.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
-        control.claim()
+        control.refuse_pooler()?;
+        let [first, second] = LOCK;
+        let others = format!(
+            "SELECT pid FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND classid = {first} AND objid = {second} \
+             AND objsubid = 2 AND granted AND pid <> pg_catalog.pg_backend_pid()"
+        );
+        let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({first}, {second})");
+        let granted = control.rows(&lock)?.first().is_some_and(|row| row.text(0) == "t");
+        let holder = control.rows(&others)?.first().map(|row| row.text(0));
+        match (granted, holder) {
+            (true, None) => Ok(()),
+            (_, holder) => Err(control.unusable(format!(
+                "another ciphertax measures it, over the session of the server's process {}; wait for its end, or end that \
+                 session with pg_terminate_backend if it is left from a run that is gone",
+                holder.unwrap_or_else(|| "that has just ended".into())
+            ))),
+        }
     }
 
     /// A compatible server that does not know the question has no such limit.
@@ -178,29 +190,6 @@ impl Database for PostgreSql {
         Ok(proved)
     }
 
-    fn canary(options: &ConnectOptions) -> Canary {
-        Box::new(select_canary(options))
-    }
-
-    fn access(
-        &self,
-        arm: &Arm,
-        options: ConnectOptions,
-        expectation: Expectation,
-        _measured: &[Endpoint],
-    ) -> PostgresqlAccess {
-        PostgresqlAccess {
-            options: ConnectOptions {
-                schema: Some(SCHEMA.to_owned()),
-                ..options
-            },
-            expectation,
-            connections: 1,
-            is_pooled: arm.pooler.is_some(),
-            columns: self.columns,
-        }
-    }
-
     /// By the files of tables, which hold pages as they are in memory.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
         let sizes = format!(
@@ -224,11 +213,23 @@ impl Database for PostgreSql {
         })
     }
 
-    /// After the one byte that answers the client's request for TLS; at once where the client did not ask.
-    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
-        match answers.first()? {
-            b'S' => Some(1),
-            _ => Some(0),
+    /// A session that the server has ended is replaced by another.
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        let readings = &self.readings;
+        match control.try_counters(readings) {
+            Ok(counters) => Ok(counters),
+            Err(RunError::Stopped) => Err(RunError::Stopped),
+            Err(_) => {
+                control.wait_until_it_takes_connections()?;
+                control.reconnect()?;
+                control.claim_again()?;
+                control.try_counters(readings)
+            }
         }
+    }
+
+    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
+        let options = control.ways.first()?.clone();
+        Some(WaitEventAsker::open(move || asking(&options)))
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
 
-use super::conduct::{All, Ranks};
+use super::conduct::Ranks;
 use super::hello::Hello;
 use super::protocol::{Answer, Request};
 use crate::agent;
@@ -52,17 +52,12 @@ impl Ranks {
         request: &agent::Request,
         patience: Duration,
     ) -> io::Result<agent::Answer> {
-        self.lock().ask_agent(request, patience)
-    }
-}
-
-impl All {
-    fn ask_agent(&mut self, request: &agent::Request, patience: Duration) -> io::Result<agent::Answer> {
-        self.still_there().map_err(io::Error::other)?;
-        let agent = self.agent.as_mut().ok_or(ErrorKind::NotConnected)?;
+        let mut all = self.lock();
+        all.still_there().map_err(io::Error::other)?;
+        let agent = all.agent.as_mut().ok_or(ErrorKind::NotConnected)?;
         agent.asked += 1;
         let (rank, number) = (agent.rank, agent.asked);
-        self.channel.send(
+        all.channel.writer.send(
             rank,
             &Request::Agent {
                 number,
@@ -71,19 +66,19 @@ impl All {
         )?;
         let deadline = Instant::now() + patience;
         loop {
-            let why = match self.next(deadline.min(Instant::now() + stop::LOOK)) {
+            let why = match all.next(deadline.min(Instant::now() + stop::LOOK)) {
                 Ok(Some((from, Answer::Agent { number: of, answer }))) if (from, of) == (rank, number) => {
                     return Ok(*answer);
                 }
                 Ok(Some((_, Answer::Agent { .. } | Answer::Alive))) => continue,
-                Ok(Some((from, _))) => format!("{} answers what it was not asked", self.name_of(from)),
+                Ok(Some((from, _))) => format!("{} answers what it was not asked", all.name_of(from)),
                 Ok(None) if stop::is_over(deadline) => {
                     return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer"));
                 }
                 Ok(None) => continue,
                 Err(why) => why,
             };
-            return Err(io::Error::other(self.lost.insert(why).clone()));
+            return Err(io::Error::other(all.lost.insert(why).clone()));
         }
     }
 }

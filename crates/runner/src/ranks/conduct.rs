@@ -46,7 +46,7 @@ pub(super) struct All {
     followers: Vec<Follower>,
     /// The one that makes none.
     pub(super) agent: Option<Agent>,
-    lead: Lead,
+    pub(super) lead: Lead,
     /// When the clocks were asked last.
     asked: Instant,
     /// Loads started so far.
@@ -139,7 +139,7 @@ impl Ranks {
         let elsewhere = followers.find(|other| !other.hello.is_beside(&all.own)).map(|other| {
             format!(
                 "{} runs on another machine, and private servers are reached from this one alone; name a server by its URL",
-                other.name()
+                other.hello.name(other.rank)
             )
         });
         let lacks = |follower: &Follower| follower.hello.lacks_files(follower.rank, files);
@@ -152,7 +152,7 @@ impl Ranks {
     pub(crate) fn dismiss(&self) {
         let mut all = self.lock();
         all.lost.get_or_insert_with(|| "the run is over".to_owned());
-        if all.channel.send(0, &()).is_err() {
+        if all.channel.writer.send(0, &()).is_err() {
             return;
         }
         let deadline = Instant::now() + ENDING;
@@ -191,11 +191,6 @@ impl Ranks {
             return Ok(());
         }
         all.ask_clocks(QUESTIONS[1]).map_err(RunError::Rank)
-    }
-
-    /// A slice was called `lead` before it began, and the last who heard of it did so that many nanoseconds before.
-    pub(super) fn heard(&self, lead: Duration, before_ns: i64) {
-        self.lock().lead.heard(lead, before_ns);
     }
 
     /// Tells every follower something.
@@ -257,12 +252,6 @@ pub(super) struct Answered {
     pub(super) answer: Answer,
 }
 
-impl Follower {
-    fn name(&self) -> String {
-        self.hello.name(self.rank)
-    }
-}
-
 impl All {
     fn tell(&mut self, request: impl Fn(Told) -> Request) -> Result<(), String> {
         self.still_there()?;
@@ -273,6 +262,7 @@ impl All {
                 offset: follower.offset,
             };
             self.channel
+                .writer
                 .send(follower.rank, &request(told))
                 .map_err(|error| {
                     let why = format!("what carries messages between load generators is gone: {error}");
@@ -317,7 +307,7 @@ impl All {
                 },
                 Ok(None) if is_over() => "the run is over".to_owned(),
                 Ok(None) if Instant::now() < deadline => continue,
-                Ok(None) => format!("{} does not answer", self.followers[silent].name()),
+                Ok(None) => format!("{} does not answer", self.name_of(self.followers[silent].rank)),
                 Err(why) => why,
             };
             return Err(self.lost.insert(why).clone());
@@ -325,7 +315,7 @@ impl All {
         let answered = |(follower, answer): (&Follower, Option<Answer>)| {
             Some(Answered {
                 rank: follower.rank,
-                name: follower.name(),
+                name: follower.hello.name(follower.rank),
                 offset: follower.offset,
                 answer: answer?,
             })
@@ -374,7 +364,7 @@ impl All {
             let mut answers = Vec::with_capacity(questions);
             for _ in 0..questions {
                 let asked = now_ns();
-                let sent = self.channel.send(rank, &Request::Clock);
+                let sent = self.channel.writer.send(rank, &Request::Clock);
                 sent.map_err(|error| format!("{} is gone: {error}", self.name_of(rank)))?;
                 let deadline = Instant::now() + PROMPT;
                 let mut arrival = self.channel.receive(Some(deadline));

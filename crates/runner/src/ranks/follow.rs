@@ -11,7 +11,7 @@ use ciphertax_records::ServerId;
 use ciphertax_wire::Target;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
-use ciphertax_workload::{Driver, Job};
+use ciphertax_workload::{Access, Job};
 
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
@@ -38,9 +38,12 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Result<(), String> {
     let gone =
         |error: std::io::Error| format!("what carries messages between load generators is gone: {error}");
-    channel.send(0, &Hello::of_this_process(build)).map_err(gone)?;
+    channel
+        .writer
+        .send(0, &Hello::of_this_process(build))
+        .map_err(gone)?;
     let works = Arc::new(AtomicBool::new(false));
-    say_it_lives(channel.writer(), Arc::clone(&works));
+    say_it_lives(channel.writer.clone(), Arc::clone(&works));
     let mut follower = Follower {
         target,
         loads: BTreeMap::new(),
@@ -58,7 +61,7 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
             .answer(request, arrived)
             .unwrap_or_else(|error| Answer::Refused(error.to_string()));
         works.store(false, Ordering::Relaxed);
-        channel.send(0, &answer).map_err(gone)?;
+        channel.writer.send(0, &answer).map_err(gone)?;
     }
 }
 

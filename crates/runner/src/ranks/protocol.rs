@@ -152,7 +152,8 @@ impl Failed {
 #[derive(Debug)]
 pub struct Channel {
     conversation: Conversation,
-    writer: Writer,
+    /// What sends, from other threads too.
+    pub(super) writer: Writer,
     /// How many there are, with this one.
     pub(super) of: u32,
 }
@@ -192,17 +193,6 @@ impl Channel {
             writer: Writer(Arc::new(Mutex::new(writer))),
             of,
         }
-    }
-
-    /// What sends from another thread.
-    pub(super) fn writer(&self) -> Writer {
-        self.writer.clone()
-    }
-
-    /// # Errors
-    /// If it is too long, or what carries it is gone.
-    pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
-        self.writer.send(to, message)
     }
 
     /// The next message; `None` once nobody sends any more. Without a deadline it takes however long it takes.

@@ -132,7 +132,7 @@ impl Load for SpreadLoad {
                 _ => return Err(nonsense(&name)),
             }
         }
-        self.ranks.heard(lead, heard_before_ns);
+        self.ranks.lock().lead.heard(lead, heard_before_ns);
         let slice = merged(own, shares, duration, self.pace)?;
         if !slice.yielded.is_whole() {
             self.open.remove(&arm);

@@ -8,13 +8,12 @@ mod relayed;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
-use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Distances, ServerSpec, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::dataset::Contents;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
@@ -32,7 +31,6 @@ use crate::groups::Group;
 use crate::load::Distance;
 use crate::patience::unusable;
 use crate::ranks::{ArmReach, PrivateReach, Ranks};
-use crate::tpcc::Examination;
 use crate::wait_events::WaitEventAsker;
 
 /// The server of a group of arms, with a session for what is not measured.
@@ -43,7 +41,7 @@ pub(crate) struct GroupServer<D: Database> {
     wait_events: Option<WaitEventAsker>,
     // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
     private: Option<PrivateServer>,
-    route: Route,
+    pub(crate) route: Route,
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
@@ -96,7 +94,7 @@ impl<D: Database> GroupServer<D> {
             server,
             (study, spec),
             group,
-            D::is_login_by_certificate,
+            D::CERTIFICATE,
             column_key,
             &guard,
         )?;
@@ -203,13 +201,13 @@ impl<D: Database> GroupServer<D> {
     /// # Errors
     /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
     pub(crate) fn clean(target: TargetServers<D>) -> Result<bool, RunError> {
-        let mut route = Route::to_target(&target.endpoints, target.trust());
+        let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
             let ways = Ways {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),
-                patience: D::patience(&target.login),
+                patience: target.patience,
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
         };
@@ -224,7 +222,7 @@ impl<D: Database> GroupServer<D> {
         };
         if let Some(members) = target.database.members(&mut control)? {
             let members = answering(&members);
-            control.move_to(ways::<D>(&members, &target.login, route.default_tls.as_ref()))?;
+            control.switch_to(ways::<D>(&members, &target.login, route.default_tls.as_ref()))?;
         }
         D::claim(&mut control)?;
         target.database.remove(&control)
@@ -277,9 +275,11 @@ impl<D: Database> GroupServer<D> {
     /// When the arm is not available, or is not what it says.
     pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>, RunError> {
         let reached = self.arm(arm)?;
-        let unknown_client = match D::is_login_by_certificate(arm) {
-            true => self.route.trust.policy_of_unknown_client(arm)?,
-            false => None,
+        let unknown_client = match D::CERTIFICATE {
+            Some(method) if arm.authentication.method == Some(method) => {
+                self.route.trust.policy_of_unknown_client(arm)?
+            }
+            _ => None,
         };
         let unknown_client =
             unknown_client.map(|policy| reached.options_by(Some(&policy), &self.database, arm));
@@ -287,8 +287,8 @@ impl<D: Database> GroupServer<D> {
             is_private: self.is_private(),
             columns: arm.columns.as_ref(),
             measured: &self.route.measured,
-            pooler: self.route.pooler_of(arm),
-            column_relay: self.route.column_relay_of(arm),
+            pooler: self.route.poolers.of(arm),
+            column_relay: self.route.column_relays.of(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -386,30 +386,6 @@ impl<D: Database> GroupServer<D> {
         self.database.begin_load(&mut self.control, contents)
     }
 
-    /// Checks TPC-C's tables, and tells what holds of each set.
-    ///
-    /// # Errors
-    /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
-    pub(crate) fn examine_tables(
-        &mut self,
-        examination: &Examination,
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-        self.database.examine_tables(&mut self.control, examination)
-    }
-
-    /// Makes TPC-C's tables anew. `progress` hears the rows that are there.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody wants to stop.
-    pub(crate) fn restore_tables(
-        &mut self,
-        contents: &Contents,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
-        self.database
-            .restore_tables(&mut self.control, contents, progress)
-    }
-
     /// How large its data are; `None` for a server of the user's own.
     ///
     /// # Errors
@@ -419,14 +395,6 @@ impl<D: Database> GroupServer<D> {
             true => self.database.footprint(&mut self.control).map(Some),
             false => Ok(None),
         }
-    }
-
-    /// Puts it at the distance of a cell that is measured on it.
-    ///
-    /// # Errors
-    /// When what keeps the distance is gone.
-    pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
-        self.route.set_distances(wanted)
     }
 
     /// Removes the data sets, and the servers if they are private.
@@ -460,7 +428,7 @@ impl<D: Database> GroupServer<D> {
         let members = answering(&found);
         self.record.members = found.iter().map(Member::record).collect();
         let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
-        self.control.move_to(ways)?;
+        self.control.switch_to(ways)?;
         self.processes = Processes::looked_for(&members, D::SERVED_BY);
         self.route.trust.host.clone_from(&members[0].host);
         self.route.control = members.clone();

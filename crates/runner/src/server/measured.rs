@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
-use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter, Storage};
+use ciphertax_observe::{Device, Meter, Storage};
 use ciphertax_records::why::WaitEvents;
 use ciphertax_records::{CpuTime, LiesOn, ServerId, ServerPlacement, ServerRecord};
 
@@ -15,22 +15,6 @@ use crate::agent::AgentMeter;
 use crate::database::{Description, Endpoint};
 use crate::error::RunError;
 use crate::meter::ServedBy;
-
-/// The clock of those that work for the file system under one server's folder and for nobody else: its daemon, the thread of
-/// its journal.
-pub(crate) trait FileSystemClock {
-    /// CPU time so far.
-    ///
-    /// # Errors
-    /// If one of them has ended.
-    fn read(&self) -> observe::Result<CpuTime>;
-}
-
-impl FileSystemClock for FileSystemMeter {
-    fn read(&self) -> observe::Result<CpuTime> {
-        self.own()
-    }
-}
 
 /// What a slice needs of a server, whatever the database.
 pub(crate) trait Server {
@@ -58,19 +42,19 @@ pub(crate) trait Server {
         None
     }
 
-    /// Changes it as the probe of an arm says, until [`Server::calm`]; nothing for an arm without one.
+    /// Changes it as the probe of an arm says, until [`Server::undo_probe`]; nothing for an arm without one.
     ///
     /// # Errors
     /// When it refuses or does not answer; some of it may be changed then.
-    fn perturb(&mut self, _arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, _arm: &Arm) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// Changes back what [`Server::perturb`] has changed.
+    /// Changes back what [`Server::apply_probe`] has changed.
     ///
     /// # Errors
     /// When it refuses or does not answer.
-    fn calm(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 
@@ -101,8 +85,9 @@ pub(crate) trait Server {
         None
     }
 
-    /// What works for the file system under its folder alone, outside of its processes; `None` where nothing does.
-    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+    /// CPU time so far of what works for the file system under its folder and for nobody else, outside of its processes: a daemon,
+    /// the thread of a journal. `None` where nothing does, and if one of them has ended.
+    fn file_system_cpu(&self) -> Option<CpuTime> {
         None
     }
 

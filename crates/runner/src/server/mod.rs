@@ -11,8 +11,6 @@ mod target;
 
 pub(crate) use at_rest::AtRestProofs;
 pub(crate) use group::{GroupServer, ProvedArm};
-#[cfg(test)]
-pub(crate) use measured::FileSystemClock;
 pub(crate) use measured::{Identity, Server};
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;

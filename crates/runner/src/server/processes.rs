@@ -2,10 +2,9 @@
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, ServerSpec, Study};
-use ciphertax_observe::{Meter, Unmetered};
+use ciphertax_observe::Unmetered;
 use ciphertax_records::CpuSource;
 
-use crate::agent::AgentMeter;
 use crate::database::Endpoint;
 use crate::error::RunError;
 use crate::far::Far;
@@ -15,11 +14,11 @@ use crate::whereabouts::{Asker, Whereabouts};
 
 /// The processes of a server.
 pub(super) struct Processes {
-    meters: Vec<ServerMeter>,
+    pub(super) meters: Vec<ServerMeter>,
     /// What tells of them from another machine.
-    far: Option<Far>,
+    pub(super) far: Option<Far>,
     /// Why there are none.
-    unread: Option<Unmetered>,
+    pub(super) unread: Option<Unmetered>,
     /// How many of them, the first ones, elect who takes writes.
     voters: usize,
     pub(super) same_host: bool,
@@ -106,26 +105,13 @@ impl Processes {
         self.far.as_ref().map(Far::record)
     }
 
-    /// What reads them on another machine, and looks into them there.
-    pub(super) fn agent(&self) -> Option<&AgentMeter> {
-        match self.far.as_ref()? {
-            Far::Agent(agent) => Some(agent),
-            Far::Counter(_) => None,
-        }
-    }
-
-    /// Why nobody can tell of them now; `None` if somebody can.
-    pub(super) fn agent_lost(&self) -> Option<String> {
-        self.far.as_ref()?.lost()
-    }
-
     /// Why too few of them live to be measured; `None` if enough do, or that cannot be seen from here.
     pub(super) fn death(&self) -> Option<String> {
         if let Some(far) = &self.far {
             return far.ended();
         }
         let voters = self.meters.iter().take(self.voters);
-        let alive = voters.filter(|process| process.is_alive()).count();
+        let alive = voters.filter(|process| process.root.is_alive()).count();
         if self.meters.is_empty() || 2 * alive > self.voters {
             return None;
         }
@@ -136,31 +122,10 @@ impl Processes {
         Some(ended.to_owned())
     }
 
-    /// The number of the first process of each, as far as they can be seen from here.
-    pub(super) fn pids(&self) -> Vec<u32> {
-        self.meters.iter().map(ServerMeter::pid).collect()
-    }
-
-    /// Who serves their connections.
-    pub(super) fn served_by(&self) -> ServedBy {
-        self.meters
-            .first()
-            .map_or(ServedBy::Threads, ServerMeter::served_by)
-    }
-
     /// Those that they have started to serve connections.
     pub(super) fn started(&self) -> Vec<u32> {
         let started = self.meters.iter().filter_map(|meter| meter.members().ok());
         started.flatten().collect()
-    }
-
-    /// Reads what all of them use.
-    pub(super) fn meter(&self) -> &dyn Meter {
-        match (&self.far, &self.unread) {
-            (Some(far), _) => far.meter(),
-            (None, Some(unread)) => unread,
-            (None, None) => &self.meters,
-        }
     }
 
     /// Why nothing of them can be read; `None` if it can.

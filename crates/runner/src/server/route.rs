@@ -3,24 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::column_relay::RunningColumnRelay;
-use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Arm, CertificateKind, Distances, ServerSpec, Study, Tunnel};
-use ciphertax_observe::{Meter, ProcessTree};
+use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Distances, ServerSpec, Study, Tunnel};
+use ciphertax_observe::ProcessTree;
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
 use super::relays::{ColumnRelays, Poolers};
+use super::target::TargetServers;
 use crate::connections::are_many;
 use crate::database::{Clients, Control, Endpoint, ReachedArm, Ways};
 use crate::error::RunError;
 use crate::groups::Group;
 use crate::load::Distance;
+use crate::patience::PATIENCE;
 use crate::ranks::account_of;
 use crate::trust::{Trust, issued};
 
@@ -31,19 +32,21 @@ pub(crate) struct Route {
     /// Where the measured connections go to, and where private servers reach each other, in the same order.
     pub(crate) measured: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
-    tunnels: BTreeMap<Tunnel, MeteredTunnel>,
-    poolers: Poolers,
-    column_relays: ColumnRelays,
+    pub(super) tunnels: BTreeMap<Tunnel, MeteredTunnel>,
+    pub(super) poolers: Poolers,
+    pub(super) column_relays: ColumnRelays,
     distance: Option<Distance>,
     pub(crate) trust: Trust,
+    /// How long the first connection may take.
+    pub(crate) patience: Duration,
     /// TLS for what is not measured; `None` for none.
     pub(crate) default_tls: Option<Arc<TlsConnector>>,
 }
 
-struct MeteredTunnel {
-    tunnel: RunningTunnel,
+pub(super) struct MeteredTunnel {
+    pub(super) tunnel: RunningTunnel,
     /// What it uses on both its sides.
-    meter: ProcessTree,
+    pub(super) meter: ProcessTree,
 }
 
 impl Route {
@@ -53,7 +56,7 @@ impl Route {
         server: PrivateServer,
         (study, spec): (&Study, &ServerSpec),
         group: &Group<'_>,
-        is_login_by_certificate: impl Fn(&Arm) -> bool,
+        by_certificate: Option<AuthenticationMethod>,
         column_key: Option<&MasterKey>,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
@@ -73,7 +76,9 @@ impl Route {
         let endpoints = |addresses: Vec<SocketAddr>| addresses.into_iter().map(Endpoint::from).collect();
         let (control, measured): (Vec<Endpoint>, Vec<Endpoint>) = (endpoints(addresses), endpoints(measured));
         let clients = group.arms.iter().copied();
-        let unknown_clients = clients.clone().filter(|arm| is_login_by_certificate(arm));
+        let logs_in_by_it =
+            |arm: &&Arm| by_certificate.is_some() && arm.authentication.method == by_certificate;
+        let unknown_clients = clients.clone().filter(logs_in_by_it);
         let trust = Trust {
             display: format!("the private server {} at {}", group.name, control[0]),
             host: measured[0].host.clone(),
@@ -97,21 +102,23 @@ impl Route {
             column_relays,
             distance,
             trust,
+            patience: PATIENCE,
             default_tls: None,
         };
         Ok((route, server))
     }
 
     /// To the user's own servers, over plaintext connections.
-    pub(crate) fn to_target(endpoints: &[Endpoint], trust: Trust) -> Self {
+    pub(crate) fn to_target<D: Clients>(target: &TargetServers<D>) -> Self {
         Self {
-            control: endpoints.to_vec(),
-            measured: endpoints.to_vec(),
+            control: target.endpoints.clone(),
+            measured: target.endpoints.clone(),
             tunnels: BTreeMap::new(),
             poolers: Poolers::none(),
             column_relays: ColumnRelays::none(),
             distance: None,
-            trust,
+            trust: target.trust(),
+            patience: target.patience,
             default_tls: None,
         }
     }
@@ -145,32 +152,6 @@ impl Route {
         Some(&mut tunnel.tunnel)
     }
 
-    /// Reads what an arm's tunnel uses, on both its sides.
-    pub(crate) fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        let tunnel = self.tunnels.get(&arm.tunnel?)?;
-        Some(&tunnel.meter)
-    }
-
-    /// The pooler that an arm goes through.
-    pub(crate) fn pooler_of(&self, arm: &Arm) -> Option<&RunningPooler> {
-        self.poolers.of(arm)
-    }
-
-    /// Reads what an arm's pooler uses.
-    pub(crate) fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.poolers.meter_of(arm)
-    }
-
-    /// The relay that encrypts an arm's cells, or passes everything on.
-    pub(crate) fn column_relay_of(&self, arm: &Arm) -> Option<&RunningColumnRelay> {
-        self.column_relays.of(arm)
-    }
-
-    /// Reads what the relay before an arm's server uses.
-    pub(crate) fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.column_relays.meter_of(arm)
-    }
-
     /// What the poolers and relays before it were started with, for the record.
     pub(crate) fn settings_before(&self) -> BTreeMap<String, String> {
         let mut settings = self.poolers.settings();
@@ -195,7 +176,7 @@ impl Route {
         let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
         let stopped = tunnels.fold(self.poolers.stop(), Result::and);
         let stopped = stopped.and(self.column_relays.stop());
-        stopped.and(self.distance.map_or(Ok(()), Distance::stop))
+        stopped.and(self.distance.map_or(Ok(()), |distance| distance.link.stop()))
     }
 }
 
@@ -234,7 +215,7 @@ pub(super) fn reached<D: Clients>(
         .transpose()?;
     let account = private.map(|server| account_of(server, arm));
     let mut endpoint = route.endpoint_of(arm);
-    if D::is_over_socket(arm)
+    if D::SOCKET.is_some_and(|method| arm.authentication.method == Some(method))
         && let Some(socket) = private.and_then(PrivateServer::socket)
     {
         endpoint.socket = Some(socket.to_owned());
@@ -267,7 +248,7 @@ pub(super) fn connect<D: Clients>(
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
-        patience: D::patience(login),
+        patience: route.patience,
     };
     Control::connect(&route.trust.display, ways, url)
 }

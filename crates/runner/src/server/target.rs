@@ -6,7 +6,7 @@ use std::time::Duration;
 use ciphertax_model::{Study, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client, Negotiated, Protocol, Session, WireError, is_this_machine};
+use ciphertax_wire::{Session, WireError, is_this_machine};
 
 use super::route::{Route, connect};
 use crate::database::{Clients, Control, Endpoint};
@@ -27,6 +27,8 @@ pub(crate) struct TargetServers<D: Clients> {
     pub(crate) verification: Verification,
     /// What its clients show, where the URL names a certificate.
     pub(crate) client_certificate: Option<ClientCertificate>,
+    /// How long the first connection may take.
+    pub(crate) patience: Duration,
     /// True for a login that TLS carries.
     pub(crate) needs_tls: bool,
     /// Without password and options.
@@ -55,7 +57,7 @@ impl<D: Clients> TargetServers<D> {
     /// # Errors
     /// When TLS cannot be prepared.
     pub(crate) fn route(&self, study: &Study) -> Result<Route, RunError> {
-        let mut route = Route::to_target(&self.endpoints, self.trust());
+        let mut route = Route::to_target(self);
         let verifies = self.verifies();
         if verifies || study.arms.iter().all(|arm| arm.transport.is_encrypted()) {
             route.default_tls = Some(route.trust.default_tls(study, verifies)?);
@@ -83,53 +85,6 @@ impl<D: Clients> TargetServers<D> {
         self.verification == Verification::None && socket.is_none() && !is_this_machine(host)
     }
 
-    /// Why plain arms cannot be measured: one of the servers wants the password itself, which is not sent to who was not verified.
-    /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
-    /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
-    /// next is told why.
-    ///
-    /// # Errors
-    /// When the last of them denies access, so that a wrong password is not tried again.
-    pub(crate) fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
-        let mut encrypted = study.arms.iter().filter(|arm| arm.transport.is_encrypted());
-        let over_tls = match encrypted.next() {
-            Some(arm) => arm.transport,
-            None if self.verifies() => Transport::Tls,
-            None => return Ok(None),
-        };
-        // MongoDB's logins never send it.
-        let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
-        if !has_plain || D::Session::PROTOCOL == Protocol::MongoDb {
-            return Ok(None);
-        }
-        let mut denial = None;
-        for endpoint in &self.endpoints {
-            match self.log_in(endpoint, over_tls) {
-                Ok(Ok(_)) => {}
-                Err(RunError::Stopped) => return Err(RunError::Stopped),
-                Ok(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() => {
-                    denial = denial.or(Some(error));
-                    continue;
-                }
-                Ok(Err(_)) | Err(_) => continue,
-            }
-            if let Ok(Err(withheld @ WireError::PasswordWithheld(_))) =
-                self.log_in(endpoint, Transport::Plain)
-            {
-                return Ok(Some(withheld.to_string()));
-            }
-            denial = None;
-        }
-        let has_password = !D::lacks_password(&D::options(&self.endpoints[0], &self.login, None));
-        match denial.filter(|_| has_password) {
-            Some(error) => {
-                let remedy = error.remedy(D::Session::PROTOCOL);
-                Err(unusable(&self.display, format!("{error}{remedy}")))
-            }
-            None => Ok(None),
-        }
-    }
-
     /// Logs in to one of the servers, which is verified as the target wants it, and tells of which version TLS is.
     pub(crate) fn log_in(
         &self,
@@ -149,11 +104,10 @@ impl<D: Clients> TargetServers<D> {
             session.close().await?;
             Ok(version)
         };
-        let patience = D::patience(&self.login);
         // One of several that is silent must not hold up the others.
         let patience = match *endpoint == self.endpoints[0] {
-            true => patience,
-            false => patience.min(OTHERS),
+            true => self.patience,
+            false => self.patience.min(OTHERS),
         };
         wait_for(&reactor, &self.display, patience, negotiated)
     }

@@ -16,7 +16,7 @@ const WRITTEN: &str = "bytes_written";
 const DATA: &str = "data_bytes";
 
 /// Of this process, which in a slice does little else than SQLite's work; the clocks at a slice's edges are some KiB.
-pub(super) fn counters(file: &Path) -> Result<BTreeMap<String, i64>, RunError> {
+pub(super) fn read(file: &Path) -> Result<BTreeMap<String, i64>, RunError> {
     // Where the kernel does not say, nothing is said.
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let bytes = i64::try_from(data_size(file)?).unwrap_or(i64::MAX);
@@ -46,11 +46,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(folder.path().join("file-wal"), [0; 100]).unwrap();
-        let before = counters(&path).unwrap();
+        let before = read(&path).unwrap();
         let mut file = fs::File::create(&path).unwrap();
         file.write_all(&[1; 1_000_000]).unwrap();
         assert_eq!(fs::read(&path).unwrap().len(), 1_000_000);
-        let after = counters(&path).unwrap();
+        let after = read(&path).unwrap();
         assert_eq!((before[DATA], after[DATA]), (100, 1_000_100));
         // Other tests of this process may do so too.
         for name in [READ, WRITTEN] {

@@ -13,11 +13,11 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
 use ciphertax_wire::{Expectation, WireError};
-use ciphertax_workload::Driver;
+use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sqlite::SqliteAccess;
 
-use super::counters::counters;
+use super::counters;
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
@@ -208,7 +208,7 @@ fn name_of(spec: &ServerSpec, group: &Group<'_>) -> String {
 
 impl Server for SqliteFile {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        counters(self.options.path())
+        counters::read(self.options.path())
     }
 
     fn meter(&self) -> &dyn Meter {

@@ -16,7 +16,7 @@ use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
 use crate::server::Server;
-use crate::servers::{Opening, Servers, holds, of_own_cells};
+use crate::servers::{Opening, Servers, ServersByArm, holds, measured_at, of_own_cells};
 
 /// Files, one for each group of arms.
 pub(crate) struct SqliteServers {
@@ -49,7 +49,7 @@ impl SqliteServers {
         opening: &mut Opening<'_>,
         spec: &ServerSpec,
     ) -> Result<Self, RunError> {
-        let arms = opening.measured_at(Some(spec));
+        let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening
             .progress
             .stage(&Stage::StartingServer(spec.server.clone()));
@@ -89,9 +89,16 @@ impl SqliteServers {
     }
 }
 
+impl ServersByArm for SqliteServers {
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        let index = self.index_of(arm);
+        &mut self.files[index].file
+    }
+}
+
 impl Servers for SqliteServers {
-    fn holds(&self, study: &Study, cell: &Cell) -> bool {
-        holds(Some(&self.spec), study, cell)
+    fn spec(&self) -> Option<&ServerSpec> {
+        Some(&self.spec)
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
@@ -108,11 +115,6 @@ impl Servers for SqliteServers {
 
     fn work_between_slices(&self) -> bool {
         false
-    }
-
-    fn server(&mut self, arm: &str) -> &mut dyn Server {
-        let index = self.index_of(arm);
-        &mut self.files[index].file
     }
 
     /// There is none.
@@ -134,7 +136,7 @@ impl Servers for SqliteServers {
         let footprints = self.files.iter_mut().map(|file| file.file.footprint());
         let footprints: Vec<Footprint> = footprints.collect::<Result<_, _>>()?;
         let mut sizes = Vec::new();
-        for cell in study.cells.iter().filter(|cell| self.holds(study, cell)) {
+        for cell in study.cells.iter().filter(|cell| holds(self.spec(), study, cell)) {
             for arm in study.measured_arms_of(cell) {
                 sizes.extend(footprints[self.index_of(&arm.name)].of(cell, &arm.name));
             }

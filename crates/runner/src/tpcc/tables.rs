@@ -56,7 +56,7 @@ impl Tables {
     }
 
     /// Hears what a slice asked of the set with this number; there may be one for all.
-    pub(crate) fn heard(&mut self, set: u32, load: &Yield, unfinished: Option<u64>) {
+    pub(crate) fn count(&mut self, set: u32, load: &Yield, unfinished: Option<u64>) {
         let index = self.index_of(set);
         self.sets[index].asked.add(load, unfinished.unwrap_or(0));
         self.is_unknown |= unfinished.is_none();

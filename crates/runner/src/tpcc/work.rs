@@ -3,7 +3,7 @@
 use ciphertax_model::tpcc::COLUMNS;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::{self, ConditionResult, TableNames, TpccSet, When, same_contents};
-use ciphertax_workload::sql::DataSession;
+use ciphertax_workload::sql::SqlSession;
 
 use super::tables::Tables;
 use crate::database::{Clients, Control, Database};
@@ -21,7 +21,7 @@ pub(crate) struct Examination {
 ///
 /// # Errors
 /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
-pub(crate) fn examine<D: Clients<Session: DataSession>>(
+pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     examination: &Examination,
 ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
@@ -52,7 +52,7 @@ pub(crate) fn examine<D: Clients<Session: DataSession>>(
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
-pub(crate) fn restore<D: Clients<Session: DataSession>>(
+pub(crate) fn restore<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     contents: &Contents,
     given_up: &mut Vec<u32>,
@@ -93,11 +93,15 @@ impl Tables {
             when: self.when().iter().map(|_| When::AfterLoad).collect(),
             alike: Vec::new(),
         };
-        match server.examine_tables(&examination()) {
-            Err(RunError::Inconsistent(_)) if !server.is_private() => {
+        let is_private = server.is_private();
+        let GroupServer {
+            database, control, ..
+        } = server;
+        match database.examine_tables(control, &examination()) {
+            Err(RunError::Inconsistent(_)) if !is_private => {
                 let of = self.contents.rows();
-                server.restore_tables(&self.contents, &mut |rows| progress(rows, of))?;
-                server.examine_tables(&examination()).map(drop)
+                database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
+                database.examine_tables(control, &examination()).map(drop)
             }
             examined => examined.map(drop),
         }
@@ -113,7 +117,9 @@ impl Tables {
             when: self.when(),
             alike: self.alike(),
         };
-        let held = server.examine_tables(&examination)?;
+        let held = server
+            .database
+            .examine_tables(&mut server.control, &examination)?;
         self.held(held, &examination.alike);
         Ok(())
     }
@@ -130,7 +136,10 @@ impl Tables {
         self.check(server)?;
         let of = self.contents.rows();
         progress(0, of);
-        server.restore_tables(&self.contents, &mut |rows| progress(rows, of))?;
+        let GroupServer {
+            database, control, ..
+        } = server;
+        database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
         self.restored();
         Ok(())
     }

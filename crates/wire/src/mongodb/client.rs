@@ -7,13 +7,13 @@ use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts};
 
-use super::connect::{ConnectOptions, Login, connect};
+use super::connect::{ConnectOptions, Login, connect_offering};
 use super::counters::authenticated_users;
 use super::login::Account;
 use super::session::Session;
 use super::unreadable;
 use crate::Protocol;
-use crate::client::{Client, Endpoint};
+use crate::client::{Client, Endpoint, Session as _};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::scram::ScramKeys;
@@ -22,22 +22,13 @@ use crate::tls::Offer;
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::MongoDb;
 
-    /// A MongoDB remembers nothing of a login.
-    async fn connect_as(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        _expectation: &Expectation,
-    ) -> Result<Self, WireError> {
-        Ok(Session::connect(reactor, options).await?.0)
-    }
-
     async fn warm_up(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         connections: usize,
     ) -> Result<(), WireError> {
         let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
             session.close().await
         };
         if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
@@ -121,5 +112,10 @@ impl Client for Session {
             ..options.clone()
         };
         Some(("a wrong password", options))
+    }
+
+    /// At once.
+    fn tls_begins_at(_answers: &[u8]) -> Option<usize> {
+        Some(0)
     }
 }

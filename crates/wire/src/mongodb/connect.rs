@@ -25,22 +25,11 @@ use crate::trace::Tracer;
 /// What MongoDB 4.4 says of itself: the first to know `hello` and logins that begin with it.
 const OLDEST_WIRE_VERSION: i64 = 9;
 
-impl Session {
-    /// Connects, negotiates TLS where asked for, greets, and logs in; the trace tells what each phase took. The phase
-    /// `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
-    ///
-    /// # Errors
-    /// Whatever keeps the session from being what `options` ask for.
-    pub async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        connect(reactor, options, Offer::WhatThereIs).await
-    }
-}
-
 /// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
-pub(super) async fn connect(
+///
+/// # Errors
+/// Whatever keeps the session from being what `options` ask for.
+pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

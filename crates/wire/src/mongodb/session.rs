@@ -5,17 +5,16 @@ use std::rc::Rc;
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
+use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 
-use super::connect::ConnectOptions;
+use super::connect::{ConnectOptions, connect_offering};
 use super::message::Messages;
 use super::reply::Reply;
 use super::request::Request;
 use crate::client;
 use crate::error::WireError;
-use crate::expectation::Negotiated;
-use crate::tls::TlsSummary;
-use crate::trace::Traffic;
+use crate::stream::Stream;
+use crate::tls::Offer;
 
 /// Bytes of documents that [`Session::find_all`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
@@ -82,54 +81,28 @@ impl Session {
             }
         }
     }
-
-    /// Says goodbye, waits until the server has closed, and tells how long that took.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.close(&[]).await
-    }
 }
 
 impl client::Session for Session {
     type Options = ConnectOptions;
 
+    /// The phase `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
     async fn connect(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
     ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        self.messages.stream.traffic()
-    }
-
-    /// Goodbye is said by saying nothing more.
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.leave(&[]).await
-    }
-
-    async fn gone(mut self) -> u64 {
-        self.messages.stream.gone().await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
-
-impl Negotiated for Session {
-    fn tls_summary(&self) -> Option<TlsSummary> {
-        self.messages.stream.tls_summary()
-    }
-
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        self.messages.stream.chain()
+        connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
         &self.authentication
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        Some(&self.messages.stream)
+    }
+
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.messages.stream)
     }
 }

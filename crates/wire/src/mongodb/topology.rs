@@ -13,6 +13,7 @@ use super::connect::{ConnectOptions, Login, Silence};
 use super::session::Session;
 use super::unreadable;
 use crate::address::Address;
+use crate::client::Session as _;
 use crate::error::WireError;
 
 /// How often a member's round trip is timed, and how long at most where it is far away: the shortest counts, since what

@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts};
+use ciphertax_records::{LoginPath, Proof, SessionFacts, Witness};
 use openssl::rand::rand_bytes;
 
-use super::handshake::{ConnectOptions, connect};
+use super::handshake::{ConnectOptions, connect_offering};
 use super::public_key::TrustedKeys;
 use super::session::Session;
 use crate::Protocol;
-use crate::client::{Client, Endpoint};
+use crate::client::{Client, Endpoint, Session as _};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::tls::Offer;
@@ -19,12 +19,20 @@ use crate::tls::Offer;
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::MySql;
 
+    /// A server forgets a password that it should remember when an arm without a password cache empties its cache; the first
+    /// login fills it again.
     async fn connect_as(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         expectation: &Expectation,
     ) -> Result<Self, WireError> {
-        expectation.connect(reactor, options).await
+        let (session, _) = Session::connect(reactor, options).await?;
+        let expected = expectation.login.as_ref().and_then(|login| login.path);
+        if expected != Some(LoginPath::Fast) || session.authentication.path != LoginPath::Full {
+            return Ok(session);
+        }
+        session.close().await?;
+        Ok(Session::connect(reactor, options).await?.0)
     }
 
     /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
@@ -35,7 +43,7 @@ impl Client for Session {
     ) -> Result<(), WireError> {
         let Some(tls) = &options.tls else { return Ok(()) };
         let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
             session.close().await
         };
         tls.warm_up(connections, handshake).await
@@ -48,7 +56,7 @@ impl Client for Session {
     ) -> Result<Result<Proof, String>, WireError> {
         let checked = expectation.check_status(self).await?;
         Ok(checked.map(|status| Proof {
-            witness: ciphertax_records::Witness::Server,
+            witness: Witness::Server,
             claim: "its status variables Ssl_version and Ssl_cipher agree".into(),
             evidence: match status.version.is_empty() {
                 true => "both empty".into(),
@@ -106,6 +114,12 @@ impl Client for Session {
                 },
             ),
         })
+    }
+
+    /// After a greeting, which begins with its length.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
+        let header = answers.get(..4)?;
+        Some(4 + usize::from(header[0]) + (usize::from(header[1]) << 8) + (usize::from(header[2]) << 16))
     }
 }
 

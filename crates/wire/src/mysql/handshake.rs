@@ -29,21 +29,11 @@ const PROTOCOL_VERSION: u8 = 10;
 /// zero.
 const LONGEST_NONCE: u8 = 127;
 
-impl Session {
-    /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
-    ///
-    /// # Errors
-    /// Whatever keeps the session from being what `options` ask for.
-    pub async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        connect(reactor, options, Offer::WhatThereIs).await
-    }
-}
-
-/// Connects, negotiates TLS where asked for, and logs in.
-pub(super) async fn connect(
+/// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
+///
+/// # Errors
+/// Whatever keeps the session from being what `options` ask for.
+pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

@@ -11,11 +11,11 @@ use mysql_common::packets::AuthPlugin;
 use openssl::pkey::Public;
 use openssl::rsa::Rsa;
 
-use super::handshake::ConnectOptions;
-use super::session::Session;
+use super::handshake::{ConnectOptions, connect_offering};
+use crate::client::Session as _;
 use crate::error::WireError;
-use crate::sql::TextRow;
-use crate::tls::{TlsConnector, TlsPolicy};
+use crate::sql::{Statements as _, TextRow};
+use crate::tls::{Offer, TlsConnector, TlsPolicy};
 
 /// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.
 const SHORTEST: u32 = 1024 / 8;
@@ -94,7 +94,7 @@ impl KeysOverTls {
             tls: Some(Arc::new(TlsConnector::new(&self.policy)?)),
             ..options.clone()
         };
-        let known = match Box::pin(Session::connect(reactor, &verified)).await {
+        let known = match Box::pin(connect_offering(reactor, &verified, Offer::WhatThereIs)).await {
             Err(error @ WireError::NotTrusted { .. }) => return Err(error),
             Err(error) if error.is_access_denied() => return Err(error),
             Err(error) => Err(error),

@@ -3,23 +3,22 @@
 use std::rc::Rc;
 
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
+use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet, request};
-use super::handshake::ConnectOptions;
+use super::handshake::{ConnectOptions, connect_offering};
 use super::local_data;
 use super::result::{self, BinaryTexts, text_row};
 use super::statement::Statement;
 use super::values::ValueReader;
 use crate::client;
 use crate::error::WireError;
-use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow, wrong_number};
-use crate::tls::TlsSummary;
-use crate::trace::Traffic;
+use crate::stream::Stream;
+use crate::tls::Offer;
 use crate::value::Value;
 
 const COM_QUERY: u8 = 0x03;
@@ -55,11 +54,6 @@ impl Session {
         }
     }
 
-    /// The number by which the server knows the connection.
-    pub fn id(&self) -> u32 {
-        self.id
-    }
-
     /// Runs a statement and gives each row's payload to `on_row`.
     ///
     /// # Errors
@@ -73,16 +67,6 @@ impl Session {
             .command(&command_packet(COM_QUERY, sql.as_bytes())?)
             .await?;
         result::read(&mut self.framed, self.capabilities, on_row).await
-    }
-
-    /// Runs a statement and collects its rows.
-    ///
-    /// # Errors
-    /// As [`Session::query_raw`]; and when the rows do not end in time to be kept.
-    pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
-        let mut collected = Collected::default();
-        self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
-        Ok(collected.rows)
     }
 
     /// Loads rows into these columns of a table, as `t (a, b)`: lines of values that are parted by tabs, with `\\N` for NULL
@@ -142,59 +126,39 @@ impl Session {
         }
         Ok((answer.statement_id(), answer.num_params()))
     }
-
-    /// Says goodbye, waits until the server has closed, and tells how long that took.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
-        self.framed.stream.close(&QUIT).await
-    }
 }
 
 impl client::Session for Session {
     type Options = ConnectOptions;
 
+    const GOODBYE: &'static [u8] = &QUIT;
+
     async fn connect(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
     ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        self.framed.stream.traffic()
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.framed.stream.leave(&QUIT).await
-    }
-
-    async fn gone(mut self) -> u64 {
-        self.framed.stream.gone().await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
-
-impl Negotiated for Session {
-    fn tls_summary(&self) -> Option<TlsSummary> {
-        self.framed.stream.tls_summary()
-    }
-
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        self.framed.stream.chain()
+        connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
         &self.authentication
     }
+
+    fn stream(&self) -> Option<&Stream> {
+        Some(&self.framed.stream)
+    }
+
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.framed.stream)
+    }
 }
 
 impl Statements for Session {
     type Statement = Statement;
+
+    fn id(&self) -> u32 {
+        self.id
+    }
 
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
         let (id, count) = self.prepared(sql).await?;
@@ -252,6 +216,8 @@ impl Statements for Session {
     }
 
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
-        Session::query(self, sql).await
+        let mut collected = Collected::default();
+        self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
+        Ok(collected.rows)
     }
 }

@@ -1,15 +1,11 @@
 //! The status of a session as MySQL says it, and its own part of checking that one is as expected.
 
-use std::rc::Rc;
-
 use ciphertax_model::{TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
-use ciphertax_records::LoginPath;
 
-use super::handshake::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::{Expectation, ExpectedLogin};
+use crate::sql::Statements as _;
 
 /// Asks the server what it thinks of this session. Every MySQL-compatible server since 5.5 answers it.
 const SESSION_STATUS: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";
@@ -28,25 +24,6 @@ pub struct SessionStatus {
 
 /// What only MySQL's sessions need.
 impl Expectation {
-    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a
-    /// password cache may have emptied it, and the first login fills it again.
-    ///
-    /// # Errors
-    /// Those of connecting.
-    pub async fn connect(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<Session, WireError> {
-        let (session, _) = Session::connect(reactor, options).await?;
-        let expected = self.login.as_ref().and_then(|login| login.path);
-        if expected != Some(LoginPath::Fast) || session.authentication.path != LoginPath::Full {
-            return Ok(session);
-        }
-        session.close().await?;
-        Ok(Session::connect(reactor, options).await?.0)
-    }
-
     /// What the server says of the session's TLS, by a query; and of its account, where that alone tells how the login
     /// went.
     ///

@@ -7,11 +7,11 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts, Witness};
 
 use super::authentication;
-use super::connect::connect;
+use super::connect::connect_offering;
 use super::options::{ConnectOptions, Method};
 use super::session::Session;
 use crate::Protocol;
-use crate::client::{Client, Endpoint};
+use crate::client::{Client, Endpoint, Session as _};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::scram::ScramKeys;
@@ -20,15 +20,6 @@ use crate::tls::Offer;
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::PostgreSql;
 
-    /// A PostgreSQL remembers nothing of a login.
-    async fn connect_as(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        _expectation: &Expectation,
-    ) -> Result<Self, WireError> {
-        Ok(Session::connect(reactor, options).await?.0)
-    }
-
     /// No PostgreSQL gives TLS sessions to be resumed.
     async fn warm_up(
         reactor: &Rc<Reactor>,
@@ -36,10 +27,8 @@ impl Client for Session {
         connections: usize,
     ) -> Result<(), WireError> {
         let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
-            let is_scram = session.iterations().is_some();
-            session.close().await?;
-            Ok(is_scram)
+            let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
+            session.close().await
         };
         if let ScramKeys::Kept(_) = &options.scram_keys
             && options.method.is_none_or(|method| method.is_scram())
@@ -114,5 +103,13 @@ impl Client for Session {
             ..options.clone()
         };
         Some(("a wrong password", wrong))
+    }
+
+    /// After the one byte that answers the client's request for TLS; at once where the client did not ask.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
+        match answers.first()? {
+            b'S' => Some(1),
+            _ => Some(0),
+        }
     }
 }

@@ -87,22 +87,11 @@ const LONGEST_KEY: usize = 256;
 /// How much of a version's number is the minor one.
 const MINOR: i32 = 0xFFFF;
 
-impl Session {
-    /// Connects, negotiates TLS where asked for, logs in and waits until the server is ready; the trace tells what each
-    /// phase took. The phase `preface` is the request for TLS and its answer, which direct TLS and plaintext do not have;
-    /// `setup` is what the server says of itself after the login.
-    ///
-    /// # Errors
-    /// Whatever keeps the session from being what `options` ask for.
-    pub async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        connect(reactor, options, Offer::WhatThereIs).await
-    }
-}
-
-pub(super) async fn connect(
+/// Connects, negotiates TLS where asked for, logs in and waits until the server is ready.
+///
+/// # Errors
+/// Whatever keeps the session from being what `options` ask for.
+pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,

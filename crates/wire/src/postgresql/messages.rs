@@ -51,7 +51,8 @@ pub(super) struct Messages {
     longest: usize,
     /// Something was asked and the whole answer has not been read.
     asked: bool,
-    server_version: String,
+    /// What the server says of its version (`server_version`); empty if it has not.
+    pub(super) server_version: String,
 }
 
 impl Messages {
@@ -64,11 +65,6 @@ impl Messages {
             asked: true,
             server_version: String::new(),
         }
-    }
-
-    /// What the server says of its version (`server_version`); empty if it has not.
-    pub(super) fn server_version(&self) -> &str {
-        &self.server_version
     }
 
     /// Takes messages as long as those of a server that has let the client in.

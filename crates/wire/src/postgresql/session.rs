@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use bytes::BytesMut;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace};
+use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 use postgres_protocol::message::frontend;
 
+use super::connect::connect_offering;
 use super::copy::{self, CopyIn};
 use super::messages::{Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, ProtocolVersion};
@@ -15,15 +16,13 @@ use super::row::{Values, int2, int4, on_values, request, text_row};
 use super::statement::{Format, Statement};
 use crate::client;
 use crate::error::WireError;
-use crate::expectation::Negotiated;
 use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow};
-use crate::tls::TlsSummary;
-use crate::trace::Traffic;
+use crate::stream::Stream;
+use crate::tls::Offer;
 use crate::value::Value;
 
 const PARAMETER_DESCRIPTION: u8 = b't';
 const NO_DATA: u8 = b'n';
-const TERMINATE: &[u8] = b"X\0\0\0\x04";
 
 /// A logged-in connection.
 pub struct Session {
@@ -57,11 +56,6 @@ impl Session {
         }
     }
 
-    /// The server's process of the connection; 0 if it has not told.
-    pub fn id(&self) -> u32 {
-        self.process
-    }
-
     /// The version of the protocol that was agreed on.
     pub fn protocol(&self) -> ProtocolVersion {
         self.protocol
@@ -74,12 +68,12 @@ impl Session {
 
     /// What the server says of its version, as `15.18 (Debian 15.18-0+deb12u1)`.
     pub fn server_version(&self) -> &str {
-        self.messages.server_version()
+        &self.messages.server_version
     }
 
     /// The number of the release, as 15; `None` where the server does not say it.
     pub fn major_version(&self) -> Option<u32> {
-        major_version(self.server_version())
+        leading_number(self.server_version())
     }
 
     /// Runs text, which may be several statements, and gives each row to `on_row`; its values are text, and
@@ -97,16 +91,6 @@ impl Session {
         frontend::query(sql, &mut message).map_err(not_writable)?;
         self.messages.ask(&message).await?;
         result::read_text(&mut self.messages, on_row).await
-    }
-
-    /// Runs text and collects its rows.
-    ///
-    /// # Errors
-    /// As [`Session::query_raw`]; and when the rows do not end in time to be kept.
-    pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
-        let mut collected = Collected::default();
-        self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
-        Ok(collected.rows)
     }
 
     /// The name that a statement got, and the types that the server found for its parameters.
@@ -141,59 +125,41 @@ impl Session {
     pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
         copy::begin(&mut self.messages, sql).await
     }
-
-    /// Says goodbye, waits until the server has closed, and tells how long that took.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.close(TERMINATE).await
-    }
 }
 
 impl client::Session for Session {
     type Options = ConnectOptions;
 
+    const GOODBYE: &'static [u8] = b"X\0\0\0\x04";
+
+    /// The phase `preface` is the request for TLS and its answer, which direct TLS and plaintext do not have; `setup` is what
+    /// the server says of itself after the login.
     async fn connect(
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
     ) -> Result<(Self, ConnectTrace), WireError> {
-        Session::connect(reactor, options).await
-    }
-
-    fn traffic(&self) -> Traffic {
-        self.messages.stream.traffic()
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        self.messages.stream.leave(TERMINATE).await
-    }
-
-    async fn gone(mut self) -> u64 {
-        self.messages.stream.gone().await
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
-    }
-}
-
-impl Negotiated for Session {
-    fn tls_summary(&self) -> Option<TlsSummary> {
-        self.messages.stream.tls_summary()
-    }
-
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
-        self.messages.stream.chain()
+        connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
         &self.authentication
     }
+
+    fn stream(&self) -> Option<&Stream> {
+        Some(&self.messages.stream)
+    }
+
+    fn stream_mut(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.messages.stream)
+    }
 }
 
 impl Statements for Session {
     type Statement = Statement;
+
+    fn id(&self) -> u32 {
+        self.process
+    }
 
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
         let (name, types) = self.prepared(sql).await?;
@@ -245,7 +211,9 @@ impl Statements for Session {
     }
 
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
-        Session::query(self, sql).await
+        let mut collected = Collected::default();
+        self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
+        Ok(collected.rows)
     }
 }
 
@@ -264,7 +232,7 @@ fn parameter_types(body: &[u8]) -> Option<Vec<u32>> {
 }
 
 /// `18` of `18.0 (Debian 18.0-1)` or `18beta1`.
-fn major_version(version: &str) -> Option<u32> {
+fn leading_number(version: &str) -> Option<u32> {
     let end = version
         .find(|character: char| !character.is_ascii_digit())
         .unwrap_or(version.len());
@@ -286,7 +254,7 @@ mod tests {
             ("devel", None),
             ("CockroachDB", None),
         ] {
-            assert_eq!(major_version(version), major, "{version}");
+            assert_eq!(leading_number(version), major, "{version}");
         }
     }
 }

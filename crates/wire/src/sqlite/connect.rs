@@ -23,7 +23,7 @@ impl Session {
     /// # Errors
     /// SQLite's own: for a wrong key that the file is no database.
     pub fn open(options: &ConnectOptions) -> Result<(Self, ConnectTrace), WireError> {
-        open(options, FLAGS)
+        open_with(options, FLAGS)
     }
 
     /// Makes the file, which is not there yet, in WAL mode.
@@ -31,13 +31,13 @@ impl Session {
     /// # Errors
     /// SQLite's own.
     pub fn create(options: &ConnectOptions) -> Result<Self, WireError> {
-        let (session, _) = open(options, FLAGS | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let (session, _) = open_with(options, FLAGS | OpenFlags::SQLITE_OPEN_CREATE)?;
         session.batch("PRAGMA journal_mode = WAL")?;
         Ok(session)
     }
 }
 
-fn open(options: &ConnectOptions, flags: OpenFlags) -> Result<(Session, ConnectTrace), WireError> {
+fn open_with(options: &ConnectOptions, flags: OpenFlags) -> Result<(Session, ConnectTrace), WireError> {
     let mut tracer = Tracer::start();
     let connection = Connection::open_with_flags(options.path(), flags).map_err(refused)?;
     connection.busy_timeout(BUSY).map_err(refused)?;

@@ -12,6 +12,7 @@ mod status;
 use std::time::Duration;
 
 pub use connect::{Cipher, ConnectOptions};
+pub use rusqlite::version;
 pub use session::Session;
 pub use statement::Statement;
 pub use status::Status;
@@ -23,11 +24,6 @@ pub const SCHEMA: &str = "ciphertax";
 
 /// How long a session waits for one that writes, or for a checkpoint.
 pub const BUSY: Duration = Duration::from_secs(8);
-
-/// The release of the library.
-pub fn version() -> &'static str {
-    rusqlite::version()
-}
 
 /// True if an error is that the file is no database for this key: it is another's, or there is none.
 pub fn is_wrong_key(error: &crate::WireError) -> bool {

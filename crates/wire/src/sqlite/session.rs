@@ -14,9 +14,7 @@ use super::statement::{Statement, summed_up};
 use super::version;
 use crate::client;
 use crate::error::WireError;
-use crate::expectation::Negotiated;
 use crate::sql::{Parameter, Query, ResultSummary, Statements, TextRow};
-use crate::tls::TlsSummary;
 use crate::trace::Traffic;
 use crate::value::{MOST_VALUES, Scratch, Value, check_columns};
 
@@ -111,28 +109,8 @@ impl client::Session for Session {
         Self::open(options)
     }
 
-    /// None: there is no connection.
-    fn traffic(&self) -> Traffic {
-        Traffic::default()
-    }
-
     async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
         self.close_file()
-    }
-
-    /// Nobody else has anything to close.
-    async fn gone(self) -> u64 {
-        0
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self)
-    }
-}
-
-impl Negotiated for Session {
-    fn tls_summary(&self) -> Option<TlsSummary> {
-        None
     }
 
     fn authentication(&self) -> &AuthenticationFacts {
@@ -144,7 +122,7 @@ impl Statements for Session {
     type Statement = Statement;
 
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
-        Statement::prepare(self.connection()?, sql, parameters)
+        Statement::new(self.connection()?, sql, parameters)
     }
 
     async fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {

@@ -29,7 +29,7 @@ enum Value {
 }
 
 impl Statement {
-    pub(super) fn prepare(
+    pub(super) fn new(
         connection: &Rc<Connection>,
         sql: &str,
         parameters: &[Parameter],

@@ -157,7 +157,7 @@ impl From<TpccContents> for Contents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Driver;
+    use crate::driver::Access as _;
     use crate::mongodb::MongodbAccess;
     use crate::mysql::MysqlAccess;
 

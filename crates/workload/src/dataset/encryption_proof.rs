@@ -9,7 +9,7 @@ use ciphertax_wire::WireError;
 
 use super::mark::{DatasetError, SCHEMA, run};
 use crate::sql::Columns;
-use crate::sql::session::{DataSession, SqlSession};
+use crate::sql::session::SqlSession;
 
 /// The table that is made for it.
 const CELLS_TABLE: &str = "cells_proof";
@@ -54,7 +54,7 @@ pub struct CellsRead {
 ///
 /// # Errors
 /// When the cell cannot be made or read, the server refuses, or cannot be reached.
-pub async fn write_cells_proof<S: DataSession>(
+pub async fn write_cells_proof<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     (encryption, key): (&ColumnEncryption, &MasterKey),
@@ -116,7 +116,7 @@ pub async fn write_cells_proof<S: DataSession>(
 }
 
 /// The type of a column for a cell, and the cell as SQL writes it.
-fn column_and_value<S: DataSession>(encryption: &ColumnEncryption, cell: &[u8]) -> [String; 2] {
+fn column_and_value<S: SqlSession>(encryption: &ColumnEncryption, cell: &[u8]) -> [String; 2] {
     if encryption.encoding == CellEncoding::Base64 {
         let text = (S::DIALECT.text)(cell.len()).to_owned();
         return [text, format!("'{}'", String::from_utf8_lossy(cell))];
@@ -162,7 +162,7 @@ pub struct ColumnsRead {
 ///
 /// # Errors
 /// When the server refuses, or cannot be reached.
-pub async fn write_columns_proof<S: DataSession>(
+pub async fn write_columns_proof<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     columns: &Columns,
@@ -209,7 +209,7 @@ pub async fn write_columns_proof<S: DataSession>(
 ///
 /// # Errors
 /// When the server refuses, or cannot be reached.
-pub async fn remove_columns_proof<S: DataSession>(
+pub async fn remove_columns_proof<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
 ) -> Result<(), DatasetError> {

@@ -10,13 +10,12 @@ pub mod tpcc;
 pub(crate) mod usertable;
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_model::{Dataset, YcsbTable};
 use ciphertax_reactor::Reactor;
 
 use crate::sql::SqlLoader;
-use crate::sql::session::{DataSession, SqlSession};
+use crate::sql::session::SqlSession;
 use crate::ycsb::key_value::{Loader, Table};
 
 pub use contents::Contents;
@@ -35,7 +34,7 @@ const LOADERS: usize = 4;
 ///
 /// # Errors
 /// As [`prepare_contents`].
-pub async fn prepare<S: DataSession>(
+pub async fn prepare<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     dataset: &Dataset,
@@ -51,7 +50,7 @@ pub async fn prepare<S: DataSession>(
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, the server refuses, or somebody wants to stop.
-pub async fn prepare_contents<S: DataSession>(
+pub async fn prepare_contents<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,
@@ -68,7 +67,7 @@ pub async fn prepare_contents<S: DataSession>(
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
-pub async fn make_contents<S: DataSession>(
+pub async fn make_contents<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,
@@ -103,7 +102,7 @@ pub async fn make_contents<S: DataSession>(
     Ok(())
 }
 
-async fn open_loaders<S: DataSession>(
+async fn open_loaders<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     opened: &mut Vec<u32>,
@@ -117,7 +116,7 @@ async fn open_loaders<S: DataSession>(
     Ok(sessions)
 }
 
-async fn close_loaders<S: DataSession>(sessions: Vec<S>) -> Result<(), DatasetError> {
+async fn close_loaders<S: SqlSession>(sessions: Vec<S>) -> Result<(), DatasetError> {
     for session in sessions {
         session.close().await?;
     }
@@ -125,7 +124,7 @@ async fn close_loaders<S: DataSession>(sessions: Vec<S>) -> Result<(), DatasetEr
 }
 
 /// Loaders of YCSB's table.
-async fn open_table_loaders<S: DataSession>(
+async fn open_table_loaders<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &Contents,
@@ -150,7 +149,7 @@ pub(crate) async fn close_table_loaders(loaders: Vec<impl Loader>) -> Result<(),
     Ok(())
 }
 
-async fn prepare_sbtest<S: DataSession>(
+async fn prepare_sbtest<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     dataset: &Dataset,
@@ -210,9 +209,4 @@ pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) ->
 /// When the schema is not ciphertax's own, or the server refuses.
 pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<(), DatasetError> {
     mark::find(session).await.map(drop)
-}
-
-/// How long a data set of this size may take to make, on a slow server.
-pub fn patience(dataset: &Dataset) -> Duration {
-    Contents::from(*dataset).patience()
 }

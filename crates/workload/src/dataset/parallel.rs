@@ -18,7 +18,7 @@ use super::mark::{self, DatasetError, SCHEMA};
 use super::sbtest::{self, Chunk};
 use super::{close_loaders, close_table_loaders, open_loaders, open_table_loaders, pgbench, tpcc, usertable};
 use crate::sql::SqlLoader;
-use crate::sql::session::DataSession;
+use crate::sql::session::SqlSession;
 use crate::ycsb::key_value::{Loader, Table};
 
 type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
@@ -92,7 +92,7 @@ async fn all(mut futures: Vec<Worker<'_>>) -> Result<(), DatasetError> {
 }
 
 /// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
-pub(super) async fn tables<S: DataSession>(
+pub(super) async fn tables<S: SqlSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     progress: &mut dyn FnMut(u64),
@@ -126,7 +126,7 @@ pub(super) async fn tables<S: DataSession>(
 }
 
 /// Writes a part of the rows of tables that are there. `written` hears of each chunk how many they are.
-pub(super) async fn write_part<S: DataSession>(
+pub(super) async fn write_part<S: SqlSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     part: Part,
@@ -136,7 +136,7 @@ pub(super) async fn write_part<S: DataSession>(
     write(sessions, dataset, part.own(chunks), written).await
 }
 
-async fn write<S: DataSession>(
+async fn write<S: SqlSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     chunks: impl IntoIterator<Item = Chunk>,
@@ -153,7 +153,7 @@ async fn write<S: DataSession>(
 ///
 /// # Errors
 /// As [`prepare_contents`](super::prepare_contents).
-pub async fn begin<S: DataSession>(
+pub async fn begin<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,
@@ -192,7 +192,7 @@ pub async fn begin<S: DataSession>(
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
-pub async fn load_part<S: DataSession>(
+pub async fn load_part<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,

@@ -6,7 +6,7 @@ use ciphertax_model::Pgbench;
 use super::mark::{DatasetError, SCHEMA, expect, is_right, run, vacuum};
 use super::parallel;
 use crate::sql::rows::{Rows, statement};
-use crate::sql::session::{DataSession, Query, SqlSession};
+use crate::sql::session::{Query, SqlSession};
 
 /// Rows of a statement.
 const CHUNK_ROWS: u32 = 10_000;
@@ -116,7 +116,7 @@ pub(super) async fn begin(session: &mut impl SqlSession) -> Result<bool, Dataset
 
 /// Makes the tables unless they are there and right; balances may be any. `progress` hears the rows that are there, each
 /// time that it is more.
-pub(super) async fn load<S: DataSession>(
+pub(super) async fn load<S: SqlSession>(
     sessions: &mut [S],
     tables: &Pgbench,
     progress: &mut dyn FnMut(u64),
@@ -155,7 +155,7 @@ pub(super) async fn load<S: DataSession>(
 }
 
 /// Writes a part of the rows of tables that are there and hold nothing. `written` hears of each chunk how many they are.
-pub(super) async fn write_part<S: DataSession>(
+pub(super) async fn write_part<S: SqlSession>(
     sessions: &mut [S],
     tables: &Pgbench,
     part: Part,
@@ -164,7 +164,7 @@ pub(super) async fn write_part<S: DataSession>(
     write(sessions, part.own(Chunk::of(tables)), written).await
 }
 
-async fn write<S: DataSession>(
+async fn write<S: SqlSession>(
     sessions: &mut [S],
     chunks: impl Iterator<Item = Chunk>,
     written: &mut dyn FnMut(u64),

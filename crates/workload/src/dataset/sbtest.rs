@@ -8,7 +8,7 @@ use super::mark::{DatasetError, SCHEMA, expect, run, vacuum};
 use crate::sql::distribution::Picker;
 use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::rows::{Rows, statement};
-use crate::sql::session::{DataSession, Query, SqlSession};
+use crate::sql::session::{Query, SqlSession};
 
 /// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
@@ -98,7 +98,7 @@ pub(super) async fn missing(
 
 /// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
 /// ago has still written. Its rows depend on nothing else, so that the same are made every time.
-pub(super) async fn write<S: DataSession>(
+pub(super) async fn write<S: SqlSession>(
     session: &mut S,
     chunk: Chunk,
     dataset: &Dataset,
@@ -161,7 +161,7 @@ async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>
     Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
-fn rows<S: DataSession>(chunk: Chunk, dataset: &Dataset) -> Query {
+fn rows<S: SqlSession>(chunk: Chunk, dataset: &Dataset) -> Query {
     let Chunk { table, first, last } = chunk;
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(table) << 32 | u64::from(first));
     let picker = Picker::new(dataset.distribution, 1..=dataset.table_size);

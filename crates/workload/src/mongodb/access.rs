@@ -3,15 +3,20 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::Failure;
-use ciphertax_model::ReadPreference;
+use ciphertax_engine::{Engine, EngineError, Failure};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{ReadPreference, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::{
     ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
 };
-use ciphertax_wire::{Address, Client as _};
+use ciphertax_wire::{Address, Client as _, Session as _};
 
-use crate::driver::{Client, failure};
+use super::lookup::FindRecord;
+use super::records::MongodbTable;
+use crate::connect::{self, Nothing};
+use crate::driver::{Access, Job, failure};
+use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 /// How long an election may take.
 const ELECTION: Duration = Duration::from_secs(10);
@@ -33,8 +38,17 @@ pub struct MongodbAccess {
     pub read_preference: ReadPreference,
 }
 
-impl Client for MongodbAccess {
+impl Access for MongodbAccess {
     type Session = Session;
+
+    const NAME: &'static str = "MongoDB";
+
+    const VOCABULARIES: &'static [Vocabulary] =
+        &[Vocabulary::Connect, Vocabulary::KeyValue, Vocabulary::Program];
+
+    fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
 
     fn expectation(&self) -> &Expectation {
         &self.expectation
@@ -63,6 +77,54 @@ impl Client for MongodbAccess {
         let options = self.route(reactor, slot).await?;
         self.open_checked(reactor, &options).await
     }
+
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        let arms = arms.into_iter().map(|access| Self {
+            connections: job.cell.load.connections as usize,
+            read_preference: job.study.read_preference(job.cell),
+            ..access
+        });
+        let arms: Vec<Self> = arms.collect();
+        let table = job.study.ycsb;
+        let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
+        let stores = arms.iter().zip(&job.columns);
+        let stores = stores.map(|(access, columns)| MongodbTable {
+            access: access.clone(),
+            table,
+            writes,
+            fields: FieldEncryption::of(columns),
+        });
+        match job.cell.workload {
+            Workload::Connect => connect::start(job, &arms, FindRecord(table)),
+            Workload::ConnectOnly => connect::start(job, &arms, Nothing),
+            Workload::YcsbLoad => job.start(stores.map(|store| YcsbLoad::new(store, &table))),
+            Workload::YcsbA
+            | Workload::YcsbB
+            | Workload::YcsbC
+            | Workload::YcsbD
+            | Workload::YcsbE
+            | Workload::YcsbF
+            | Workload::Ycsb => ycsb::start(job, stores),
+            // They are asked in SQL, or by a program of the user.
+            Workload::OltpDelete
+            | Workload::OltpInsert
+            | Workload::OltpPointSelect
+            | Workload::OltpReadOnly
+            | Workload::OltpReadWrite
+            | Workload::OltpUpdateIndex
+            | Workload::OltpUpdateNonIndex
+            | Workload::OltpWriteOnly
+            | Workload::SelectRandomPoints
+            | Workload::SelectRandomRanges
+            | Workload::BulkInsert
+            | Workload::BulkRead
+            | Workload::ConnectInsertCount
+            | Workload::PgbenchSelectOnly
+            | Workload::PgbenchTpcbLike
+            | Workload::Tpcc
+            | Workload::Command => Ok(None),
+        }
+    }
 }
 
 impl MongodbAccess {
@@ -70,7 +132,7 @@ impl MongodbAccess {
     /// second writes, unless the first goes to the primary and does both.
     ///
     /// # Errors
-    /// As [`Client::open`].
+    /// As [`Access::open`].
     pub async fn open_to_read_and_write(
         &self,
         reactor: &Rc<Reactor>,
@@ -90,7 +152,7 @@ impl MongodbAccess {
     /// Opens a session that writes, and checks it likewise.
     ///
     /// # Errors
-    /// As [`Client::open`].
+    /// As [`Access::open`].
     pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
         let options = self.primary(reactor).await?;
         self.open_checked(reactor, &options).await

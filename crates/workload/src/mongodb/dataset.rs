@@ -7,10 +7,10 @@ use std::time::Duration;
 use ciphertax_engine::Part;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
+use ciphertax_wire::{Session as _, WireError};
 
 use super::records::{DATABASE, MongodbLoader};
 use crate::dataset::{Contents, DatasetError, close_table_loaders, usertable};

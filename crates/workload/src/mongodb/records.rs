@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
 use crate::dataset::mark::SCHEMA;
-use crate::driver::{Client, failure};
+use crate::driver::{Access as _, failure};
 use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};

@@ -1,11 +1,11 @@
 //! How a session of a server with EncDB begins: the server gets the master key, and encrypts cells of results by it.
 
 use ciphertax_columns::MasterKey;
-use ciphertax_columns::encdb::Derivation;
 use ciphertax_columns::encdb::exchange::{ExchangeError, QUESTION, ServerInfo, Suite, check_taken};
 use ciphertax_engine::Failure;
 use ciphertax_model::CellAlgorithm;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::Statements as _;
 
 use crate::driver::failure;
 
@@ -22,11 +22,6 @@ pub struct KeyExchange {
 }
 
 impl KeyExchange {
-    /// How the data keys of its cells are derived.
-    pub fn derivation(&self) -> Derivation {
-        self.suite.derivation()
-    }
-
     /// Gives the server of a new session the master key.
     ///
     /// # Errors

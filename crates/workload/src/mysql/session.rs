@@ -3,18 +3,17 @@
 use std::rc::Rc;
 
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Engine, EngineError, Failure};
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{self, ConnectOptions, Expectation, Session};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 
 use super::key_exchange::KeyExchange;
-use crate::driver::{Client, failure};
+use crate::driver::{Access, Job, failure};
 use crate::sql::dialect::{TRUNCATE, standard_tables};
 use crate::sql::session::Statements;
-use crate::sql::{
-    BytesInLines, Columns, DataSession, Dialect, Loading, Placeholders, SqlSession, Transactions,
-};
+use crate::sql::{self, BytesInLines, Columns, Dialect, Loading, Placeholders, SqlSession, Transactions};
 
 /// How MySQL and the servers compatible with it spell things.
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -100,18 +99,12 @@ impl SqlSession for mysql::Session {
             }
         )
     }
-}
 
-impl DataSession for mysql::Session {
     fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
         ConnectOptions {
             database: schema.map(str::to_owned),
             ..options.clone()
         }
-    }
-
-    fn id(&self) -> u32 {
-        self.id()
     }
 
     fn is_duplicate(error: &WireError) -> bool {
@@ -157,22 +150,26 @@ pub struct MysqlAccess {
     pub key_exchange: Option<KeyExchange>,
 }
 
-impl Client for MysqlAccess {
+impl Access for MysqlAccess {
     type Session = Session;
+
+    const NAME: &'static str = "MySQL";
+
+    const VOCABULARIES: &'static [Vocabulary] = &sql::VOCABULARIES;
+
+    fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
 
     fn expectation(&self) -> &Expectation {
         &self.expectation
-    }
-
-    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<ConnectOptions, Failure> {
-        Ok(self.options.clone())
     }
 
     async fn open(&self, reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
         Session::warm_up(reactor, &self.options, self.connections)
             .await
             .map_err(failure)?;
-        let connect = self.expectation.connect(reactor, &self.options);
+        let connect = Session::connect_as(reactor, &self.options, &self.expectation);
         let mut session = connect.await.map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self
@@ -189,7 +186,7 @@ impl Client for MysqlAccess {
 
     fn derivation(&self) -> Derivation {
         let exchange = self.key_exchange.as_ref();
-        exchange.map_or_else(Derivation::default, KeyExchange::derivation)
+        exchange.map_or_else(Derivation::default, |exchange| exchange.suite.derivation())
     }
 
     /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold
@@ -209,6 +206,15 @@ impl Client for MysqlAccess {
             accounts.forgotten();
         }
         Ok(())
+    }
+
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        let connections = job.cell.load.connections as usize;
+        let arms = arms.into_iter().map(|access| Self {
+            connections,
+            ..access
+        });
+        sql::start(job, &arms.collect::<Vec<_>>(), |access| access.columns)
     }
 }
 

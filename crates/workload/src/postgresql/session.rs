@@ -2,17 +2,18 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Engine, EngineError, Failure};
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{self, ConnectOptions, Expectation, Session};
-use ciphertax_wire::{Client as _, WireError};
+use ciphertax_wire::{Client as _, Session as _, WireError};
 
 use crate::dataset::DatasetError;
-use crate::driver::{Client, failure};
+use crate::driver::{Access, Job, failure};
 use crate::sql::dialect::{TRUNCATE, standard_tables};
 use crate::sql::session::Statements;
 use crate::sql::{
-    BytesInLines, Columns, DataSession, Dialect, Loading, Placeholders, Query, SqlSession, Transactions,
+    self, BytesInLines, Columns, Dialect, Loading, Placeholders, Query, SqlSession, Transactions,
 };
 
 const UNIQUE_VIOLATION: &str = "23505";
@@ -26,18 +27,12 @@ impl SqlSession for postgresql::Session {
     fn is_to_be_restarted(error: &WireError) -> bool {
         is_one_of(error, &BEGIN_ANEW)
     }
-}
 
-impl DataSession for postgresql::Session {
     fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
         ConnectOptions {
             schema: schema.map(str::to_owned),
             ..options.clone()
         }
-    }
-
-    fn id(&self) -> u32 {
-        self.id()
     }
 
     fn is_duplicate(error: &WireError) -> bool {
@@ -83,15 +78,19 @@ pub struct PostgresqlAccess {
     pub columns: Option<Columns>,
 }
 
-impl Client for PostgresqlAccess {
+impl Access for PostgresqlAccess {
     type Session = Session;
+
+    const NAME: &'static str = "PostgreSQL";
+
+    const VOCABULARIES: &'static [Vocabulary] = &sql::VOCABULARIES;
+
+    fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
 
     fn expectation(&self) -> &Expectation {
         &self.expectation
-    }
-
-    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<ConnectOptions, Failure> {
-        Ok(self.options.clone())
     }
 
     async fn open(&self, reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
@@ -105,6 +104,15 @@ impl Client for PostgresqlAccess {
             word.map_err(failure)?.map_err(Failure::FactsDiffer)?;
         }
         Ok(session)
+    }
+
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        let connections = job.cell.load.connections as usize;
+        let arms = arms.into_iter().map(|access| Self {
+            connections,
+            ..access
+        });
+        sql::start(job, &arms.collect::<Vec<_>>(), |access| access.columns)
     }
 }
 

@@ -11,9 +11,9 @@ use ciphertax_wire::{Session, WireError};
 use super::dialect::Dialect;
 use super::insert::push_number;
 use super::point_select::operation;
-use super::session::{Query, Sql, SqlSession, Statements};
+use super::session::{Query, SqlSession, Statements};
 use crate::dataset::mark::SCHEMA;
-use crate::driver::failure;
+use crate::driver::{Access, failure};
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
 const LONGEST: usize = 512 * 1024 - 1;
@@ -50,7 +50,7 @@ impl<C> BulkInsert<C> {
     }
 }
 
-impl<C: Sql> Workload for BulkInsert<C> {
+impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
     type Connection = Connection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkInsert.descriptor().kinds;

@@ -10,10 +10,10 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::point_select::Prepared;
-use super::session::{Sql, SqlSession, Statements, Tables};
+use super::session::{SqlSession, Statements, Tables};
 use crate::connect::Task;
 use crate::dataset::sbtest::{BULK_BYTES, BULK_ROWS};
-use crate::driver::failure;
+use crate::driver::{Access, failure};
 
 /// `SELECT payload FROM bulk`: 16 rows of 64 KiB of random bytes, prepared.
 pub struct BulkRead<C> {
@@ -21,7 +21,7 @@ pub struct BulkRead<C> {
     pub access: C,
 }
 
-impl<C: Sql> Workload for BulkRead<C> {
+impl<C: Access<Session: SqlSession>> Workload for BulkRead<C> {
     type Connection = Prepared<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkRead.descriptor().kinds;
@@ -53,7 +53,7 @@ const INSERT_TABLE: &str = "connect_insert_count";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelectRow(pub Tables);
 
-impl<C: Sql> Task<C> for SelectRow {
+impl<C: Access<Session: SqlSession>> Task<C> for SelectRow {
     type State = ();
 
     fn state(&self, _access: &C) {}
@@ -78,7 +78,7 @@ impl<C: Sql> Task<C> for SelectRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InsertAndCount;
 
-impl<C: Sql> Task<C> for InsertAndCount {
+impl<C: Access<Session: SqlSession>> Task<C> for InsertAndCount {
     type State = ();
 
     fn state(&self, _access: &C) {}

@@ -12,7 +12,8 @@ use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
 use super::point_select::operation;
-use super::session::{Query, Sql, SqlSession, Statements, Tables, Trouble};
+use super::session::{Query, SqlSession, Statements, Tables, Trouble};
+use crate::driver::Access;
 
 const BEGINNING: &str = "INSERT INTO sbtest";
 
@@ -35,7 +36,7 @@ pub struct Connection<S: SqlSession> {
     random: Pcg64Mcg,
 }
 
-impl<C: Sql> Workload for Insert<C> {
+impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
     type Connection = Connection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpInsert.descriptor().kinds;

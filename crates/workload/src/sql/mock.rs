@@ -4,18 +4,18 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Engine, EngineError, Failure};
 use ciphertax_model::Transport;
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace};
-use ciphertax_wire::tls::TlsSummary;
-use ciphertax_wire::{Expectation, Negotiated, Session, Traffic, WireError};
+use ciphertax_records::{AuthenticationFacts, ConnectTrace};
+use ciphertax_wire::{Expectation, Session, WireError};
 
 use super::dialect::Dialect;
 use super::session::{
     Parameter, Query, ResultSummary, SqlSession, Statement, Statements, TextRow, Value as ReceivedValue,
 };
-use crate::driver::Client;
+use crate::driver::{Access, Job};
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
 pub(super) const POSTGRESQL: Dialect = crate::postgresql::DIALECT;
@@ -100,8 +100,16 @@ impl<const POSTGRES: bool> Mock<POSTGRES> {
     }
 }
 
-impl<const POSTGRES: bool> Client for Mock<POSTGRES> {
+impl<const POSTGRES: bool> Access for Mock<POSTGRES> {
     type Session = MockSession<POSTGRES>;
+
+    const NAME: &'static str = "a mock";
+
+    const VOCABULARIES: &'static [Vocabulary] = &[];
+
+    fn options(&self) -> &Self {
+        self
+    }
 
     fn expectation(&self) -> &Expectation {
         const PLAIN: &Expectation = &Expectation {
@@ -118,12 +126,12 @@ impl<const POSTGRES: bool> Client for Mock<POSTGRES> {
         self.server.lock().unwrap().derivation
     }
 
-    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Self, Failure> {
-        Ok(self.clone())
-    }
-
     async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<MockSession<POSTGRES>, Failure> {
         Ok(self.session())
+    }
+
+    fn start(_job: &Job<'_>, _arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        Ok(None)
     }
 }
 
@@ -212,16 +220,6 @@ fn is_refusal(error: &WireError, of: u16) -> bool {
     matches!(error, WireError::Server { code, .. } if *code == of)
 }
 
-impl<const POSTGRES: bool> Negotiated for MockSession<POSTGRES> {
-    fn tls_summary(&self) -> Option<TlsSummary> {
-        None
-    }
-
-    fn authentication(&self) -> &AuthenticationFacts {
-        &self.authentication
-    }
-}
-
 impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
     type Options = Mock<POSTGRES>;
 
@@ -232,20 +230,8 @@ impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
         Ok((options.session(), ConnectTrace::default()))
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic::default()
-    }
-
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
-        Ok(PhaseTrace::default())
-    }
-
-    async fn gone(self) -> u64 {
-        0
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Ok(PhaseTrace::default())
+    fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
     }
 }
 
@@ -258,6 +244,18 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
 
     fn is_not_preparable(error: &WireError) -> bool {
         is_refusal(error, UNPREPARABLE)
+    }
+
+    fn within(options: &Mock<POSTGRES>, _schema: Option<&str>) -> Mock<POSTGRES> {
+        options.clone()
+    }
+
+    fn is_duplicate(_error: &WireError) -> bool {
+        false
+    }
+
+    async fn load_lines(&mut self, _table_and_columns: &str, _lines: &[u8]) -> Result<u64, WireError> {
+        Err(refusal(0))
     }
 }
 

@@ -24,7 +24,7 @@ use ciphertax_model::Workload;
 use ciphertax_model::workload::Vocabulary;
 
 use crate::connect::{self, Nothing};
-use crate::driver::{Driver, Job};
+use crate::driver::{Access, Job};
 use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 pub use bulk_insert::BulkInsert;
@@ -38,8 +38,7 @@ pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::{PointSelect, Random, SelectRandom};
 pub use records::{SqlConnection, SqlLoader, SqlTable};
 pub use session::{
-    DataSession, Parameter, Query, ResultSummary, Sql, SqlSession, Statement, Statements, Tables, TextRow,
-    Value,
+    Parameter, Query, ResultSummary, SqlSession, Statement, Statements, Tables, TextRow, Value,
 };
 
 /// What clients of SQL servers speak.
@@ -52,7 +51,7 @@ pub(crate) const VOCABULARIES: [Vocabulary; 4] = [
 
 /// Starts the load threads of a workload on a database that speaks SQL; `columns` is how a client's server encrypts the fields of
 /// YCSB's table.
-pub(crate) fn start<C: Driver<Session: DataSession>>(
+pub(crate) fn start<C: Access<Session: SqlSession>>(
     job: &Job<'_>,
     clients: &[C],
     columns: impl Fn(&C) -> Option<Columns>,
@@ -96,7 +95,7 @@ pub(crate) fn start<C: Driver<Session: DataSession>>(
             tables: pgbench,
         })),
         Workload::Tpcc => tpcc::start(job, clients),
-        Workload::Connect => connect::start(job, clients, C::lookup(job.study)),
+        Workload::Connect => connect::start(job, clients, SelectRow(Tables::of(job.study))),
         Workload::ConnectOnly => connect::start(job, clients, Nothing),
         Workload::ConnectInsertCount => connect::start(job, clients, InsertAndCount),
         Workload::YcsbLoad => job.start(stores.map(|store| YcsbLoad::new(store, &table))),

@@ -12,9 +12,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::point_select::{Prepared, operation};
-use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement, Transaction, Trouble};
+use super::session::{Parameter, ResultSummary, SqlSession, Statement, Transaction, Trouble};
 use crate::dataset::mark::vacuum;
-use crate::driver::failure;
+use crate::driver::{Access, failure};
 
 const SELECT: &str = "SELECT abalance FROM pgbench_accounts WHERE aid = ?";
 const UPDATE_ACCOUNT: &str = "UPDATE pgbench_accounts SET abalance = abalance + ? WHERE aid = ?";
@@ -40,7 +40,7 @@ pub struct SelectConnection<S: SqlSession> {
     random: Pcg64Mcg,
 }
 
-impl<C: Sql> Workload for SelectOnly<C> {
+impl<C: Access<Session: SqlSession>> Workload for SelectOnly<C> {
     type Connection = SelectConnection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::PgbenchSelectOnly.descriptor().kinds;
@@ -89,7 +89,7 @@ pub struct TpcbConnection<S: SqlSession> {
     queries: u64,
 }
 
-impl<C: Sql> Workload for TpcbLike<C> {
+impl<C: Access<Session: SqlSession>> Workload for TpcbLike<C> {
     type Connection = TpcbConnection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::PgbenchTpcbLike.descriptor().kinds;

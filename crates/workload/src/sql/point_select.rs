@@ -10,8 +10,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
-use super::session::{Parameter, ResultSummary, Sql, SqlSession, Statement, Statements, Tables};
-use crate::driver::{Client, failure};
+use super::session::{Parameter, ResultSummary, SqlSession, Statement, Statements, Tables};
+use crate::driver::{Access, failure};
 
 /// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.
 pub struct PointSelect<C> {
@@ -30,7 +30,7 @@ pub struct Connection<S: SqlSession> {
     random: Pcg64Mcg,
 }
 
-impl<C: Sql> Workload for PointSelect<C> {
+impl<C: Access<Session: SqlSession>> Workload for PointSelect<C> {
     type Connection = Connection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpPointSelect.descriptor().kinds;
@@ -108,7 +108,7 @@ pub struct RandomConnection<S: SqlSession> {
     values: Vec<i64>,
 }
 
-impl<C: Sql> Workload for SelectRandom<C> {
+impl<C: Access<Session: SqlSession>> Workload for SelectRandom<C> {
     type Connection = RandomConnection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::SelectRandomPoints.descriptor().kinds;
@@ -172,7 +172,7 @@ pub struct Prepared<S: SqlSession> {
 
 impl<S: SqlSession> Prepared<S> {
     /// Prepares a statement with so many integers, each a `?` in `sql`.
-    pub(crate) async fn open<C: Client<Session = S>>(
+    pub(crate) async fn open<C: Access<Session = S>>(
         access: &C,
         reactor: &Rc<Reactor>,
         slot: u32,

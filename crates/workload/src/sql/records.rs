@@ -14,9 +14,9 @@ use rand_pcg::Pcg64Mcg;
 use super::columns::Columns;
 use super::dialect::Loading;
 use super::rows::{Rows, statement};
-use super::session::{DataSession, Parameter, Query, SqlSession, Statement, Trouble};
+use super::session::{Parameter, Query, SqlSession, Statement, Trouble};
 use crate::dataset::mark::vacuum;
-use crate::driver::{Client, failure};
+use crate::driver::{Access, failure};
 use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
@@ -38,7 +38,7 @@ pub struct SqlTable<C> {
     pub fields: Option<FieldEncryption>,
 }
 
-impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
+impl<C: Access<Session: SqlSession>> KeyValue for SqlTable<C> {
     type Connection = SqlConnection<C::Session>;
     type Loader = SqlLoader<C::Session>;
 
@@ -111,7 +111,7 @@ impl<S: SqlSession> SqlConnection<S> {
     }
 }
 
-impl<S: DataSession> Connection for SqlConnection<S> {
+impl<S: SqlSession> Connection for SqlConnection<S> {
     async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
         let Self {
             session,
@@ -217,7 +217,7 @@ impl<S: DataSession> Connection for SqlConnection<S> {
 }
 
 /// A session that writes and looks at many records at a time.
-pub struct SqlLoader<S: DataSession> {
+pub struct SqlLoader<S: SqlSession> {
     session: S,
     table: Table,
     fields: Fields,
@@ -229,7 +229,7 @@ pub struct SqlLoader<S: DataSession> {
     insert: String,
 }
 
-impl<S: DataSession> SqlLoader<S> {
+impl<S: SqlSession> SqlLoader<S> {
     /// Writes over this session, whose schema is ciphertax's own.
     ///
     /// # Errors
@@ -347,7 +347,7 @@ impl<S: DataSession> SqlLoader<S> {
     }
 }
 
-impl<S: DataSession> Loader for SqlLoader<S> {
+impl<S: SqlSession> Loader for SqlLoader<S> {
     async fn create(&mut self) -> Result<(), Failure> {
         let dialect = S::DIALECT;
         let kind = |field| match (self.encrypted, self.fields.are_bytes(field)) {
@@ -506,7 +506,7 @@ fn around_value(encrypted: Option<Columns>) -> [&'static str; 2] {
 }
 
 /// Writes records until they are many, and returns the number of the first that is left; `around` stands around each field.
-fn push_records<S: DataSession>(
+fn push_records<S: SqlSession>(
     mut rows: Rows<'_>,
     fields: &mut Fields,
     around: [&str; 2],
@@ -548,16 +548,12 @@ fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
 }
 
 /// Checks a row, of the record `expected` if that is known, and returns its key.
-fn check_row<S: DataSession>(
-    fields: &mut Fields,
-    row: &[u8],
-    expected: Option<&Key>,
-) -> Result<Key, Failure> {
+fn check_row<S: SqlSession>(fields: &mut Fields, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
     check_fields::<S>(row, expected, fields.layout(), |key| fields.check(key))
 }
 
 /// The same by what checks the fields of that record.
-fn check_fields<'a, S: DataSession>(
+fn check_fields<'a, S: SqlSession>(
     row: &[u8],
     expected: Option<&Key>,
     layout: Layout,

@@ -7,7 +7,7 @@ use ciphertax_model::{Dataset, Study};
 use ciphertax_wire::WireError;
 
 use super::dialect::Dialect;
-use crate::driver::{Client, failure};
+use crate::driver::failure;
 
 pub use ciphertax_wire::Value;
 pub use ciphertax_wire::sql::{Parameter, Query, ResultSummary, Statement, Statements, TextRow};
@@ -25,20 +25,9 @@ pub trait SqlSession: Statements {
     fn is_not_preparable(_error: &WireError) -> bool {
         false
     }
-}
 
-/// A client that speaks SQL.
-pub trait Sql: Client<Session: SqlSession> {}
-
-impl<C: Client<Session: SqlSession>> Sql for C {}
-
-/// What making the data set and asking for its records needs besides.
-pub trait DataSession: SqlSession {
     /// The same way, to a session whose tables are looked for in this schema; `None` for none.
     fn within(options: &Self::Options, schema: Option<&str>) -> Self::Options;
-
-    /// The number by which the server knows the connection.
-    fn id(&self) -> u32;
 
     /// True if a row of the same key was there.
     fn is_duplicate(error: &WireError) -> bool;

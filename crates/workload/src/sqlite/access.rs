@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Engine, EngineError, Failure, Part};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{Cell, Load};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{ConnectOptions, Session};
 
-use crate::driver::{Client, failure};
+use crate::driver::{Access, Job, failure};
+use crate::sql;
 
 /// Which file an arm opens, and what every session must then be.
 #[derive(Clone)]
@@ -18,15 +21,19 @@ pub struct SqliteAccess {
     pub expectation: Expectation,
 }
 
-impl Client for SqliteAccess {
+impl Access for SqliteAccess {
     type Session = Session;
+
+    const NAME: &'static str = "SQLite";
+
+    const VOCABULARIES: &'static [Vocabulary] = &[Vocabulary::Connect, Vocabulary::Sql, Vocabulary::KeyValue];
+
+    fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
 
     fn expectation(&self) -> &Expectation {
         &self.expectation
-    }
-
-    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<ConnectOptions, Failure> {
-        Ok(self.options.clone())
     }
 
     async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
@@ -35,5 +42,25 @@ impl Client for SqliteAccess {
         let status = session.status().map_err(failure)?;
         status.check(&self.options).map_err(Failure::FactsDiffer)?;
         Ok(session)
+    }
+
+    /// A session works where it is asked, and leaves its thread to no other until it is done: so each has its own.
+    fn start(job: &Job<'_>, arms: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        let load = Load {
+            workers: Some(job.cell.load.connections),
+            ..job.cell.load
+        };
+        let cell = Cell {
+            load,
+            ..job.cell.clone()
+        };
+        let job = &Job {
+            cell: &cell,
+            part: Part::WHOLE,
+            keys: job.keys.clone(),
+            columns: job.columns.clone(),
+            ..*job
+        };
+        sql::start(job, &arms, |_| None)
     }
 }

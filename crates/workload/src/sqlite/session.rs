@@ -4,7 +4,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::sqlite::{self, ConnectOptions};
 
 use super::dialect::DIALECT;
-use crate::sql::{DataSession, Dialect, SqlSession};
+use crate::sql::{Dialect, SqlSession};
 
 impl SqlSession for sqlite::Session {
     const DIALECT: Dialect = DIALECT;
@@ -12,17 +12,10 @@ impl SqlSession for sqlite::Session {
     fn is_to_be_restarted(error: &WireError) -> bool {
         sqlite::is_overtaken(error)
     }
-}
 
-impl DataSession for sqlite::Session {
     /// A file has one schema.
     fn within(options: &ConnectOptions, _schema: Option<&str>) -> ConnectOptions {
         options.clone()
-    }
-
-    /// There is no server that would know it.
-    fn id(&self) -> u32 {
-        0
     }
 
     fn is_duplicate(error: &WireError) -> bool {

@@ -3,6 +3,7 @@
 use ciphertax_engine::Workload;
 use ciphertax_model as model;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset;
 use ciphertax_workload::sql::*;
@@ -133,7 +134,7 @@ pub(crate) fn prepare(
 }
 
 /// Makes any contents on any database, and returns what progress was heard.
-pub(crate) fn prepared<S: DataSession>(
+pub(crate) fn prepared<S: SqlSession>(
     options: &S::Options,
     contents: &Contents,
 ) -> Result<Vec<u64>, DatasetError> {
@@ -147,12 +148,12 @@ pub(crate) fn prepared<S: DataSession>(
 }
 
 /// Has the tables there, and tells whether they hold nothing.
-pub(crate) fn begin<S: DataSession>(options: &S::Options, contents: &Contents) -> bool {
+pub(crate) fn begin<S: SqlSession>(options: &S::Options, contents: &Contents) -> bool {
     run(async |reactor| dataset::begin::<S>(reactor, options, contents).await).unwrap()
 }
 
 /// Writes one of several parts of the rows, and returns what progress was heard.
-pub(crate) fn load_part<S: DataSession>(
+pub(crate) fn load_part<S: SqlSession>(
     options: &S::Options,
     contents: &Contents,
     index: u32,
@@ -223,7 +224,7 @@ pub(crate) trait Compare<C> {
 }
 
 /// Compares every scenario but bulk inserts; deletes come last.
-pub(crate) fn compare_scenarios<C: Sql>(bed: &mut impl Compare<C>, tables: Tables) {
+pub(crate) fn compare_scenarios<C: Access<Session: SqlSession>>(bed: &mut impl Compare<C>, tables: Tables) {
     bed.compare("oltp_point_select", 1, |access| PointSelect { access, tables });
     for (name, of) in [
         ("select_random_points", Random::Points),

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// More columns than any question of these tests has.
 const COLUMNS: usize = 4;
 
-pub(crate) struct Ground<S: DataSession> {
+pub(crate) struct Ground<S: SqlSession> {
     /// Lives as long as it.
     _server: Lease,
     pub(crate) options: S::Options,
@@ -57,7 +57,7 @@ pub(crate) fn one_warehouse() -> TpccContents {
     })
 }
 
-impl<S: DataSession> Ground<S> {
+impl<S: SqlSession> Ground<S> {
     /// Makes the data set, and returns what progress was heard.
     pub(crate) fn prepare(&self, contents: &TpccContents) -> Result<Vec<u64>, DatasetError> {
         prepared::<S>(&self.options, &Contents::from(contents.clone()))

@@ -13,7 +13,7 @@ fn mariadb_is_populated_as_the_specification_says() {
     is_populated_as_specified(&mariadb());
 }
 
-fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
+fn is_populated_as_specified<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     let heard = ground.prepare(&contents).unwrap();
     assert_eq!(heard.len(), 9, "a chunk a table: {heard:?}");
@@ -38,7 +38,7 @@ fn is_populated_as_specified<S: DataSession>(ground: &Ground<S>) {
     });
 }
 
-fn all_conditions_hold<S: DataSession>(ground: &Ground<S>) {
+fn all_conditions_hold<S: SqlSession>(ground: &Ground<S>) {
     let tables = one_warehouse().tables;
     let results = ground.with_session(async |session| {
         let checked = check(session, TableNames::ONLY, &tables, When::AfterLoad, &[]).await;
@@ -49,7 +49,7 @@ fn all_conditions_hold<S: DataSession>(ground: &Ground<S>) {
     }
 }
 
-fn has_as_many_rows<S: DataSession>(ground: &Ground<S>) {
+fn has_as_many_rows<S: SqlSession>(ground: &Ground<S>) {
     for (table, rows) in [
         ("warehouse", 1),
         ("district", 10),
@@ -65,7 +65,7 @@ fn has_as_many_rows<S: DataSession>(ground: &Ground<S>) {
     }
 }
 
-fn every_row_is_in_its_range<S: DataSession>(ground: &Ground<S>) {
+fn every_row_is_in_its_range<S: SqlSession>(ground: &Ground<S>) {
     let matches = ground.matches;
     let letters = |column: &str, least: u32, most: u32| {
         format!("({column} {matches} '^[A-Za-z0-9]+$' AND CHAR_LENGTH({column}) BETWEEN {least} AND {most})")
@@ -185,7 +185,7 @@ fn values_are_distributed_as_they_must<S: DataSession>(ground: &Ground<S>) {
 }
 
 /// A chi-square test of 20,000 names against NURand's definition.
-fn last_names_are_drawn_with_the_constant_of_the_load<S: DataSession>(ground: &Ground<S>) {
+fn last_names_are_drawn_with_the_constant_of_the_load<S: SqlSession>(ground: &Ground<S>) {
     let c_load = ground.number("SELECT c_load FROM ciphertax.tpcc_config") as u32;
     let mut expected: HashMap<String, f64> = HashMap::new();
     for low in 0..=255 {
@@ -212,7 +212,7 @@ fn last_names_are_drawn_with_the_constant_of_the_load<S: DataSession>(ground: &G
     assert!(is_near, "{chi_square} of {cells}");
 }
 
-fn indexes_are_there<S: SqlSession + DataSession>(ground: &Ground<S>) {
+fn indexes_are_there<S: SqlSession>(ground: &Ground<S>) {
     for (table, index, columns) in [
         (
             "customer",

@@ -22,7 +22,7 @@ fn what_an_interrupted_load_left_is_kept_on_mariadb() {
     is_resumed(&mariadb());
 }
 
-fn is_resumed<S: DataSession>(ground: &Ground<S>) {
+fn is_resumed<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     ground.interrupt(&contents, 150_000);
     let marked = ground.ask("SELECT COUNT(*) FROM ciphertax.tpcc_chunks")[0]
@@ -46,7 +46,7 @@ fn what_three_load_a_part_of_each_is_whole_on_mariadb() {
     is_loaded_in_parts(&mariadb());
 }
 
-fn is_loaded_in_parts<S: DataSession>(ground: &Ground<S>) {
+fn is_loaded_in_parts<S: SqlSession>(ground: &Ground<S>) {
     let contents = one_warehouse();
     assert!(ground.begin(&contents));
     assert!(ground.begin(&contents), "nothing is written yet");
@@ -100,7 +100,7 @@ fn a_load_whose_sessions_are_cut_off_is_an_error_and_goes_on_later() {
     assert_eq!(ground.prepare(&contents).unwrap(), [contents.rows()]);
 }
 
-fn counts<S: DataSession>(ground: &Ground<S>) -> Vec<String> {
+fn counts<S: SqlSession>(ground: &Ground<S>) -> Vec<String> {
     let count = |table: &&str| {
         ground
             .ask(&format!("SELECT COUNT(*) FROM ciphertax.{table}"))

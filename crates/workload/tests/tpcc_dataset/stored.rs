@@ -29,7 +29,7 @@ fn mariadb_holds_cells_of_the_same_rows() {
     holds_cells_of_the_same_rows(&mariadb(), "HEX");
 }
 
-fn holds_cells_of_the_same_rows<S: DataSession>(ground: &Ground<S>, hexadecimal: &str) {
+fn holds_cells_of_the_same_rows<S: SqlSession>(ground: &Ground<S>, hexadecimal: &str) {
     let payload = ColumnEncryption {
         feature: ColumnFeature::Stored,
         format: CellFormat::Encdb,

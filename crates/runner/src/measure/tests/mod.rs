@@ -43,11 +43,11 @@ struct FakeServer {
 }
 
 impl Server for FakeServer {
-    fn perturb(&mut self, _arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, _arm: &Arm) -> Result<(), RunError> {
         self.probed.perturb()
     }
 
-    fn calm(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<(), RunError> {
         self.probed.calm()
     }
 

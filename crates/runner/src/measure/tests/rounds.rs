@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::page_cache::{Cached, Dropped};
 use ciphertax_model::Arm;
-use ciphertax_observe::{self as observe, FileSystemMeter, Meter, ProcessMeter};
+use ciphertax_observe::{FileSystemMeter, Meter, ProcessMeter};
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::{PATIENCE, within};
 
-use super::super::round::{RoundClocks, ServersByArm};
+use super::super::round::RoundClocks;
 use super::super::still::STILL_FOR;
 use crate::error::RunError;
-use crate::server::{FileSystemClock, Server};
+use crate::server::Server;
+use crate::servers::ServersByArm;
 
 const ARMS: [&str; 3] = ["plain", "baseline again", "at rest"];
 
@@ -36,7 +37,8 @@ struct Shell {
     answers: BufReader<ChildStdout>,
     meter: ProcessMeter,
     counted: i64,
-    file_system: Daemon,
+    /// A clock that the test winds.
+    file_system: CpuTime,
     behind: RefCell<Option<Behind>>,
     behind_meters: Option<(ProcessMeter, FileSystemMeter)>,
 }
@@ -51,19 +53,6 @@ struct Behind {
 const LEFT: u64 = 4096;
 const WRITING: Duration = Duration::from_millis(700);
 
-/// A clock that the test winds.
-#[derive(Default)]
-struct Daemon(u64);
-
-impl FileSystemClock for Daemon {
-    fn read(&self) -> observe::Result<CpuTime> {
-        Ok(CpuTime {
-            total_ns: self.0,
-            system_ns: 0,
-        })
-    }
-}
-
 impl Shell {
     fn start() -> Self {
         let mut process = Command::new("sh")
@@ -77,7 +66,7 @@ impl Shell {
             meter: ProcessMeter::open(process.id()).unwrap(),
             process,
             counted: 0,
-            file_system: Daemon::default(),
+            file_system: CpuTime::default(),
             behind: RefCell::new(None),
             behind_meters: None,
         }
@@ -135,10 +124,10 @@ impl Server for Shell {
         &self.meter
     }
 
-    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+    fn file_system_cpu(&self) -> Option<CpuTime> {
         match &self.behind_meters {
-            Some((_, clock)) => Some(clock),
-            None => Some(&self.file_system),
+            Some((_, clock)) => clock.own().ok(),
+            None => Some(self.file_system),
         }
     }
 
@@ -241,7 +230,7 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
                     .of("plain")
                     .work(&format!("write 3145728 {}", file.display()));
                 shells.of("plain").counted += 192;
-                shells.of("plain").file_system.0 += 7_000;
+                shells.of("plain").file_system.total_ns += 7_000;
             }
             _ => {}
         }
@@ -365,7 +354,7 @@ fn quiet_is_waited_for_where_a_daemon_works_for_a_server() {
     clocks.begin(&mut shells, &ARMS);
     let is_still = clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still;
     assert!(is_still, "since the begin");
-    shells.of("plain").file_system.0 += 1_000_000_000;
+    shells.of("plain").file_system.total_ns += 1_000_000_000;
     assert!(!clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still);
 }
 

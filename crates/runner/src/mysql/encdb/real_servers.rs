@@ -9,7 +9,8 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Arm, Secret, Study};
 use ciphertax_testkit::{plain, run};
-use ciphertax_workload::Client as _;
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_workload::Access as _;
 use ciphertax_workload::mysql::MysqlAccess;
 use openssl::md::Md;
 use openssl::pkey::{Id, PKey, Private};
@@ -19,7 +20,7 @@ use openssl::symm;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::database::{Clients, Database, Ways};
+use crate::database::{Clients, Ways};
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 

@@ -6,14 +6,16 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
+use ciphertax_records::CpuTime;
 use ciphertax_records::why::WaitEvents;
 
 use super::GroupServer;
 use crate::agent::AgentMeter;
 use crate::database::Database;
 use crate::error::RunError;
-use crate::meter::ServedBy;
-use crate::server::measured::{FileSystemClock, Server};
+use crate::far::Far;
+use crate::meter::{ServedBy, ServerMeter};
+use crate::server::measured::Server;
 
 impl<D: Database> Server for GroupServer<D> {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
@@ -21,11 +23,16 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.processes.pids()
+        self.processes
+            .meters
+            .iter()
+            .map(|meter| meter.root.pid())
+            .collect()
     }
 
     fn served_by(&self) -> ServedBy {
-        self.processes.served_by()
+        let first = self.processes.meters.first();
+        first.map_or(ServedBy::Threads, ServerMeter::served_by)
     }
 
     fn ask_for_wait_events(&mut self) {
@@ -41,22 +48,24 @@ impl<D: Database> Server for GroupServer<D> {
         self.wait_events.as_mut()?.stop()
     }
 
-    fn perturb(&mut self, arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, arm: &Arm) -> Result<(), RunError> {
         arm.probe.as_ref().map_or(Ok(()), |probe| self.change(probe))
     }
 
-    fn calm(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<(), RunError> {
         self.change_back()
     }
 
     fn meter(&self) -> &dyn Meter {
-        self.processes.meter()
+        match (&self.processes.far, &self.processes.unread) {
+            (Some(far), _) => far.meter(),
+            (None, Some(unread)) => unread,
+            (None, None) => &self.processes.meters,
+        }
     }
 
-    fn file_system(&self) -> Option<&dyn FileSystemClock> {
-        self.file_system
-            .as_ref()
-            .map(|meter| meter as &dyn FileSystemClock)
+    fn file_system_cpu(&self) -> Option<CpuTime> {
+        self.file_system.as_ref()?.own().ok()
     }
 
     fn daemon(&self) -> Option<&dyn Meter> {
@@ -90,35 +99,38 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn agent(&self) -> Option<&AgentMeter> {
-        self.processes.agent()
+        match self.processes.far.as_ref()? {
+            Far::Agent(agent) => Some(agent),
+            Far::Counter(_) => None,
+        }
     }
 
     fn agent_lost(&self) -> Option<String> {
-        self.processes.agent_lost()
+        self.processes.far.as_ref()?.lost()
     }
 
     fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.tunnel_meter(arm)
+        Some(&self.route.tunnels.get(&arm.tunnel?)?.meter)
     }
 
     fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.pooler_meter(arm)
+        self.route.poolers.meter_of(arm)
     }
 
     fn pooler_death(&self, arm: &Arm) -> Option<String> {
-        self.route.pooler_of(arm)?.death()
+        self.route.poolers.of(arm)?.death()
     }
 
     fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.column_relay_meter(arm)
+        self.route.column_relays.meter_of(arm)
     }
 
     fn column_relay_death(&self, arm: &Arm) -> Option<String> {
-        self.route.column_relay_of(arm)?.death()
+        self.route.column_relays.of(arm)?.death()
     }
 
     fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {
-        let counts = self.route.column_relay_of(arm)?.counts().ok()?;
+        let counts = self.route.column_relays.of(arm)?.counts().ok()?;
         Some(counts.cells)
     }
 }

@@ -16,7 +16,7 @@ use super::writer::{Cells, Form, Writer};
 use crate::dataset::mark::{is_right, run};
 use crate::dataset::{DatasetError, parallel};
 use crate::sql::rows::statement;
-use crate::sql::{DataSession, Loading, Query};
+use crate::sql::{Loading, Query, SqlSession};
 
 /// Lines travel so many bytes at a time, about.
 const LINES_BLOCK: usize = 512 << 10;
@@ -40,7 +40,7 @@ type Job = (usize, Chunk);
 
 /// Makes the tables unless they are there and right, over sessions within the schema. `opened` gets their numbers. `progress` hears
 /// the rows that are there, ten lines for each order, each time that it is more.
-pub(in crate::dataset) async fn load<S: DataSession>(
+pub(in crate::dataset) async fn load<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &TpccContents,
@@ -69,7 +69,7 @@ pub(in crate::dataset) async fn load<S: DataSession>(
 
 /// Has the tables there, and tells whether none of them has a row: then several processes may write a part each by [`load_part`], before
 /// [`load`] makes the rest.
-pub(in crate::dataset) async fn begin<S: DataSession>(
+pub(in crate::dataset) async fn begin<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &TpccContents,
@@ -85,7 +85,7 @@ pub(in crate::dataset) async fn begin<S: DataSession>(
 }
 
 /// Writes a part of the rows of tables that are there. `written` hears of each chunk how many they are.
-pub(in crate::dataset) async fn load_part<S: DataSession>(
+pub(in crate::dataset) async fn load_part<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &TpccContents,
@@ -109,7 +109,7 @@ pub(in crate::dataset) async fn load_part<S: DataSession>(
 }
 
 /// Makes all sets anew.
-pub(super) async fn restore<S: DataSession>(
+pub(super) async fn restore<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &TpccContents,
@@ -123,7 +123,7 @@ pub(super) async fn restore<S: DataSession>(
     close(loaders).await
 }
 
-async fn make_anew<S: DataSession>(
+async fn make_anew<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     config: &Config,
@@ -134,7 +134,7 @@ async fn make_anew<S: DataSession>(
     check(loaders, contents).await
 }
 
-async fn open<S: DataSession>(
+async fn open<S: SqlSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
     contents: &TpccContents,
@@ -155,7 +155,7 @@ async fn open<S: DataSession>(
     Ok(loaders)
 }
 
-async fn close<S: DataSession>(loaders: Vec<Loader<S>>) -> Result<(), DatasetError> {
+async fn close<S: SqlSession>(loaders: Vec<Loader<S>>) -> Result<(), DatasetError> {
     for loader in loaders {
         loader.session.close().await?;
     }
@@ -172,7 +172,7 @@ enum Found {
     Worn,
 }
 
-async fn found<S: DataSession>(
+async fn found<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     marks: &Marks,
@@ -204,7 +204,7 @@ async fn found<S: DataSession>(
 }
 
 /// Empties the tables that are not what their marks say, and tells what is missing then.
-async fn repair<S: DataSession>(
+async fn repair<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     marks: Marks,
@@ -230,7 +230,7 @@ async fn repair<S: DataSession>(
 }
 
 /// Makes all tables anew, without rows.
-async fn start_anew<S: DataSession>(
+async fn start_anew<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
 ) -> Result<Vec<Job>, DatasetError> {
@@ -244,7 +244,7 @@ async fn start_anew<S: DataSession>(
     Ok(jobs(contents).collect())
 }
 
-async fn write<S: DataSession>(
+async fn write<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     config: &Config,
@@ -258,7 +258,7 @@ async fn write<S: DataSession>(
     parallel::each_counted(loaders, jobs, write, written).await
 }
 
-async fn create_all<S: DataSession>(
+async fn create_all<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
 ) -> Result<(), DatasetError> {
@@ -269,7 +269,7 @@ async fn create_all<S: DataSession>(
 }
 
 /// Loads what is missing, and has every table indexed and counted.
-async fn write_all<S: DataSession>(
+async fn write_all<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     config: &Config,
@@ -295,7 +295,7 @@ async fn write_all<S: DataSession>(
 }
 
 /// Makes sure of all relations, so that every session has its answer when one does not hold, and can be asked more.
-async fn check<S: DataSession>(
+async fn check<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
 ) -> Result<(), DatasetError> {
@@ -318,7 +318,7 @@ async fn check<S: DataSession>(
 }
 
 /// Whether all relations hold.
-async fn holds<S: DataSession>(
+async fn holds<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
 ) -> Result<bool, DatasetError> {
@@ -327,7 +327,7 @@ async fn holds<S: DataSession>(
 
 /// Writes a chunk and its mark in one transaction, again where the server gave it up for the sake of another session, or takes no
 /// lines.
-async fn write_chunk<S: DataSession>(
+async fn write_chunk<S: SqlSession>(
     loader: &mut Loader<S>,
     contents: &TpccContents,
     set: usize,
@@ -350,7 +350,7 @@ async fn write_chunk<S: DataSession>(
 }
 
 /// A session that was cut off a moment ago may still be at the same chunk: its mark is waited for then, and found.
-async fn write_once<S: DataSession>(
+async fn write_once<S: SqlSession>(
     loader: &mut Loader<S>,
     contents: &TpccContents,
     index: usize,
@@ -400,7 +400,7 @@ async fn write_once<S: DataSession>(
 }
 
 /// Inserts rows by a statement, of which these are the values.
-async fn insert<S: DataSession>(
+async fn insert<S: SqlSession>(
     session: &mut S,
     statement: &mut Query,
     values: &[u8],

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use ciphertax_reactor::Reactor;
 
 use super::mark::{DatasetError, SCHEMA};
-use crate::sql::DataSession;
+use crate::sql::SqlSession;
 
 pub use check::{ConditionResult, Counted, Outcome, When, check, same_contents};
 pub use config::Constants;
@@ -29,7 +29,7 @@ pub use table::TableNames;
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop: what is there then is made whole by the next load.
-pub async fn restore<S: DataSession>(
+pub async fn restore<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &TpccContents,

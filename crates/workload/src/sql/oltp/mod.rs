@@ -12,10 +12,10 @@ use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::driver::failure;
+use crate::driver::{Access, failure};
 use crate::sql::distribution::Picker;
 use crate::sql::point_select::operation;
-use crate::sql::session::{ResultSummary, Sql, SqlSession, Statements, Tables, Transaction, Trouble};
+use crate::sql::session::{ResultSummary, SqlSession, Statements, Tables, Transaction, Trouble};
 
 pub use scenario::Scenario;
 use statement::Kind;
@@ -43,7 +43,7 @@ pub struct Connection<S: SqlSession> {
     queries: u64,
 }
 
-impl<C: Sql> Workload for Oltp<C> {
+impl<C: Access<Session: SqlSession>> Workload for Oltp<C> {
     type Connection = Connection<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpReadWrite.descriptor().kinds;
@@ -77,7 +77,7 @@ impl<C: Sql> Workload for Oltp<C> {
     }
 }
 
-impl<C: Sql> Oltp<C> {
+impl<C: Access<Session: SqlSession>> Oltp<C> {
     async fn prepare(
         &self,
         mut session: C::Session,

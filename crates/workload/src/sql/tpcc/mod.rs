@@ -16,9 +16,9 @@ mod values;
 
 use ciphertax_engine::{Engine, EngineError};
 
-use super::session::Sql;
+use super::session::SqlSession;
 use crate::dataset::tpcc::{TableNames, TpccContents};
-use crate::driver::Job;
+use crate::driver::{Access, Job};
 
 pub use terminal::{Terminal, Terminals};
 
@@ -26,7 +26,10 @@ pub use terminal::{Terminal, Terminals};
 const RUN: u64 = 1;
 
 /// Starts the load threads: a terminal a connection, fixed to its warehouse and district.
-pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
+pub(crate) fn start<C: Access<Session: SqlSession>>(
+    job: &Job<'_>,
+    clients: &[C],
+) -> Result<Option<Engine>, EngineError> {
     let contents = TpccContents::of(job.study);
     let arms = (0..).zip(clients).map(|(arm, access)| {
         let columns = job.columns.get(arm).cloned().unwrap_or_default();

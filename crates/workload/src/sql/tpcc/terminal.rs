@@ -18,10 +18,10 @@ use super::inputs::{Input, Inputs, Place};
 use super::statements::{Statements, Style};
 use super::values::Clock;
 use crate::dataset::tpcc::{Constants, TableNames};
-use crate::driver::{ArmColumns, failure};
+use crate::driver::{Access, ArmColumns, failure};
 use crate::sql::dialect::Transactions;
 use crate::sql::point_select::operation;
-use crate::sql::session::{Query, ResultSummary, Sql, SqlSession, Trouble};
+use crate::sql::session::{Query, ResultSummary, SqlSession, Trouble};
 
 /// After so many times in vain, a transaction is an error.
 const MOST_RESTARTS: u64 = 1000;
@@ -64,7 +64,7 @@ pub(super) struct Session<S: SqlSession> {
     pub(super) namesakes: Vec<(Box<[u8]>, i64)>,
 }
 
-impl<C: Sql> Workload for Terminals<C> {
+impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
     type Connection = Terminal<C::Session>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Tpcc.descriptor().kinds;
@@ -137,7 +137,7 @@ impl<C: Sql> Workload for Terminals<C> {
     }
 }
 
-impl<C: Sql> Terminals<C> {
+impl<C: Access<Session: SqlSession>> Terminals<C> {
     pub(super) async fn ask_over(&self, mut session: C::Session) -> Result<Session<C::Session>, Failure> {
         let bounds = Bounds::open(&mut session, self.tables.isolation).await;
         let is_prepared = self.tables.statements == ciphertax_model::StatementKind::Prepared;

@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MYSQL, MYSQL_5_6};
 use ciphertax_model::{ProbeValue, Study};
 use ciphertax_records::ServerId;
+use ciphertax_wire::Session as _;
+use ciphertax_wire::sql::Statements as _;
 
 use super::*;
 use crate::groups::groups;
@@ -93,13 +95,13 @@ fn is_changed_and_changed_back(entry: &'static Entry) {
                 .contains(&format!("{name} was {before}, could be set to ")),
             "{proof:?}"
         );
-        server.perturb(&probed).unwrap();
+        server.apply_probe(&probed).unwrap();
         let now = seen_by_another(&mut server, name);
         assert_eq!(Variable::read(&now), Variable::read(during), "{name}");
-        server.calm().unwrap();
+        server.undo_probe().unwrap();
         assert_eq!(seen_by_another(&mut server, name), before);
         // Nothing is left to change back.
-        server.calm().unwrap();
+        server.undo_probe().unwrap();
     }
     for (probed, words) in [
         (whole("nope", 1), "Unknown system variable 'nope'"),
@@ -143,7 +145,7 @@ fn a_server_is_as_it_was_also_for_whoever_wants_to_stop() {
     let Some(mut server) = server(&MARIADB) else {
         return;
     };
-    server.perturb(&whole("sync_binlog", 0)).unwrap();
+    server.apply_probe(&whole("sync_binlog", 0)).unwrap();
     let stop = Arc::new(AtomicBool::new(true));
     stop::with_flag(&stop, || {
         // This one is cut off in the middle of its answer, and the session with it.
@@ -151,7 +153,7 @@ fn a_server_is_as_it_was_also_for_whoever_wants_to_stop() {
             .control
             .ask(async |session| session.query("SELECT SLEEP(2)").await);
         assert!(matches!(asked, Err(RunError::Stopped)));
-        server.calm().unwrap();
+        server.undo_probe().unwrap();
     });
     assert_eq!(seen_by_another(&mut server, "sync_binlog"), "1");
     server.close().unwrap();
@@ -164,12 +166,14 @@ fn the_buffer_pool_has_its_size_when_the_slice_begins() {
     };
     let before = seen_by_another(&mut server, "innodb_buffer_pool_size");
     let half = before.parse::<i64>().unwrap() / 2;
-    server.perturb(&whole("innodb_buffer_pool_size", half)).unwrap();
+    server
+        .apply_probe(&whole("innodb_buffer_pool_size", half))
+        .unwrap();
     assert_eq!(
         seen_by_another(&mut server, "innodb_buffer_pool_size"),
         half.to_string()
     );
-    server.calm().unwrap();
+    server.undo_probe().unwrap();
     assert_eq!(seen_by_another(&mut server, "innodb_buffer_pool_size"), before);
     server.close().unwrap();
 }
@@ -203,12 +207,12 @@ fn every_thread_of_a_server_runs_on_one_cpu_until_it_is_changed_back() {
     }
     let proof = server.try_probe(&arm(Probe::cpus(1))).unwrap().unwrap();
     assert_eq!(proof.witness, Witness::Kernel);
-    server.perturb(&arm(Probe::cpus(1))).unwrap();
+    server.apply_probe(&arm(Probe::cpus(1))).unwrap();
     assert!(cpus().iter().all(|count| *count == 1));
     // A session that begins meanwhile has a thread that is confined too.
     seen_by_another(&mut server, "sync_binlog");
     assert!(cpus().iter().all(|count| *count == 1));
-    server.calm().unwrap();
+    server.undo_probe().unwrap();
     assert!(cpus().iter().all(|count| *count == usual[0]));
     let refusal = server.try_probe(&arm(Probe::cpus(4000))).unwrap_err().to_string();
     assert!(refusal.contains("are not fewer"), "{refusal}");

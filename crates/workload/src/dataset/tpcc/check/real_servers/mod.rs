@@ -6,7 +6,7 @@ mod tiny;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_testkit::{fetched, plain, plain_postgresql, run};
-use ciphertax_wire::{mysql, postgresql};
+use ciphertax_wire::{Session as _, mysql, postgresql};
 
 use self::breaks::BREAKS;
 use self::tiny::{POPULATION, TRANSACTIONS, command};

@@ -1,5 +1,6 @@
 //! Conversations with a real server, cut and changed at every place.
 
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! Rows that come from the client: to servers that take them, to those that do not, and to those that want something else.
 
 use ciphertax_lab::catalogue::MYSQL_5_6;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
 use ciphertax_wire::sql::Statements as _;
 

@@ -3,7 +3,8 @@
 use ciphertax_lab::catalogue::MARIADB_11_8;
 use ciphertax_model::PasswordCache;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
-use ciphertax_wire::{Client as _, Negotiated as _, Session as _};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Client as _, Session as _};
 
 use crate::common::packets::offer_key;
 use crate::common::*;

@@ -1,5 +1,6 @@
 //! Servers that break MongoDB's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
 
+use ciphertax_wire::Session as _;
 use std::sync::Mutex;
 
 use ciphertax_wire::Address;

@@ -3,6 +3,7 @@
 use ciphertax_lab::certificates::KeyFormat;
 use ciphertax_model::Arm;
 use ciphertax_wire::Client as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{Expectation, Session};
 
 use crate::common::*;

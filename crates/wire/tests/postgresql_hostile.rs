@@ -1,6 +1,7 @@
 //! Servers that break PostgreSQL's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
 
 use base64::Engine as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, ProtocolVersion, Session, Statement};
 use ciphertax_wire::sql::Statements as _;
 use proptest::prelude::*;

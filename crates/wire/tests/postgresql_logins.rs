@@ -2,7 +2,7 @@
 
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_records::ConnectTrace;
-use ciphertax_wire::Negotiated as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Negotiation, ScramKeys, Session,
 };

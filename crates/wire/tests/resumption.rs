@@ -1,9 +1,10 @@
 //! Sessions that take up earlier ones: by ticket and by id, with either library, as both sides see it.
 
 use ciphertax_model::Resumption;
+use ciphertax_wire::Client as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::TlsSummary;
-use ciphertax_wire::{Client as _, Negotiated as _};
 
 use crate::common::*;
 

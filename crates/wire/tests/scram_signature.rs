@@ -2,6 +2,7 @@
 //! that leaves the proof out.
 
 use base64::Engine as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::bson::RawDocumentBuf;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 

@@ -1,9 +1,9 @@
 //! What a session with a real server is, how it came to be, and why it sometimes does not.
 
 use ciphertax_records::Verified;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};
-use ciphertax_wire::{Negotiated as _, Session as _};
 
 use crate::common::*;
 

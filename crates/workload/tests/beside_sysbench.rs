@@ -1,6 +1,7 @@
 //! The scenarios beside sysbench itself, on the same server: the same statements, by the server's own counters, and the
 //! same distributions. `scripts/setup.sh test` installs sysbench.
 
+use ciphertax_wire::Session as _;
 use std::rc::Rc;
 
 use ciphertax_engine::Workload;

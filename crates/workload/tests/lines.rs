@@ -1,6 +1,7 @@
 //! The same lines fill the same table on every database that takes any.
 
 use ciphertax_testkit::temporary_folder;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::{WireError, sqlite};
 use ciphertax_workload::sql::Value;
 

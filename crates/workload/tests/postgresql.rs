@@ -3,6 +3,7 @@
 use ciphertax_engine::Workload;
 use ciphertax_model::Pgbench;
 use ciphertax_wire::Expectation;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::{BULK_BYTES, BULK_ROWS};

@@ -9,9 +9,9 @@ use ciphertax_records::Yield;
 use ciphertax_testkit::run;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{ConnectOptions, Session};
+use ciphertax_workload::Job;
 use ciphertax_workload::dataset;
 use ciphertax_workload::sqlite::SqliteAccess;
-use ciphertax_workload::{Driver, Job};
 use rusqlite::Connection;
 
 use crate::common::*;

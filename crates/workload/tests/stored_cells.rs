@@ -1,6 +1,7 @@
 //! What servers answer about cells that a client stored: rightly where a policy may have the statement asked, wrongly where it is
 //! refused.
 
+use ciphertax_wire::Session as _;
 use std::collections::BTreeSet;
 
 use ciphertax_columns::CellKind;

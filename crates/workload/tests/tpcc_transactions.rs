@@ -4,7 +4,6 @@ use ciphertax_model::workload::NOT_DONE;
 use ciphertax_model::{Isolation, StatementKind};
 use ciphertax_wire::Expectation;
 use ciphertax_workload::dataset::tpcc::Counted;
-use ciphertax_workload::sql::Sql;
 use ciphertax_workload::sql::tpcc::Terminals;
 
 use crate::common::*;

@@ -3,6 +3,7 @@
 use ciphertax_model::workload::CELLS;
 use ciphertax_model::*;
 use ciphertax_testkit::contains;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::Session as MongodbSession;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::mongodb;

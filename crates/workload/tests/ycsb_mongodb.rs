@@ -1,5 +1,6 @@
 //! YCSB's table and workloads on MongoDB, and connections to it.
 
+use ciphertax_wire::Session as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use ciphertax_lab::catalogue::MONGODB;
@@ -8,7 +9,6 @@ use ciphertax_model::*;
 use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::bson::RawDocument;
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
-use ciphertax_workload::Client;
 use ciphertax_workload::connect::Task;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, dataset};
 

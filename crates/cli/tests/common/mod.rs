@@ -50,7 +50,6 @@ pub(crate) use ciphertax_testkit::{
     PATIENCE, cache, command_lines_with, copy_program, fetched, files_with, is_root, not_tested,
     postgresql_programs, processes, rows, says, unpacked_tunnels, within,
 };
-pub(crate) use ciphertax_wire::WireError;
 pub(crate) use ciphertax_wire::mongodb::Login;
 pub(crate) use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 pub(crate) use rustix::process::{Pid, Signal, kill_process};

@@ -1,5 +1,6 @@
 //! A MongoDB that ciphertax is given by URL.
 
+use ciphertax_wire::Session as _;
 use std::rc::Rc;
 
 use ciphertax_wire::mongodb::bson::{RawDocument, RawDocumentBuf};

@@ -2,6 +2,7 @@
 
 use ciphertax_engine::Workload;
 use ciphertax_model as model;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -37,6 +38,7 @@ pub(crate) use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 pub(crate) use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
 pub(crate) use ciphertax_wire::postgresql::Method;
 pub(crate) use ciphertax_wire::{mysql, postgresql};
+pub(crate) use ciphertax_workload::Access;
 pub(crate) use ciphertax_workload::ArmColumns;
 pub(crate) use ciphertax_workload::connect::{Connect, Nothing};
 pub(crate) use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents, When, check, growth};
@@ -45,7 +47,7 @@ pub(crate) use ciphertax_workload::mongodb::MongodbTable;
 pub(crate) use ciphertax_workload::mysql::MysqlAccess;
 pub(crate) use ciphertax_workload::postgresql::PostgresqlAccess;
 pub(crate) use ciphertax_workload::sql::{
-    BulkInsert, DataSession, SelectOnly, SqlSession, SqlTable, Statements, TpcbLike,
+    BulkInsert, SelectOnly, SqlSession, SqlTable, Statements, TpcbLike,
 };
 pub(crate) use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb, YcsbLoad};
 

@@ -124,7 +124,7 @@ fn every_row_is_in_its_range<S: SqlSession>(ground: &Ground<S>) {
     }
 }
 
-fn orders_are_as_they_must<S: DataSession>(ground: &Ground<S>) {
+fn orders_are_as_they_must<S: SqlSession>(ground: &Ground<S>) {
     for [question, expected] in rows(
         "
         // Each customer has one order in a district, in no order, and one row of history.
@@ -159,7 +159,7 @@ fn orders_are_as_they_must<S: DataSession>(ground: &Ground<S>) {
     assert!(are_few, "10 of a permutation stay where they are");
 }
 
-fn values_are_distributed_as_they_must<S: DataSession>(ground: &Ground<S>) {
+fn values_are_distributed_as_they_must<S: SqlSession>(ground: &Ground<S>) {
     for [what, table, mean, tolerance] in rows(
         "
         o_ol_cnt → oorder → 10.0 → 0.1

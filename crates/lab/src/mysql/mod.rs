@@ -191,7 +191,6 @@ mod tests {
     use super::*;
     use crate::PrivateServer;
     use crate::catalogue::{MARIADB, MYSQL};
-    use crate::mysql::testing::variants;
 
     #[test]
     fn every_plugin_belongs_to_what_the_server_can() {

@@ -185,7 +185,7 @@ fn an_old_release_is_refused_where_it_would_lose_prepared_statements() {
     finished.fails(2, &[
         "arm \"through\": with pgbouncer = \"transaction\" PgBouncer 1.18 loses the statements that oltp_point_select prepares",
         "`ciphertax servers install postgresql-18`",
-        "the cell queries",
+        "the cell \"queries\"",
     ]);
     assert!(!finished.stderr.contains("connects"), "{}", finished.stderr);
     assert!(!sandbox.run().exists());

@@ -149,7 +149,7 @@ fn a_setting_that_makes_no_sense_is_named() {
         "tls.grup=P-256",
         &["--set tls.grup=P-256: ", "\"grup\"; did you mean \"group\"?"],
     );
-    refuses("time_s=0", &["--set time_s=0: ", "between 1 second and one day"]);
+    refuses("time_s=0", &["--set time_s=0: ", "between 1 and 86400"]);
     refuses("arm.tls.transport=tls1.2", &["unknown arm \"tls\""]);
     refuses("time_s", &["--set time_s: ", "key=value"]);
     refuses(

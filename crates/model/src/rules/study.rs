@@ -117,7 +117,8 @@ pub(super) const RULES: &[Rule] = &[
                 ),
             ]
             .into_iter()
-            .filter_map(|(is_so, why)| is_so.then(|| place.at("probe", Refusal::new(why))))
+            .filter(|(is_so, _)| *is_so)
+            .map(|(_, why)| place.at("probe", Refusal::new(why)))
             .collect::<Vec<_>>()
         });
         refusals.collect()

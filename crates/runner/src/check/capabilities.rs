@@ -13,12 +13,8 @@ use super::{At, Rule, of_arm_in, of_cell};
 pub(super) const RULES: &[Rule] = &[
     of_cell("nodes", |_, at| {
         let is_one = at.entry?.capabilities.cluster.is_none() && at.spec.is_cluster();
-        let why = cannot(
-            at,
-            format!("a cluster of {} nodes", at.spec.nodes),
-            "a single server",
-        );
-        refuse_if(is_one, why)
+        let setting = format!("a cluster of {} nodes", at.spec.nodes);
+        refuse_if(is_one, cannot(at, setting, "a single server"))
     }),
     of_cell("storage", |_, at| {
         let known = at.entry?.capabilities.storage;
@@ -28,16 +24,13 @@ pub(super) const RULES: &[Rule] = &[
         Some(Refusal::new(cannot(at, format!("storage.{name}"), instead)))
     }),
     of_cell("memory", |_, at| {
-        let (least, mb) = (
-            at.entry?.capabilities.storage.least_memory_mb,
-            at.spec.storage.memory_mb?,
-        );
-        let why = cannot(
-            at,
-            format!("storage.memory_mb = {mb}"),
-            format!("{least} MB and more"),
-        );
-        refuse_if(mb < least, why)
+        let least = at.entry?.capabilities.storage.least_memory_mb;
+        let mb = at.spec.storage.memory_mb?;
+        let instead = format!("{least} MB and more");
+        refuse_if(
+            mb < least,
+            cannot(at, format!("storage.memory_mb = {mb}"), instead),
+        )
     }),
     of_arm_in("tls-version", |_, at, arm| {
         let known = at.entry?.capabilities.tls_versions;
@@ -48,18 +41,14 @@ pub(super) const RULES: &[Rule] = &[
         let known = at.entry?.capabilities.certificates;
         let kind = asked.study.certificate_of(arm, &at.spec).kind;
         let is_unknown = arm.transport.is_encrypted() && !known.contains(&kind);
-        refuse_if(
-            is_unknown,
-            cannot(at, format!("a certificate {kind}"), list(known)),
-        )
+        let why = cannot(at, format!("a certificate {kind}"), list(known));
+        refuse_if(is_unknown, why)
     }),
     of_arm_in("rustls", |_, at, arm| {
         let version = version(at, arm)?;
         let is_too_old = arm.tls.library == TlsLibrary::Rustls && version < TlsVersion::V1_2;
-        refuse_if(
-            is_too_old,
-            cannot(at, format!("{version} with rustls"), "it with openssl"),
-        )
+        let why = cannot(at, format!("{version} with rustls"), "it with openssl");
+        refuse_if(is_too_old, why)
     }),
     of_arm_in("client-certificate", |_, at, arm| {
         version(at, arm)?;
@@ -70,10 +59,8 @@ pub(super) const RULES: &[Rule] = &[
     of_arm_in("group", |_, at, arm| {
         version(at, arm)?;
         let (known, group) = (at.entry?.capabilities.groups, arm.tls.group?);
-        refuse_if(
-            !known.contains(&group),
-            cannot(at, format!("the group {group}"), list(known)),
-        )
+        let why = cannot(at, format!("the group {group}"), list(known));
+        refuse_if(!known.contains(&group), why)
     }),
     of_arm_in("cipher", |_, at, arm| {
         version(at, arm)?;
@@ -82,10 +69,8 @@ pub(super) const RULES: &[Rule] = &[
             Ciphers::Only(names) => list(names),
             Ciphers::Without(words) => format!("the ciphers of its library without {}", list(words)),
         };
-        refuse_if(
-            !known.has(cipher),
-            cannot(at, format!("the cipher {cipher}"), instead),
-        )
+        let why = cannot(at, format!("the cipher {cipher}"), instead);
+        refuse_if(!known.has(cipher), why)
     }),
     of_arm_in("resumption", |_, at, arm| {
         let (version, wanted) = (version(at, arm)?, arm.tls.resumption);
@@ -98,10 +83,8 @@ pub(super) const RULES: &[Rule] = &[
     of_arm_in("negotiation", |_, at, arm| {
         version(at, arm)?;
         let is_direct = arm.tls.negotiation == TlsNegotiation::Direct && !at.entry?.capabilities.direct_tls;
-        refuse_if(
-            is_direct,
-            cannot(at, "TLS without a request", "TLS after a request"),
-        )
+        let why = cannot(at, "TLS without a request", "TLS after a request");
+        refuse_if(is_direct, why)
     }),
     of_arm_in("login", |_, at, arm| {
         let (known, method) = (at.entry?.capabilities.authentication, arm.authentication.method?);

@@ -163,11 +163,14 @@ impl<'a> Asked<'a> {
 /// All that is refused, each once.
 fn refusals(asked: &Asked<'_>) -> Vec<Refusal> {
     let mut found: Vec<Refusal> = target::of_another_kind(asked).into_iter().collect();
-    if !found.is_empty() {
-        // Whatever else does not fit follows from that.
-        return found;
-    }
-    for refusal in RULES.into_iter().flatten().flat_map(|rule| rule.refusals(asked)) {
+    // What another database cannot do follows from that.
+    let rules = if found.is_empty() { &RULES[..] } else { &RULES[..1] };
+    for refusal in rules
+        .iter()
+        .copied()
+        .flatten()
+        .flat_map(|rule| rule.refusals(asked))
+    {
         if !found.contains(&refusal) {
             found.push(refusal);
         }

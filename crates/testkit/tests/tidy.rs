@@ -91,7 +91,7 @@ fn refusals_are_made_in_two_places() {
             .iter()
             .any(|word| line.contains(word))
     };
-    for source in SRC.iter().flat_map(|(name, _)| sources(name)) {
+    for source in SRC.iter().flat_map(|(name, ..)| sources(name)) {
         let path = source.path.display().to_string();
         let is_home = homes.iter().any(|home| path.contains(home));
         assert!(

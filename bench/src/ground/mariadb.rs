@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, Transport};
+use ciphertax_base::Secret;
+use ciphertax_model::{CertificateKind, Dataset, Distribution, Transport};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::dataset::SCHEMA;

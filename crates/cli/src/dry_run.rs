@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use ciphertax_base::format;
 use ciphertax_model::Study;
 use ciphertax_records::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
 use ciphertax_report::json;
 use ciphertax_runner::{Plan, Preview, TIME_OF_CELL_S, preview};
-use ciphertax_stats::{FEWEST_BLOCKS, format};
+use ciphertax_stats::FEWEST_BLOCKS;
 
 use crate::arguments::MeasuringArguments;
 use crate::exit::Exit;

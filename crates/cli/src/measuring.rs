@@ -3,9 +3,10 @@
 use std::env;
 use std::path::PathBuf;
 
+use ciphertax_base::Secret;
 use ciphertax_estimate::EstimateError;
 use ciphertax_explain::explain;
-use ciphertax_model::{AgentAddress, Profiling, Secret, Study};
+use ciphertax_model::{AgentAddress, Profiling, Study};
 use ciphertax_records::why::{LookLog, Looks};
 use ciphertax_records::{Destination, RecordError, Run, RunStatus, Tool, write_run};
 use ciphertax_runner::{

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::harmless;
 use ciphertax_model::{Precision, Study};
-use ciphertax_records::{LeftOut, harmless};
+use ciphertax_records::LeftOut;
 use ciphertax_runner::{Headline, Progress, Stage};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;

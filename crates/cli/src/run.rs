@@ -3,9 +3,10 @@
 use std::env::{self, VarError};
 use std::path::Path;
 
+use ciphertax_base::Secret;
 use ciphertax_explain::{CONFIRMING, explain_folder};
 use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
-use ciphertax_model::{Secret, Study, StudyText};
+use ciphertax_model::{Study, StudyText};
 use ciphertax_records::{CutOff, Destination, refuse_foreign_folder, write_run};
 use ciphertax_runner::{EncdbAccount, Plan, RunError, confirming};
 use ciphertax_supervise::say;

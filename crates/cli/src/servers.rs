@@ -3,10 +3,10 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use ciphertax_base::harmless;
 use ciphertax_lab::catalogue::{AtRestCapabilities, CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install};
 use ciphertax_model::{Resumption, TlsVersion};
-use ciphertax_records::harmless;
 use ciphertax_supervise::say;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -35,7 +35,7 @@ fn measures(server: &str, columns: &str) {
     };
     for witness in [Witness::Server, Witness::Disk] {
         let is_of_columns =
-            |proof: &&ciphertax_records::Proof| proof.witness == witness && proof.claim.contains(columns);
+            |proof: &&ciphertax_base::Proof| proof.witness == witness && proof.claim.contains(columns);
         let is_proved = proofs("encrypted").into_iter().any(|proof| is_of_columns(&proof));
         assert!(is_proved, "{witness}");
         let is_proved = !proofs("plain").into_iter().any(|proof| is_of_columns(&proof));

@@ -1,6 +1,7 @@
 //! `ciphertax connect` on servers that the user already has.
 
-use ciphertax_records::{ConnectionPhase, ConnectionRecord, LoginPath};
+use ciphertax_base::LoginPath;
+use ciphertax_records::{ConnectionPhase, ConnectionRecord};
 
 use crate::common::*;
 

@@ -1,7 +1,7 @@
 //! TPC-C from beginning to end: tables that must be what they are after every run, and columns that the client encrypts.
 
+use ciphertax_base::Proof;
 use ciphertax_model::workload::CELLS;
-use ciphertax_records::Proof;
 
 use crate::common::*;
 

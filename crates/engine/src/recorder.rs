@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_records::{
-    AuthenticationFacts, ConnectTrace, Handshakes, KeptOperation, OpenLoopSample, OperationSample, Phase,
-    PhaseSample,
-};
+use ciphertax_base::{AuthenticationFacts, ConnectTrace, Phase};
+use ciphertax_records::{Handshakes, KeptOperation, OpenLoopSample, OperationSample, PhaseSample};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 

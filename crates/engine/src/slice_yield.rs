@@ -3,7 +3,8 @@
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::{CpuTime, KeptOperation, Yield};
+use ciphertax_base::CpuTime;
+use ciphertax_records::{KeptOperation, Yield};
 
 use crate::course::Course;
 use crate::recorder::{Recorder, Responses};

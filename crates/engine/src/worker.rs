@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use ciphertax_base::{CpuTime, HardwareCounts, PageFaults};
 use ciphertax_observe::{HardwareCounters, ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{PollDelay, Reactor};
-use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
 
 use crate::connections::{Connections, Connector, Slice};
 use crate::course::{Course, Pacer};

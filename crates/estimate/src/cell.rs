@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ciphertax_base::{HardwareCounts, Phase};
 use ciphertax_model::workload::CELLS;
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{HardwareCounts, Phase, Round, Sample, Samples};
+use ciphertax_records::{Round, Sample, Samples};
 
 use crate::rounds::{Looked, OfRound, Pages, Rounds};
 use crate::totals::{Nodes, Ranks, Totals};

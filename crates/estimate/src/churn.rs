@@ -1,12 +1,13 @@
 //! Cost against queries per connection, and cores at a rate.
 
+use ciphertax_base::Interval;
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{
     CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Head, Rated, Results, Side,
 };
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use crate::EstimateError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};

@@ -1,10 +1,10 @@
 //! Figures of connections that were taken apart: medians and quartiles of their phases and of what both sides computed.
 
+use ciphertax_base::Interval;
+use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, Phase, PhaseTrace, SessionFacts};
 use ciphertax_records::{
-    AuthenticationFacts, CONNECTION_SCHEMA, ChainCertificate, ConnectTrace, ConnectionPhase,
-    ConnectionRecord, ConnectionTotal, Phase, PhaseTrace, SessionFacts, Spread, Tool, TriedConnection,
+    CONNECTION_SCHEMA, ConnectionPhase, ConnectionRecord, ConnectionTotal, Spread, Tool, TriedConnection,
 };
-use ciphertax_stats::Interval;
 
 /// What was asked, and of whom.
 #[derive(Debug, Clone, PartialEq)]

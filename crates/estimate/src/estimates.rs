@@ -1,10 +1,11 @@
 //! Estimates, noise floor and verdicts of all cells.
 
+use ciphertax_base::Interval;
 use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{
-    DisturbedBlocks, Estimate, FEWEST_BLOCKS, Interval, Location, LogRatio, Rule, Verdict, difference,
+    DisturbedBlocks, Estimate, FEWEST_BLOCKS, Location, LogRatio, Rule, Verdict, difference,
 };
 
 use crate::EstimateError;

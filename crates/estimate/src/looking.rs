@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::Interval;
+use ciphertax_base::counter;
 use ciphertax_records::why::{Course, CourseOf, Look, LookCost};
-use ciphertax_records::{Sample, Samples, counter};
-use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval};
+use ciphertax_records::{Sample, Samples};
+use ciphertax_stats::{Estimate, FEWEST_BLOCKS};
 
 use crate::EstimateError;
 use crate::cell::BASELINE;

@@ -1,6 +1,7 @@
 //! Differences of two arms in the unit of what is compared, paired by block.
 
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
+use ciphertax_base::Interval;
+use ciphertax_stats::{FEWEST_BLOCKS, MeanEstimate};
 
 use crate::EstimateError;
 

@@ -1,7 +1,8 @@
 //! The phases of connects.
 
+use ciphertax_base::Phase;
 use ciphertax_model::Metric;
-use ciphertax_records::{ConnectRow, Measurement, Phase, PhaseRow, PhaseSample, Samples};
+use ciphertax_records::{ConnectRow, Measurement, PhaseRow, PhaseSample, Samples};
 use ciphertax_stats::{LatencyCounts, histogram};
 use hdrhistogram::Histogram;
 

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ciphertax_base::counter;
 use ciphertax_model::{Metric, Profiling};
-use ciphertax_records::{Head, Round, RoundOfArm, RoundsOfCell, Sample, StorageRow, counter};
+use ciphertax_records::{Head, Round, RoundOfArm, RoundsOfCell, Sample, StorageRow};
 
 use crate::cell::CellSamples;
 

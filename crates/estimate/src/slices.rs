@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ciphertax_base::{CpuTime, counter};
 use ciphertax_model::Cell;
 use ciphertax_records::why::{Look, ProfiledSide};
-use ciphertax_records::{CpuTime, Head, Sample, Samples, SliceId, counter};
+use ciphertax_records::{Head, Sample, Samples, SliceId};
 
 /// What one valid slice yielded and took.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::{AuthenticationFacts, Handshakes, RankShare, Sample};
+use ciphertax_base::AuthenticationFacts;
+use ciphertax_records::{Handshakes, RankShare, Sample};
 
 /// What the slices of one arm add up to.
 #[derive(Default)]

@@ -1,9 +1,10 @@
 //! What may make the figures of a run others than those of another, though the same is asked: versions, machines,
 //! settings, what was negotiated, who read the server's CPU time.
 
+use ciphertax_base::format;
+use ciphertax_base::{Host, SessionFacts};
 use ciphertax_model::{Cell, Placement, Study};
-use ciphertax_records::{CpuSource, Head, Host, ServerPlacement, ServerRecord, SessionFacts};
-use ciphertax_stats::format;
+use ciphertax_records::{CpuSource, Head, ServerPlacement, ServerRecord};
 
 use crate::asked::keys;
 

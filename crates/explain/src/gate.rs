@@ -1,10 +1,12 @@
 //! Do the costs of a run stay within what they may be?
 
-use ciphertax_model::{Budget, Cell, Direction, Metric, Precision, Study};
+use ciphertax_base::Direction;
+use ciphertax_base::Interval;
+use ciphertax_model::{Budget, Cell, Metric, Precision, Study};
 use ciphertax_records::{EstimateRow, GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld, Run};
 use ciphertax_stats::bound::Bound;
 use ciphertax_stats::verdict::holm;
-use ciphertax_stats::{BoundVerdict, Interval, LogRatio, Rule};
+use ciphertax_stats::{BoundVerdict, LogRatio, Rule};
 
 use crate::compare::{Named, Pair, cut_off, differences, nothing, paired};
 

@@ -1,9 +1,10 @@
 //! Published figures beside the measured ones, and what was measured that explains a difference.
 
+use ciphertax_base::Interval;
+use ciphertax_base::Phase;
+use ciphertax_base::format::rounded;
 use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
-use ciphertax_records::{Agreement, EstimateRow, Phase, PhaseRow, PublishedRow, Run};
-use ciphertax_stats::Interval;
-use ciphertax_stats::format::rounded;
+use ciphertax_records::{Agreement, EstimateRow, PhaseRow, PublishedRow, Run};
 use ciphertax_stats::verdict::WIDEST_FLOOR;
 
 use ciphertax_estimate::estimates::margin;

@@ -1,9 +1,9 @@
 //! The verdict in one sentence a manager can read.
 
+use ciphertax_base::format::rounded;
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{Arm, Metric};
 use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
-use ciphertax_stats::format::rounded;
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use crate::findings::which_server_pays_most;

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use ciphertax_base::Secret;
+use ciphertax_base::{ConnectTrace, Phase, PhaseTrace};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::*;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::mongodb::bson::raw::cstr;
 use ciphertax_wire::mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};

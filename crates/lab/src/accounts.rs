@@ -1,6 +1,7 @@
 //! The accounts of a private server.
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_model::AuthenticationMethod;
 use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;

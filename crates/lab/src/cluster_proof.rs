@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ciphertax_records::{Proof, Witness};
+use ciphertax_base::{Proof, Witness};
 use ciphertax_supervise::namespace;
 use etherparse::{SlicedPacket, TransportSlice};
 use memchr::memmem;

@@ -1,7 +1,8 @@
 //! Proof of what can be read on the disk by whoever takes it away, by a canary, whichever family a server is of.
 
+use ciphertax_base::Proof;
 use ciphertax_model::Storage;
-use ciphertax_records::{Proof, Readability};
+use ciphertax_records::Readability;
 
 use crate::catalogue::ServerFamily;
 use crate::mysql::at_rest as mysql;

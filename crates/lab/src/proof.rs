@@ -4,8 +4,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{DiskRecord, Proof, SessionFacts, Witness};
+use ciphertax_records::DiskRecord;
 use ciphertax_wire::{Client, Endpoint, Expectation, Session, WireError};
 
 use crate::error::Error;

@@ -1,8 +1,9 @@
 //! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
+use ciphertax_base::Secret;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
-use ciphertax_model::Secret;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Others, Session};
 
 use crate::prelude::*;

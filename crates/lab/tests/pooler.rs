@@ -1,10 +1,11 @@
 //! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
 //! that nothing of it stays.
 
+use ciphertax_wire::Session as _;
 use std::sync::OnceLock;
 
 use ciphertax_lab::pooler::RunningPooler;
-use ciphertax_testkit::{command_lines_with, lease};
+use ciphertax_testkit::command_lines_with;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
 

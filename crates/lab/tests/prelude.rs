@@ -12,6 +12,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use std::time::{Duration, Instant};
 pub(crate) use std::{fs, thread};
 
+pub(crate) use ciphertax_base::SessionFacts;
 pub(crate) use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MONGODB, MYSQL, MYSQL_5_6, POSTGRESQL, POSTGRESQL_18,
 };
@@ -26,7 +27,7 @@ pub(crate) use ciphertax_model::{
     AtRest, AtRestPart, AuthenticationMethod, CertificateKind, Distances, FileSystem, FlushMethod, Link,
     PoolMode, Pooler, ReplicaSet, Storage, TlsVersion, Transport, Tunnel,
 };
-pub(crate) use ciphertax_records::{Readability, SessionFacts};
+pub(crate) use ciphertax_records::Readability;
 pub(crate) use ciphertax_supervise::GuardProgram;
 pub(crate) use ciphertax_supervise::namespace::mounts_below;
 pub(crate) use ciphertax_testkit::{

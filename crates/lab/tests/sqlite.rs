@@ -1,9 +1,9 @@
 //! Real files of SQLite and SQLCipher, judged by the disk and by `rusqlite` itself.
 
+use ciphertax_base::Witness;
 use ciphertax_lab::catalogue::SQLITE;
 use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
 use ciphertax_model::SqlCipher;
-use ciphertax_records::Witness;
 use ciphertax_wire::sqlite::{ConnectOptions, Session, is_disk_full, is_wrong_key};
 use rusqlite::{Connection, OpenFlags};
 
@@ -265,7 +265,12 @@ fn a_full_disk_is_told_from_other_errors() {
 fn the_folder_goes_with_the_database() {
     let server = made(Some(SETTINGS[1]));
     let folder = server.folder().to_owned();
-    assert!(disk_search::search(&folder, b"SQLite format 3").unwrap().files > 0);
+    assert!(
+        ciphertax_lab::disk_search::search(&folder, b"SQLite format 3")
+            .unwrap()
+            .files
+            > 0
+    );
     server.stop().unwrap();
     assert!(!folder.exists());
 }

@@ -5,9 +5,10 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Direction, Metric};
+use crate::metric::Metric;
 use crate::problem::{hint, nearest};
 use crate::study::Study;
+use ciphertax_base::Direction;
 
 /// What an arm may cost against the baseline; `ciphertax gate` holds a run to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -29,9 +29,7 @@ use strum::VariantArray;
 
 pub use arm::Arm;
 pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
-pub use authentication::{
-    Authentication, AuthenticationMethod, Certificate, CertificateKind, PasswordCache, Secret,
-};
+pub use authentication::{Authentication, AuthenticationMethod, Certificate, CertificateKind, PasswordCache};
 pub use budget::{Budget, Published, PublishedFigure};
 pub use columns::{
     CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
@@ -40,7 +38,7 @@ pub use columns::{
 pub use dataset::{Dataset, Distribution, Pgbench, RequestDistribution, YcsbMix, YcsbTable};
 pub use file::StudyText;
 pub use load::{Command, Counts, Load, Pace};
-pub use metric::{Direction, Metric};
+pub use metric::Metric;
 pub use network::{Distances, Link, PoolMode, Pooler, SshCipher, Tunnel};
 pub use probe::{Perturbation, Probe, ProbeValue};
 pub use problem::{Position, StudyError, StudyProblem, nearest, removed, unknown};

@@ -1,5 +1,6 @@
 //! The metrics a comparison is made of.
 
+use ciphertax_base::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,15 +118,6 @@ pub enum Metric {
     /// Arithmetic mean of both together, which is what a user waits for.
     #[strum(serialize = "mean time to the first query's answer")]
     TimeToFirstQueryMean,
-}
-
-/// Which way a metric moves when a feature costs something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// More is worse: CPU, latency, bytes.
-    HigherCosts,
-    /// Less is worse: throughput.
-    LowerCosts,
 }
 
 impl Metric {

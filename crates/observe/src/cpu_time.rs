@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::{CpuTime, PageFaults};
+use ciphertax_base::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use ciphertax_records::CpuTime;
+use ciphertax_base::CpuTime;
 
 use crate::Result;
 use crate::cpu_time::{self, ProcessCpu};

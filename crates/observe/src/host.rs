@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ciphertax_records::{Host, Pressure};
+use ciphertax_base::{Host, Pressure};
 use procfs::{CpuInfo, CryptoTable, Current, Meminfo};
 
 /// What cannot be told.

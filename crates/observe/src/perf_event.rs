@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::{fs, io, mem};
 
-use ciphertax_records::HardwareCounts;
+use ciphertax_base::HardwareCounts;
 use perf_event_open_sys as sys;
 use rustix::io::{Errno, read};
 use rustix::thread::gettid;

@@ -1,7 +1,8 @@
 //! Runs beside each other, and a run held to budgets.
 
+use ciphertax_base::{Interval, format};
 use ciphertax_model::Metric;
-use ciphertax_stats::{BoundVerdict, CostVerdict, Interval, Rule, format};
+use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::ChainCertificate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::consequences::Finding;
-use crate::facts::{AuthenticationFacts, SessionFacts};
 use crate::head::Tool;
-use crate::operations::Phase;
 use crate::sample::Handshakes;
+use ciphertax_base::Phase;
+use ciphertax_base::{AuthenticationFacts, SessionFacts};
 
 /// The version of the format of [`ConnectionRecord`].
 pub const CONNECTION_SCHEMA: &str = "ciphertax.connection/1";
@@ -115,38 +116,6 @@ pub struct ConnectionTotal {
     pub flights: f64,
 }
 
-/// A certificate of the chain that a server sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChainCertificate {
-    /// Whom it is for: `CN=db.example, O=Example`.
-    pub subject: String,
-    /// Who signed it.
-    pub issuer: String,
-    /// Host names and addresses that it is for, the first twenty.
-    pub names: Vec<String>,
-    /// From when on it holds, RFC 3339 in UTC.
-    pub not_before: String,
-    /// Until when it holds, RFC 3339 in UTC.
-    pub not_after: String,
-    /// Whole days until then; negative once it has expired.
-    pub days_left: i64,
-    /// Key type and size, for example `EC P-256` or `RSA 2048`.
-    pub key: String,
-    /// Algorithm of the signature on it.
-    pub signature: String,
-    /// Bytes of it.
-    pub bytes: u32,
-}
-
-impl ChainCertificate {
-    /// True if it does not hold yet at that time, RFC 3339 in UTC.
-    pub fn begins_after(&self, time: &str) -> bool {
-        // Both name year, month, day, hour, minute and second in as many digits; what follows are parts of a second.
-        let second = |time: &str| time.chars().take("0000-00-00T00:00:00".len()).collect::<String>();
-        second(&self.not_before) > second(time)
-    }
-}
-
 /// A step of a connection that takes cryptography, and what each side computes in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionWork {
@@ -174,7 +143,7 @@ pub struct TriedConnection {
     /// By how many microseconds that is shorter: the median of pairs of neighbouring connections in random order, with its
     /// 95 % interval; absent with fewer than six pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saves_us: Option<ciphertax_stats::Interval>,
+    pub saves_us: Option<ciphertax_base::Interval>,
 }
 
 /// One phase of a connect on one arm.
@@ -227,10 +196,49 @@ pub struct ConnectRow {
     /// Name of the arm.
     pub arm: String,
     /// Logins by method and path, written `method/path`.
-    #[serde(with = "crate::facts::by_login")]
-    #[schemars(schema_with = "crate::facts::by_login::schema")]
+    #[serde(with = "crate::connection::by_login")]
+    #[schemars(schema_with = "crate::connection::by_login::schema")]
     pub logins: BTreeMap<AuthenticationFacts, u64>,
     /// Their TLS handshakes; absent for unencrypted connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
+}
+
+/// Counts by login, keyed `method/path` in records.
+pub(crate) mod by_login {
+    use std::collections::BTreeMap;
+
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use strum::VariantArray;
+
+    use ciphertax_base::{AuthenticationFacts, LoginPath};
+
+    pub(crate) fn serialize<S: Serializer>(
+        counts: &BTreeMap<AuthenticationFacts, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(counts.iter().map(|(login, count)| (login.to_string(), count)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<AuthenticationFacts, u64>, D::Error> {
+        let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        counts
+            .into_iter()
+            .map(|(login, count)| Ok((login.parse().map_err(D::Error::custom)?, count)))
+            .collect()
+    }
+
+    pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+        let paths: Vec<&str> = LoginPath::VARIANTS.iter().map(|path| path.name()).collect();
+        let paths = paths.join("|");
+        json_schema!({
+            "type": "object",
+            "propertyNames": { "pattern": format!("/({paths})$") },
+            "additionalProperties": { "type": "integer", "minimum": 0 }
+        })
+    }
 }

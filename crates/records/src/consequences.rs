@@ -1,8 +1,9 @@
 //! What follows for a reader: cost against queries per connection, cores at a rate, findings, and published figures beside
 //! the measured ones.
 
+use ciphertax_base::Interval;
 use ciphertax_model::Metric;
-use ciphertax_stats::{Interval, Verdict};
+use ciphertax_stats::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::head::{Host, Tool};
+use crate::head::Tool;
+use ciphertax_base::Host;
 
 /// The version of the format of [`DoctorRecord`].
 pub const DOCTOR_SCHEMA: &str = "ciphertax.doctor/1";

@@ -1,5 +1,5 @@
-//! Files in folders where others may write too: nothing is written through a link that somebody has put there; text
-//! that a terminal may show; and why a run folder cannot be written or read.
+//! Files in folders where others may write too: nothing is written through a link that somebody has put there; and why a
+//! run folder cannot be written or read.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter};
@@ -112,25 +112,6 @@ pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> RecordError {
         path: path.to_owned(),
         source,
     }
-}
-
-/// The text without the control and direction characters that could rule a terminal: each is replaced, line ends too.
-pub fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
-}
-
-/// The same of text of several lines, which stay lines.
-pub fn harmless_lines(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(harmless).collect();
-    lines.join("\n")
 }
 
 /// Why a run folder cannot be written or read; one sentence that names the thing and the remedy.
@@ -282,14 +263,5 @@ mod tests {
         append_to(&at("new"), true).unwrap().write_all(b"a").unwrap();
         append_to(&at("new"), false).unwrap().write_all(b"b").unwrap();
         assert_eq!(fs::read(at("new")).unwrap(), b"ab");
-    }
-
-    #[test]
-    fn control_and_direction_characters_are_replaced() {
-        assert_eq!(
-            harmless("10.11\u{1b}[31m\u{202e}x\ny"),
-            "10.11\u{fffd}[31m\u{fffd}x\u{fffd}y"
-        );
-        assert_eq!(harmless_lines("a\u{9b}1m\n\nb\n"), "a\u{fffd}1m\n\nb\n");
     }
 }

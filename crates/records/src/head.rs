@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ciphertax_base::Host;
 use ciphertax_model::{Arm, Link, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Proof, SessionFacts};
 use crate::storage::{DataSize, DiskRecord, LiesOn};
+use ciphertax_base::{Proof, SessionFacts};
 
 /// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
 /// made again at any time.
@@ -124,23 +125,6 @@ pub struct RankRecord {
     pub clock_offset_ns: i64,
     /// By how much that may be wrong, in nanoseconds.
     pub clock_error_ns: u64,
-}
-
-/// Where it was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
-    /// Operating system, as it names itself.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// CPUs this process may use.
-    pub cpus: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// The hypervisor or `none`; `unknown` where it cannot be told.
-    pub virtualization: String,
 }
 
 /// Whether a run came to its end.

@@ -16,11 +16,8 @@
 mod comparison;
 mod connection;
 mod consequences;
-pub mod counter;
 mod doctor;
 mod dry_run;
-mod edges;
-mod facts;
 mod files;
 mod folder;
 mod head;
@@ -39,8 +36,8 @@ pub use comparison::{
     HeldTo, NotComparable, NotHeld,
 };
 pub use connection::{
-    CONNECTION_SCHEMA, ChainCertificate, ConnectRow, ConnectionPhase, ConnectionRecord, ConnectionTotal,
-    ConnectionWork, PhaseRow, Spread, TriedConnection,
+    CONNECTION_SCHEMA, ConnectRow, ConnectionPhase, ConnectionRecord, ConnectionTotal, ConnectionWork,
+    PhaseRow, Spread, TriedConnection,
 };
 pub use consequences::{
     Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
@@ -48,18 +45,14 @@ pub use consequences::{
 };
 pub use doctor::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord};
 pub use dry_run::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
-pub use edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
-pub use facts::{
-    AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
-};
-pub use files::{RecordError, harmless, harmless_lines, refuse_foreign_folder, write_whole};
+pub use files::{RecordError, refuse_foreign_folder, write_whole};
 pub use folder::{Recorded, RunFolder, write_run};
 pub use head::{
-    AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, Head, Host, LeftOut, LeftOutReason,
-    LinkRecord, MemberRecord, RankRecord, RunStatus, ServerId, ServerPlacement, ServerRecord, SessionRecord,
-    Tool, is_of_mysqls_family,
+    AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, Head, LeftOut, LeftOutReason, LinkRecord,
+    MemberRecord, RankRecord, RunStatus, ServerId, ServerPlacement, ServerRecord, SessionRecord, Tool,
+    is_of_mysqls_family,
 };
-pub use operations::{ConnectTrace, KeptOperation, Phase, PhaseTrace};
+pub use operations::KeptOperation;
 pub use results::{
     BatchRow, BlockRatios, CellRecord, EstimateRow, KindRate, KindRow, Measurement, Results, RoundsOfCell,
     VoidRow,
@@ -67,8 +60,8 @@ pub use results::{
 pub use resume::{CutOff, Destination, Earlier};
 pub use run::{FormatError, MeasuredCell, Run, SCHEMA};
 pub use sample::{
-    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, RankShare, Sample,
-    ServerSide, SliceId, VoidReason, Yield,
+    Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, RankShare, Sample, ServerSide,
+    SliceId, VoidReason, Yield,
 };
 pub use samples::{Round, RoundOfArm, SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use storage::{DataSize, DiskRecord, FilesOnDisk, LiesOn, Readability, StorageRow};

@@ -1,7 +1,8 @@
 //! What is made of a run's samples: comparisons of arms, and all that follows from them.
 
+use ciphertax_base::Interval;
 use ciphertax_model::Metric;
-use ciphertax_stats::{DisturbedBlocks, Interval, Location, LogRatio, Rule, Verdict};
+use ciphertax_stats::{DisturbedBlocks, Location, LogRatio, Rule, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::files::{RecordError, append_to, unwritable};
 use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, lock};
-use crate::head::{Head, Host, Tool};
+use crate::head::{Head, Tool};
 use crate::sample::Sample;
 use crate::samples::{Round, SampleLog, cut_to_whole_lines, whole_lines};
 use crate::why::{LookWriter, SymbolTable};
+use ciphertax_base::Host;
 
 /// Longer than any run is measured.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 24 * 3600);

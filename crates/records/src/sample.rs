@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
+use ciphertax_base::CpuTime;
 use ciphertax_stats::HistogramText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::edges::{DeviceUse, HardwareCounts, PageFaults, Pressure};
-use crate::facts::AuthenticationFacts;
-use crate::operations::Phase;
 use crate::why::Look;
+use ciphertax_base::AuthenticationFacts;
+use ciphertax_base::Phase;
+use ciphertax_base::{DeviceUse, HardwareCounts, PageFaults, Pressure};
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
 /// parts stand side by side.
@@ -120,7 +121,7 @@ pub struct Yield {
     /// Logins by method and path, written `method/path`.
     #[serde(
         default,
-        with = "crate::facts::by_login",
+        with = "crate::connection::by_login",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub logins: BTreeMap<AuthenticationFacts, u64>,
@@ -271,13 +272,6 @@ pub struct Handshakes {
     pub resumed: u64,
 }
 
-impl AddAssign for CpuTime {
-    fn add_assign(&mut self, more: Self) {
-        self.total_ns += more.total_ns;
-        self.system_ns += more.system_ns;
-    }
-}
-
 impl AddAssign for Handshakes {
     fn add_assign(&mut self, more: Self) {
         self.count += more.count;
@@ -316,16 +310,6 @@ pub struct OpenLoopSample {
     pub response_sum_ns: u64,
     /// Response times in nanoseconds: from when an operation should have begun to its end.
     pub response: HistogramText,
-}
-
-/// CPU time split as the kernel splits it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CpuTime {
-    /// User and system time together, in nanoseconds: exact to the scheduler's clock, but for children of a process tree that
-    /// have ended, which the kernel counts in ticks.
-    pub total_ns: u64,
-    /// The part in the kernel, in nanoseconds; for a server from ticks of 10 ms, so only sums over slices mean much.
-    pub system_ns: u64,
 }
 
 /// One phase of the connects of a slice.

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::append_to;
 use crate::run::check_first_line;
-use crate::sample::{CpuTime, QuietPhase, Sample, Yield};
+use crate::sample::{QuietPhase, Sample, Yield};
+use ciphertax_base::CpuTime;
 
 /// The version of the format of `samples.jsonl`.
 pub const SAMPLES_SCHEMA: &str = "ciphertax.samples/2";

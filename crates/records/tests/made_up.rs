@@ -4,6 +4,7 @@
 
 use std::iter;
 
+use ciphertax_base::{CpuTime, Host};
 use ciphertax_model::Study;
 use ciphertax_records::*;
 use ciphertax_stats::histogram;

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ciphertax_base::{AuthenticationFacts, LoginPath, Phase};
 use ciphertax_model::workload::CELLS;
 use ciphertax_records::*;
 use ciphertax_stats::HistogramText;

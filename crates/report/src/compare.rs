@@ -1,8 +1,9 @@
 //! A comparison of runs, in words that its outputs share, and as Markdown.
 
+use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{Comparison, CostChange, HeadDifference};
-use ciphertax_stats::{CostVerdict, Rule, format};
+use ciphertax_stats::{CostVerdict, Rule};
 
 use crate::markdown::escaped;
 use crate::words;

@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 
+use ciphertax_base::CpuTime;
 use ciphertax_model::Metric;
-use ciphertax_records::{CpuTime, EstimateRow, Run, Sample, Samples};
+use ciphertax_records::{EstimateRow, Run, Sample, Samples};
 use ciphertax_stats::histogram::empty;
 use ciphertax_stats::{LatencyCounts, Rule, Verdict};
 use csv::Writer;

@@ -1,11 +1,13 @@
 //! Descriptions of a run, in words that the outputs share: servers, loads, verdicts, and what is missing.
 
+use ciphertax_base::Witness;
+use ciphertax_base::format;
 use ciphertax_model::{Command, Counts, Link, Pace, Placement, Workload};
 use ciphertax_records::{
     Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, MemberRecord,
-    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason, Witness,
+    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
 };
-use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict, format};
+use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 use crate::lookup;
 

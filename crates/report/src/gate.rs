@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use ciphertax_model::{Direction, Metric};
+use ciphertax_base::Direction;
+use ciphertax_base::format;
+use ciphertax_model::Metric;
 use ciphertax_records::{Gate, GateRow, HeldTo};
-use ciphertax_stats::{BoundVerdict, Rule, format};
+use ciphertax_stats::{BoundVerdict, Rule};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 

@@ -1,9 +1,11 @@
 //! The run as Markdown, for a pull request, an issue or a wiki: the verdict, what each arm costs, proofs, advice, and every figure
 //! folded.
 
-use ciphertax_records::{EstimateRow, Run, Severity, harmless};
-use ciphertax_stats::format::{self, ABSENT};
-use ciphertax_stats::{FEWEST_BLOCKS, Interval};
+use ciphertax_base::Interval;
+use ciphertax_base::format::{self, ABSENT};
+use ciphertax_base::harmless;
+use ciphertax_records::{EstimateRow, Run, Severity};
+use ciphertax_stats::FEWEST_BLOCKS;
 
 use crate::answer::{Answer, answers, between, lacks_blocks, needs_blocks, query_heading, sides};
 use crate::describe;

@@ -1,11 +1,11 @@
 //! Storage of a server as the outputs print it: what it had in memory, what it read and wrote of the rest, and which kinds of files stay
 //! readable on the disk, kinds down and arms across.
 
+use ciphertax_base::format;
 use ciphertax_model::AtRest;
 use ciphertax_records::{
     ArmRecord, ArmRole, DiskRecord, Readability, Run, ServerId, SessionRecord, StorageRow,
 };
-use ciphertax_stats::format;
 
 /// One figure of an arm: its label, the number, and as a reader wants it.
 pub(crate) struct StorageFigure {

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
+use ciphertax_base::counter;
+use ciphertax_base::{Interval, format};
 use ciphertax_records::why::{
     Bound, BoundRow, CategoryRow, Complete, Confirmation, CourseOf, DifferenceOfSide, Look, LookCost, Looks,
     ProfiledSide, StackId, StateRow, Why,
 };
-use ciphertax_records::{ArmRole, Run, counter};
-use ciphertax_stats::{Interval, format};
+use ciphertax_records::{ArmRole, Run};
 
 /// Which part is asked for.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,8 +1,10 @@
 //! Sentences that all outputs share, of what follows from figures. What is not decided says so.
 
-use ciphertax_model::{Direction, Metric};
+use ciphertax_base::Direction;
+use ciphertax_base::{Interval, format};
+use ciphertax_model::Metric;
 use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};
-use ciphertax_stats::{Interval, Rule, Verdict, format};
+use ciphertax_stats::{Rule, Verdict};
 
 use crate::describe;
 

@@ -1,8 +1,8 @@
 //! What the page is made of; `browser.rs` looks at it as a reader does.
 
+use ciphertax_base::Interval;
 use ciphertax_records::{Finding, Run, RunStatus, Severity, VoidReason};
 use ciphertax_report::html;
-use ciphertax_stats::Interval;
 
 use crate::fixture;
 

@@ -2,11 +2,12 @@
 
 use std::env::{self, VarError};
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnFunctions, Study};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_workload::ArmColumns;
 use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 use ciphertax_workload::sql::{Columns, SqlSession};

@@ -5,11 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ciphertax_base::CpuTime;
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::{LinkReport, RunningLink};
 use ciphertax_model::{Distances, Link, ServerSpec, Study};
 use ciphertax_observe::placement;
-use ciphertax_records::{CpuTime, LinkRecord, VoidReason};
+use ciphertax_records::{LinkRecord, VoidReason};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_workload::{Access, Job};
 

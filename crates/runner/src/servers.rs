@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use ciphertax_base::Proof;
 use ciphertax_columns::MasterKey;
 use ciphertax_engine::Part;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
-use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
+use ciphertax_records::{DataSize, ServerId, ServerRecord, SessionRecord, Yield};
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Access, Job};

@@ -1,7 +1,8 @@
 //! What is to be played, on which servers, and that a run that goes on has the same.
 
+use ciphertax_base::Secret;
 use ciphertax_lab::catalogue;
-use ciphertax_model::{Secret, Study, removed};
+use ciphertax_model::{Study, removed};
 use ciphertax_records::{Head, RecordError, RunFolder, Tool};
 use ciphertax_wire::Target;
 

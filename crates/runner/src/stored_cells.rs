@@ -2,11 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_workload::dataset::{
     CellCanaries, CellsProof, CellsRead, remove_columns_proof, write_cells_proof,
 };

@@ -5,7 +5,7 @@
 //! would be wrong under noise that only slows down: the mean of two slices is disturbed twice as often as one, and half as much,
 //! and a robust location takes that for an effect.
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 
 use crate::disturbed::DisturbedBlocks;
 use crate::error::{StatsError, check_finite};

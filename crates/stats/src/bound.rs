@@ -3,7 +3,7 @@
 //! Both are tests of equivalence: *within* and *same* need the whole interval inside the bound. That no difference was found
 //! says neither.
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! A machine disturbs slices of all arms alike; then what is far away says nothing about a feature. A feature that makes a server
 //! stall now and then does so in its own arm alone; then it is a part of what it costs, and must not be taken for noise.
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};

@@ -1,7 +1,6 @@
 //! Estimates with their intervals, and means.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::StatsError;
 use crate::paired::log_ratios;
@@ -94,28 +93,6 @@ impl From<Spread> for Estimate {
             blocks: log.blocks,
             effective_blocks: log.effective_blocks,
             p_value: log.p_value,
-        }
-    }
-}
-
-/// A value with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-}
-
-impl Interval {
-    /// As far below a value as above it.
-    pub(crate) fn around(value: f64, half_width: f64) -> Self {
-        Self {
-            value,
-            low: value - half_width,
-            high: value + half_width,
         }
     }
 }

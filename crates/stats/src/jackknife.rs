@@ -1,6 +1,6 @@
 //! Intervals of formulas made of several means.
 
-use crate::Interval;
+use ciphertax_base::Interval;
 
 use crate::error::StatsError;
 use crate::spread::{Spread, sum_of_independent};

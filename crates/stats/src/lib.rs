@@ -1,7 +1,7 @@
 //! Paired log-ratios, intervals, the stopping rule and verdicts.
 //!
 //! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of
-//! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers and their text out.
+//! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers out.
 //!
 //! | module or item | what it answers |
 //! |---|---|
@@ -13,7 +13,6 @@
 //! | [`location`] | what stands for all blocks? |
 //! | [`disturbed`] | which arm was disturbed, and one more than the others? |
 //! | [`difference()`] | by how much in the unit of the metric? |
-//! | [`format`] | how is a number written, that a reader takes in? |
 //! | [`histogram`] | how are latencies kept? |
 //! | [`latency_counts`] | how many latencies are in which bucket? |
 //! | [`percentile`] | by how much does a percentile of the latency differ? |
@@ -29,7 +28,6 @@ pub mod bound;
 pub mod disturbed;
 pub mod error;
 pub mod estimate;
-pub mod format;
 pub mod histogram;
 pub mod jackknife;
 pub mod latency_counts;
@@ -46,7 +44,7 @@ pub use both_baselines::Compared;
 pub use bound::{BoundVerdict, CostVerdict};
 pub use disturbed::DisturbedBlocks;
 pub use error::StatsError;
-pub use estimate::{Estimate, Interval, MeanEstimate};
+pub use estimate::{Estimate, MeanEstimate};
 pub use histogram::HistogramText;
 pub use latency_counts::LatencyCounts;
 pub use location::{FEWEST_BLOCKS, Location};

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StatsError, check_finite};
-use crate::estimate::{Estimate, Interval, MeanEstimate};
+use crate::estimate::{Estimate, MeanEstimate};
 use crate::spread::{Spread, sum_of_independent};
+use ciphertax_base::Interval;
 
 /// `ln(variant / baseline)` of each block.
 ///

@@ -1,6 +1,6 @@
 //! From an estimate to a verdict.
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

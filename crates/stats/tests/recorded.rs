@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use ciphertax_stats::both_baselines::compare;
 use ciphertax_stats::{Estimate, Location, LogRatio};
 

@@ -2,7 +2,7 @@
 //! code that judges real ones. Seeded, so they give the same figures each time.
 
 use crate::simulation::{Noise, half_width_after, stopped};
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use ciphertax_stats::bound::{Bound, Sameness};
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use ciphertax_stats::{BoundVerdict, CostVerdict, LogRatio};

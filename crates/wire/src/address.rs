@@ -5,8 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::{fmt, io};
 
+use ciphertax_base::Phase;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::Phase;
 
 use crate::error::WireError;
 use crate::stream::Stream;

@@ -4,10 +4,8 @@ use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 
+use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SessionFacts};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{
-    AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SessionFacts,
-};
 
 use crate::Protocol;
 use crate::error::WireError;

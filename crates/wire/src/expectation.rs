@@ -1,7 +1,7 @@
 //! The expectation that every session of an arm must meet.
 
+use ciphertax_base::{AuthenticationFacts, LoginPath, SessionFacts};
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
-use ciphertax_records::{AuthenticationFacts, LoginPath, SessionFacts};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Session;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
+use ciphertax_base::PhaseTrace;
 use ciphertax_reactor::{Reactor, Socket};
-use ciphertax_records::PhaseTrace;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
+use ciphertax_base::{ConnectTrace, Phase, PhaseTrace};
 
 use crate::error::WireError;
 

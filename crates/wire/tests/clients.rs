@@ -63,7 +63,7 @@ fn what_all_do<C: Client>(options: &C::Options) -> Protocol {
         expectation.check(&session).unwrap();
         plain.check(&session).unwrap_err();
         let proof = session.check_by_server(options, &expectation).await.unwrap();
-        assert_eq!(proof.unwrap().witness, ciphertax_records::Witness::Server);
+        assert_eq!(proof.unwrap().witness, ciphertax_base::Witness::Server);
         let facts = session.facts().await.unwrap();
         assert_eq!(facts.tls.unwrap().version, "TLSv1.3");
         assert!(!facts.server_version.is_empty());

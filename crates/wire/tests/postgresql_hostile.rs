@@ -471,7 +471,7 @@ fn log_in(iterations: usize, end: fn(&[u8]) -> Vec<u8>) -> Result<(), WireError>
         "127.0.0.1",
         port,
         "somebody",
-        ciphertax_model::Secret::new(PASSWORD),
+        ciphertax_base::Secret::new(PASSWORD),
     );
     let outcome = run(async |reactor| Session::connect(reactor, &options).await.map(drop));
     assert!(!contains(&server.join().unwrap(), PASSWORD));

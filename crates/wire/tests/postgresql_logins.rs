@@ -1,7 +1,7 @@
 //! Logins to a PostgreSQL by every method that it has, unencrypted and over TLS, as both sides see them.
 
+use ciphertax_base::ConnectTrace;
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
-use ciphertax_records::ConnectTrace;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Negotiation, ScramKeys, Session,

@@ -1,6 +1,6 @@
 //! What a session with a real server is, how it came to be, and why it sometimes does not.
 
-use ciphertax_records::Verified;
+use ciphertax_base::Verified;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::sql::{Statement as _, Statements as _};

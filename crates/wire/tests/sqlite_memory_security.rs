@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use ciphertax_model::{Secret, SqlCipher};
+use ciphertax_base::Secret;
+use ciphertax_model::SqlCipher;
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session};
 
 const ROW_KIB: u64 = 500;

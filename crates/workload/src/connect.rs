@@ -5,9 +5,9 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
+use ciphertax_base::Phase;
 use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::Phase;
 use ciphertax_wire::Session;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;

@@ -115,7 +115,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use ciphertax_model::{ReadPreference, Secret, Transport, Workload};
+    use ciphertax_base::Secret;
+    use ciphertax_model::{ReadPreference, Transport, Workload};
     use ciphertax_wire::{Expectation, mongodb, mysql, postgresql, sqlite};
 
     use super::*;

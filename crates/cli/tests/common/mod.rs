@@ -31,6 +31,7 @@ pub(crate) use std::sync::{Arc, Mutex, OnceLock, mpsc};
 pub(crate) use std::time::{Duration, Instant};
 pub(crate) use std::{fs, io, thread};
 
+pub(crate) use ciphertax_base::{Phase, Verified, Witness, counter};
 pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, POSTGRESQL};
 pub(crate) use ciphertax_lab::certificates::{Authority, CertificateFiles};
 pub(crate) use ciphertax_lab::postgresql::DATABASE;
@@ -42,8 +43,7 @@ pub(crate) use ciphertax_reactor::Reactor;
 pub(crate) use ciphertax_records::Readability::{Encrypted, Readable};
 pub(crate) use ciphertax_records::why::{Bound, ProfiledSide};
 pub(crate) use ciphertax_records::{
-    ArmRole, CpuSource, Phase, Recorded, Run, RunStatus, Sample, SessionRecord, Verified, VoidReason,
-    Witness, counter,
+    ArmRole, CpuSource, Recorded, Run, RunStatus, Sample, SessionRecord, VoidReason,
 };
 pub(crate) use ciphertax_stats::FEWEST_BLOCKS;
 pub(crate) use ciphertax_testkit::{

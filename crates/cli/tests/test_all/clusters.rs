@@ -289,7 +289,7 @@ fn are_proved(run: &Run) {
         assert!(!arm.sessions.is_empty());
         for session in &arm.sessions {
             let is_it =
-                |proof: &&ciphertax_records::Proof| proof.witness == Witness::Wire && proof.claim == claim;
+                |proof: &&ciphertax_base::Proof| proof.witness == Witness::Wire && proof.claim == claim;
             assert!(
                 session.proofs.iter().any(|proof| is_it(&proof)),
                 "{}: {:?}",

@@ -2,8 +2,8 @@
 
 mod bounds;
 
+use ciphertax_base::Interval;
 use ciphertax_records::why::Why;
-use ciphertax_stats::Interval;
 
 use super::why::spent_slowed;
 use crate::common::*;

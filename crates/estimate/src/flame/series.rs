@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::Interval;
 use ciphertax_records::why::{Flame, FlameFrame, FlameOf};
-use ciphertax_stats::Interval;
 
 use super::seen::{OfSlice, What};
 use super::tree::Tree;

@@ -1,7 +1,8 @@
 //! Whether the cost changed, in a sentence.
 
+use ciphertax_base::format;
 use ciphertax_records::{Comparison, CostChange};
-use ciphertax_stats::{CostVerdict, format};
+use ciphertax_stats::CostVerdict;
 
 /// The answer: the largest changes by name, of the rest how many are of which kind, and how much is not compared.
 pub(super) fn verdict(comparison: &Comparison) -> String {

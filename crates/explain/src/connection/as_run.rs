@@ -1,9 +1,10 @@
 //! A connection as a run of one arm in one cell, for the findings that runs have.
 
+use ciphertax_base::Host;
 use ciphertax_model::{Arm, Study, Transport};
 use ciphertax_records::{
-    ArmRecord, ArmRole, CellRecord, ConnectionRecord, Head, Host, PhaseRow, Results, Run, ServerId,
-    ServerRecord, SessionRecord,
+    ArmRecord, ArmRole, CellRecord, ConnectionRecord, Head, PhaseRow, Results, Run, ServerId, ServerRecord,
+    SessionRecord,
 };
 
 /// The name of the arm, as findings have it.

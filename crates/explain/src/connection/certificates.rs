@@ -1,7 +1,8 @@
 //! What was noticed about the certificates of a server and about its key.
 
+use ciphertax_base::ChainCertificate;
 use ciphertax_model::CertificateKind;
-use ciphertax_records::{ChainCertificate, ConnectionRecord, Finding, Severity};
+use ciphertax_records::{ConnectionRecord, Finding, Severity};
 
 use super::work;
 use crate::findings::finding;

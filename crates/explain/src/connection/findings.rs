@@ -1,10 +1,9 @@
 //! What was noticed about a connection, and what would be cheaper. Those that runs have too come from their rules.
 
-use ciphertax_records::{
-    ConnectionPhase, ConnectionRecord, Finding, LoginPath, Phase, Severity, TriedConnection,
-};
-use ciphertax_stats::Interval;
-use ciphertax_stats::format::{plain, rounded};
+use ciphertax_base::Interval;
+use ciphertax_base::format::{plain, rounded};
+use ciphertax_base::{LoginPath, Phase};
+use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Severity, TriedConnection};
 
 use super::as_run::as_run;
 use super::certificates;

@@ -5,7 +5,8 @@ mod certificates;
 mod findings;
 mod work;
 
-use ciphertax_records::{ConnectionRecord, Phase};
+use ciphertax_base::Phase;
+use ciphertax_records::ConnectionRecord;
 
 /// Adds to the figures of connections who computes what, and what would be cheaper.
 pub fn explain(record: &mut ConnectionRecord) {

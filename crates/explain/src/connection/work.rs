@@ -1,6 +1,7 @@
 //! Who computes what in a connection.
 
-use ciphertax_records::{AuthenticationFacts, ConnectionWork, LoginPath, SessionFacts, TlsFacts, Verified};
+use ciphertax_base::{AuthenticationFacts, LoginPath, SessionFacts, TlsFacts, Verified};
+use ciphertax_records::ConnectionWork;
 
 const NOTHING: &str = "nothing";
 

@@ -1,10 +1,10 @@
 //! What bounds the speed, and what follows; poolers and round trips.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::{plain, rounded};
 use ciphertax_model::Metric;
 use ciphertax_records::why::{Bound, BoundRow, Confirmation};
 use ciphertax_records::{ArmRecord, ArmRole, Finding, MeasuredCell, PhaseRow, Run, Severity};
-use ciphertax_stats::Interval;
-use ciphertax_stats::format::{plain, rounded};
 
 use super::finding::{finding, share};
 use crate::why::in_words;

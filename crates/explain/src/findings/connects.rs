@@ -1,12 +1,14 @@
 //! What connects wait for, what makes handshakes longer or full, and how to make fewer of them.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::{self, plain, rounded};
+use ciphertax_base::{Phase, TlsFacts};
 use ciphertax_model::{Metric, Placement, SqlCipher};
 use ciphertax_records::{
-    ArmRole, ChurnRow, ConnectRow, Finding, Handshakes, MeasuredCell, Phase, PhaseRow, Run, ServerRecord,
-    Severity, Side, TlsFacts,
+    ArmRole, ChurnRow, ConnectRow, Finding, Handshakes, MeasuredCell, PhaseRow, Run, ServerRecord, Severity,
+    Side,
 };
-use ciphertax_stats::format::{self, plain, rounded};
-use ciphertax_stats::{Interval, Verdict};
+use ciphertax_stats::Verdict;
 
 use super::finding::{finding, is_sure, share};
 use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::format::{self, rounded};
 use ciphertax_model::Placement;
 use ciphertax_records::{EstimateRow, Finding, RankRecord, Run, ServerPlacement, ServerRecord, Severity};
-use ciphertax_stats::format::{self, rounded};
 use ciphertax_stats::{DisturbedBlocks, Location};
 
 use super::finding::{finding, share};

@@ -1,13 +1,15 @@
 //! What encrypts, on the way and on the disk: the record layer, the library, the kernel; whether anybody verified,
 //! and protection that seems to gain.
 
+use ciphertax_base::Interval;
+use ciphertax_base::Verified;
+use ciphertax_base::format::{plain, rounded};
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{FileSystem, Metric, Tunnel};
 use ciphertax_records::{
-    ArmRecord, EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity, Verified,
+    ArmRecord, EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity,
 };
-use ciphertax_stats::format::{plain, rounded};
-use ciphertax_stats::{Interval, Verdict};
+use ciphertax_stats::Verdict;
 
 use super::finding::{finding, is_sure};
 use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};

@@ -1,9 +1,10 @@
 //! At which layer data at rest are encrypted, and what else differs from the baseline there.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::rounded;
 use ciphertax_model::{Arm, FileSystem, Metric};
 use ciphertax_records::{DiskRecord, EstimateRow, Finding, MeasuredCell, Readability, Run, Severity};
-use ciphertax_stats::format::rounded;
-use ciphertax_stats::{Interval, Verdict};
+use ciphertax_stats::Verdict;
 
 use super::finding::finding;
 

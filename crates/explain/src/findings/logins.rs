@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::{count, plain, rounded};
+use ciphertax_base::{AuthenticationFacts, LoginPath, counter};
 use ciphertax_model::{Arm, AuthenticationMethod, Metric, PasswordCache, Study};
-use ciphertax_records::{
-    AuthenticationFacts, EstimateRow, Finding, LoginPath, MeasuredCell, Run, Severity, counter,
-};
-use ciphertax_stats::format::{count, plain, rounded};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use super::finding::{finding, share};
 use ciphertax_estimate::EstimateError;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::format::{count, rounded};
 use ciphertax_records::why::{DifferenceOfSide, Look, LookCost, ProfiledSide};
 use ciphertax_records::{Finding, Run, Severity};
-use ciphertax_stats::format::{count, rounded};
 
 use super::finding::finding;
 
@@ -86,10 +86,10 @@ pub(super) fn looking_costs(run: &Run) -> impl Iterator<Item = Finding> {
 mod tests {
     use super::*;
     use crate::why::tests::made_up::{STUDY, head};
+    use ciphertax_base::Interval;
     use ciphertax_model::Study;
     use ciphertax_records::Results;
     use ciphertax_records::why::Complete;
-    use ciphertax_stats::Interval;
 
     fn row(arm: &str, complete: f64, classified: f64, samples: u64) -> DifferenceOfSide {
         DifferenceOfSide {

@@ -1,11 +1,13 @@
 //! Which server pays most for a feature, and what differs between the servers.
 
+use ciphertax_base::Interval;
+use ciphertax_base::TlsFacts;
+use ciphertax_base::format::{plain, rounded};
 use ciphertax_model::{Cell, Metric};
-use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerRecord, Severity, TlsFacts};
-use ciphertax_stats::format::{plain, rounded};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerRecord, Severity};
 use ciphertax_stats::jackknife::{Formula, formula_of};
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use super::finding::finding;
 use ciphertax_estimate::EstimateError;

@@ -2,11 +2,14 @@
 
 use std::collections::HashSet;
 
-use ciphertax_model::{Arm, Direction, FileSystem, Metric, Study};
-use ciphertax_records::{Finding, MeasuredCell, Run, Severity, StorageRow, counter};
-use ciphertax_stats::format::{bytes, fine, fine_share, rounded};
+use ciphertax_base::Direction;
+use ciphertax_base::Interval;
+use ciphertax_base::counter;
+use ciphertax_base::format::{bytes, fine, fine_share, rounded};
+use ciphertax_model::{Arm, FileSystem, Metric, Study};
+use ciphertax_records::{Finding, MeasuredCell, Run, Severity, StorageRow};
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Verdict};
 
 use super::finding::{finding, is_sure};
 use ciphertax_estimate::EstimateError;

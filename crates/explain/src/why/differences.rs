@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use ciphertax_base::Interval;
 use ciphertax_model::Metric;
 use ciphertax_records::Results;
 use ciphertax_records::why::{CategoryRow, Complete, DifferenceOfSide, ProfiledSide};
-use ciphertax_stats::Interval;
 
 use super::categories::{KERNEL_OTHER, UNCLASSIFIED};
 use super::counted::{Counted, Profiles};

@@ -1,5 +1,6 @@
 //! Findings about encryption at rest: what decides its cost.
 
+use ciphertax_base::{CpuTime, DeviceUse, counter};
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::*;
 

@@ -1,7 +1,8 @@
 //! What follows from figures: churn, capacity, findings and the headline.
 
+use ciphertax_base::{CpuTime, Phase};
 use ciphertax_model::{Link, Metric, Study};
-use ciphertax_records::{CpuTime, Finding, LinkRecord, Phase, PhaseSample, Rated, Sample, Severity, Side};
+use ciphertax_records::{Finding, LinkRecord, PhaseSample, Rated, Sample, Severity, Side};
 use ciphertax_stats::{Location, Verdict};
 
 use crate::made_up::{OPERATIONS, STUDY, explain, explained, handshake, head, of_arm, samples, says, study};

@@ -1,7 +1,8 @@
 //! What is said of a database that runs in its client: nobody else pays, and nothing travels.
 
+use ciphertax_base::Phase;
 use ciphertax_model::Study;
-use ciphertax_records::{Head, Phase, PhaseSample, Sample, ServerPlacement, Severity};
+use ciphertax_records::{Head, PhaseSample, Sample, ServerPlacement, Severity};
 
 use crate::comparisons::{found, measured, only};
 use crate::made_up::{OPERATIONS, explain, handshake, head};

@@ -1,8 +1,9 @@
 //! Estimates, verdicts and what is missing for them.
 
+use ciphertax_base::HardwareCounts;
 use ciphertax_estimate::{CellProgress, precision};
 use ciphertax_model::{Metric, Study};
-use ciphertax_records::{HardwareCounts, Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
+use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 use crate::made_up::{OPERATIONS, STUDY, explain, explained, head, of_arm, samples, study};

@@ -1,8 +1,9 @@
 //! Open loops, batches, kinds of operations and connects.
 
+use ciphertax_base::Phase;
 use ciphertax_estimate::precision;
 use ciphertax_model::{Metric, Study};
-use ciphertax_records::{OpenLoopSample, OperationSample, Phase};
+use ciphertax_records::{OpenLoopSample, OperationSample};
 use ciphertax_stats::{Verdict, histogram};
 
 use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, of_arm, samples, says, study_with};

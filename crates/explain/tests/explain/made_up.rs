@@ -1,5 +1,6 @@
 //! Samples of known cost.
 
+use ciphertax_base::Phase;
 use ciphertax_estimate::EstimateError;
 use ciphertax_model::Study;
 use ciphertax_records::why::LookLog;

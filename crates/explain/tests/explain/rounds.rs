@@ -1,7 +1,8 @@
 //! Whole rounds: what is paid later is paid by whoever caused it.
 
+use ciphertax_base::CpuTime;
 use ciphertax_estimate::precision;
-use ciphertax_records::{CellRecord, CpuTime, QuietPhase, Results, Round, RoundOfArm, SampleLog};
+use ciphertax_records::{CellRecord, QuietPhase, Results, Round, RoundOfArm, SampleLog};
 use ciphertax_stats::Verdict;
 
 use ciphertax_model::{Metric, Study};

@@ -1,5 +1,6 @@
 //! What is said of servers of the user's own.
 
+use ciphertax_base::{Host, SessionFacts};
 use ciphertax_records::*;
 use serde_json::json;
 

@@ -1,7 +1,8 @@
 //! Findings about what a connect waits for: round trips, handshakes that begin twice, processes.
 
+use ciphertax_base::Phase;
 use ciphertax_model::Study;
-use ciphertax_records::{Phase, PhaseSample, Severity};
+use ciphertax_records::{PhaseSample, Severity};
 
 use crate::comparisons::{SERVERS, cost_of_servers, found, measured, only, two_servers};
 use crate::made_up::{OPERATIONS, explain, handshake, head, of_arm, says};

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::CellCipher;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Session as _, WireError};

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
 use ciphertax_wire::{Client, Session as _, WireError};

@@ -177,12 +177,10 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use ciphertax_model::{AuthenticationMethod, TlsVersion};
-
     use super::testing::variants;
     use super::*;
-    use crate::PrivateServer;
-    use crate::catalogue::{MARIADB, MYSQL};
+
+    use crate::catalogue::MARIADB;
 
     #[test]
     fn every_plugin_belongs_to_what_the_server_can() {

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use ciphertax_base::Proof;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::Proof;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Client, WireError};

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
 use openssl::sha::sha1;
 use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use ciphertax_model::{AuthenticationMethod, Secret, Transport};
+use ciphertax_base::Secret;
+use ciphertax_base::{Proof, Witness};
+use ciphertax_model::{AuthenticationMethod, Transport};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::postgresql::{ConnectOptions, Method, ScramKeys, Session, TextRow};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Session as _, WireError};

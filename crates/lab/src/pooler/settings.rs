@@ -5,7 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, Secret, TlsVersion, Transport};
+use ciphertax_base::Secret;
+use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::guard::Ending;
 
 use super::proof::{self, Console};

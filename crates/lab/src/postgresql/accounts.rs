@@ -1,7 +1,8 @@
 //! The accounts of private PostgreSQL servers, the statements that make them, what a server keeps of their passwords, and who may
 //! log in how (`pg_hba.conf`).
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_model::AuthenticationMethod;
 use openssl::base64::encode_block;
 use openssl::error::ErrorStack;
 use openssl::hash::{MessageDigest, hash};

@@ -4,9 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use ciphertax_base::Proof;
 use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::Proof;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Client, WireError};

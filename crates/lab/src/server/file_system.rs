@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ciphertax_base::Witness;
 use ciphertax_model::FileSystem;
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use rustix::fs::statvfs;
 
 use super::family::family;

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Secret};
+use ciphertax_base::Secret;
+use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet};
 
 use crate::accounts::Account;
 use crate::catalogue::Entry;

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::{Secret, Storage, Transport};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_base::Secret;
+use ciphertax_base::{Proof, Witness};
+use ciphertax_model::{Storage, Transport};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, Status, is_wrong_key};
 use ciphertax_wire::{Expectation, WireError};
 

@@ -23,8 +23,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_model::Tunnel;
-use ciphertax_records::{Proof, Witness};
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use rand::RngExt;

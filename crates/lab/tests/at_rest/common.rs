@@ -1,5 +1,6 @@
 //! Servers that encrypt.
 
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
 

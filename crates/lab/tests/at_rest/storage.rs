@@ -1,6 +1,8 @@
 //! Memory of real servers, and how they write, by their own words.
 
 use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
+use ciphertax_wire::Session as _;
+use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{mongodb, postgresql as pg};
 
 use super::common::{ask, plain};

@@ -1,6 +1,8 @@
 //! What the tests share.
 
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 use crate::prelude::*;
 

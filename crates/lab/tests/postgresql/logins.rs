@@ -1,5 +1,6 @@
 //! Accounts, and proofs of arms.
 
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 
 use super::common::{Known, ask, connector, options, servers, trust, with_certificate};

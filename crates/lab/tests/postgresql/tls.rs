@@ -2,6 +2,7 @@
 
 use ciphertax_model::{Group, Resumption};
 use ciphertax_wire::Client as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Negotiation, Session, SessionStatus};
 
 use super::common::{ask, connector, options, servers, trust};

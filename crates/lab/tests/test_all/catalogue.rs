@@ -2,12 +2,14 @@
 //!
 //! All but the distribution's MariaDB are fetched, some 200 MB in all, unless they are in the user's cache.
 
+use ciphertax_base::LoginPath;
 use ciphertax_lab::Installation;
 use ciphertax_lab::catalogue::*;
 use ciphertax_model::*;
-use ciphertax_records::LoginPath;
 use ciphertax_wire::Client as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::Statements as _;
 
 use crate::prelude::*;
 

@@ -2,10 +2,10 @@
 //! travels between them.
 
 use ciphertax_lab::cluster_proof;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Session as _, mongodb};
 
 use crate::prelude::*;
 

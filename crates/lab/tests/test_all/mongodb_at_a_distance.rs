@@ -2,6 +2,7 @@
 
 use ciphertax_lab::mongodb::find_canary;
 use ciphertax_testkit::EVERY_TUNNEL;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use crate::prelude::*;

@@ -2,6 +2,7 @@
 
 use ciphertax_model::*;
 use ciphertax_wire::Client as _;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use crate::prelude::*;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ciphertax_records::DeviceUse;
+use ciphertax_base::DeviceUse;
 use rustix::fs::FileType;
 
 use crate::{Error, Result};

@@ -15,7 +15,7 @@ use std::mem::MaybeUninit;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use ciphertax_records::{CpuTime, HardwareCounts, PageFaults};
+use ciphertax_base::{CpuTime, HardwareCounts, PageFaults};
 use procfs::{FromRead, process};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::Duration;
 
-use ciphertax_records::{CpuTime, PageFaults};
+use ciphertax_base::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 

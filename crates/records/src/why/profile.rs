@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ciphertax_stats::Interval;
+use ciphertax_base::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! What is made of profiles and waits.
 
-use ciphertax_stats::Interval;
+use ciphertax_base::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The answer in one small table: each arm per query and per new connection, on both sides; and the findings.
 
+use ciphertax_base::format;
 use ciphertax_records::{EstimateRow, MeasuredCell, Run, Severity};
-use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range, VerdictView};

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use ciphertax_base::{Interval, format};
 use ciphertax_model::Metric;
 use ciphertax_records::{CapacityRow, ChurnPoint, ChurnRow, Rated, Run, Side};
-use ciphertax_stats::{Interval, Verdict, format};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};

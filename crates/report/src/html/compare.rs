@@ -1,7 +1,8 @@
 //! A comparison of runs as one HTML file that opens offline and needs no script.
 
+use ciphertax_base::{Interval, format};
 use ciphertax_records::{Comparison, CostChange, NotComparable};
-use ciphertax_stats::{CostVerdict, Interval, format};
+use ciphertax_stats::CostVerdict;
 use serde::Serialize;
 
 use super::Template;

@@ -1,7 +1,8 @@
 //! The phases of a connect, and the time that each takes.
 
-use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
-use ciphertax_stats::format;
+use ciphertax_base::Phase;
+use ciphertax_base::format;
+use ciphertax_records::{ArmRole, MeasuredCell, PhaseRow, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};

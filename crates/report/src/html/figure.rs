@@ -1,8 +1,10 @@
 //! Numbers and names as the template takes them, and estimates with their change and verdict.
 
-use ciphertax_model::{Direction, Metric};
+use ciphertax_base::Direction;
+use ciphertax_base::{Interval, format};
+use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::{Interval, Rule, Verdict, format};
+use ciphertax_stats::{Rule, Verdict};
 use minijinja::{HtmlEscape, Value};
 use serde::Serialize;
 

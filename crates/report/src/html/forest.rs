@@ -1,9 +1,10 @@
 //! The main result as a forest plot: the change of every arm in every cell with its interval, on one axis for each metric; and
 //! the axes of this and other charts.
 
+use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::{Verdict, format};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};

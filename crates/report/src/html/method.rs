@@ -1,7 +1,7 @@
 //! Versions, host, settings, slices that do not count, and figures published elsewhere.
 
+use ciphertax_base::format;
 use ciphertax_records::{Agreement, PublishedRow, Run, ServerPlacement};
-use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};

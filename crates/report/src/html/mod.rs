@@ -18,10 +18,10 @@ mod why;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use ciphertax_base::format;
 use ciphertax_estimate::{flame, looking};
 use ciphertax_records::why::Pictures;
 use ciphertax_records::{Agreement, Recorded, Run, ServerRecord};
-use ciphertax_stats::format;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};

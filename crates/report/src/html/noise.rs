@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
-use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, ChangeView, Figure};

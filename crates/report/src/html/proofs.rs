@@ -1,7 +1,8 @@
 //! Proofs of every arm: a matrix of arms and witnesses, everything they said, and what stays readable on the disk.
 
-use ciphertax_records::{ArmRecord, ArmRole, Proof, Readability, Run, SessionFacts, Witness};
-use ciphertax_stats::format;
+use ciphertax_base::format;
+use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_records::{ArmRecord, ArmRole, Readability, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};

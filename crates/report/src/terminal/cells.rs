@@ -1,8 +1,8 @@
 //! The answer: what each arm takes more, what follows, and what stays readable; then cell by cell what every arm costs, and the noise.
 
+use ciphertax_base::format::{self, ABSENT};
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, MeasuredCell, Readability, Run};
-use ciphertax_stats::format::{self, ABSENT};
 use comfy_table::Cell;
 
 use super::page::{Page, Tone, harmless, left, right};

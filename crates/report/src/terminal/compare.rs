@@ -1,7 +1,8 @@
 //! Runs beside each other, and a run held to budgets, as text.
 
+use ciphertax_base::format;
 use ciphertax_records::{Comparison, CostChange, Gate, HeadDifference, HeldTo, NotComparable};
-use ciphertax_stats::{BoundVerdict, CostVerdict, Rule, format};
+use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
 use super::cells::heading;
 use super::grid::{Grid, Text, figure, name};

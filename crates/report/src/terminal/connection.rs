@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Phase, Severity, Spread, Verified};
-use ciphertax_stats::format::{self, ABSENT, rounded};
+use ciphertax_base::format::{self, ABSENT, rounded};
+use ciphertax_base::{Phase, Verified};
+use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Severity, Spread};
 use comfy_table::{Cell, Table};
 
 use super::page::{AS_WIDE_AS_NEEDED, Page, Style, Tone, harmless, left, right};

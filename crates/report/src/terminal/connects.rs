@@ -1,7 +1,8 @@
 //! The phases of a connect, and the time that each takes.
 
-use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
-use ciphertax_stats::format::{self, ABSENT};
+use ciphertax_base::Phase;
+use ciphertax_base::format::{self, ABSENT};
+use ciphertax_records::{ArmRole, MeasuredCell, PhaseRow, Run};
 
 use super::page::{Page, Tone, harmless, left, right};
 use crate::{describe, lookup};

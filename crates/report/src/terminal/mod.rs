@@ -10,8 +10,8 @@ mod why;
 
 use std::path::Path;
 
+use ciphertax_base::format;
 use ciphertax_records::{Check, CheckStatus, DoctorRecord, Run, Severity};
-use ciphertax_stats::format;
 
 use crate::answer::{answers, estimates};
 use crate::describe;

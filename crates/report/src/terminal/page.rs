@@ -1,13 +1,14 @@
 //! The page: lines wrapped to the width of the terminal, tables, and the colours of verdicts.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::{self, ABSENT};
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::format::{self, ABSENT};
-use ciphertax_stats::{Interval, Rule, Verdict};
+use ciphertax_stats::{Rule, Verdict};
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
 use crate::describe;
 
-pub(crate) use ciphertax_records::harmless;
+pub(crate) use ciphertax_base::harmless;
 
 /// How the terminal wants its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

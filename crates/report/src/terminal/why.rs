@@ -1,8 +1,8 @@
 //! Why: what bounds each cell and the largest differences in the report, and all of it where it is asked for alone.
 
+use ciphertax_base::format::{self, ABSENT};
 use ciphertax_records::Run;
 use ciphertax_records::why::{CategoryRow, ProfiledSide, StateRow};
-use ciphertax_stats::format::{self, ABSENT};
 
 use super::page::{Page, Style, Tone, left, right};
 use crate::why::{

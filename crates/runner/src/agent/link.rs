@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use ciphertax_base::harmless;
 use ciphertax_model::SshAddress;
 use ciphertax_reactor::stop;
-use ciphertax_records::harmless;
 use ciphertax_supervise::{Conversation, child};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

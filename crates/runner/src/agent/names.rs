@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::harmless;
+use ciphertax_records::SliceId;
 use ciphertax_records::why::{
     Blocked, ModuleId, ModuleRecord, Profile, ProfiledSide, SideProfile, StackId, StackRecord, SymbolId,
     SymbolRecord, SymbolTable, Waits,
 };
-use ciphertax_records::{SliceId, harmless};
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::Looked;

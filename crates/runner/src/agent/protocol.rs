@@ -1,8 +1,9 @@
 //! What a run and an agent say to each other: one line of JSON each, in turn. The agent begins with [`Hello`].
 
+use ciphertax_base::{Host, harmless};
 use ciphertax_model::Profiling;
 use ciphertax_observe::Usage;
-use ciphertax_records::{Host, SliceId, harmless};
+use ciphertax_records::SliceId;
 use serde::{Deserialize, Serialize};
 
 use super::names::{Known, Names};

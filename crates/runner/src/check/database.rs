@@ -1,5 +1,6 @@
 //! What a database cannot do, wherever it is.
 
+use ciphertax_base::format;
 use ciphertax_lab::catalogue::{Cluster, Protocol};
 use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::workload::{Tables, Vocabulary};
@@ -8,7 +9,6 @@ use ciphertax_model::{
     Placement, Refusal, Workload, refuse_if,
 };
 use ciphertax_observe::host;
-use ciphertax_stats::format;
 
 use super::{At, Rule, of_arm_in, of_cell};
 use crate::databases::spoken;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::{env, fs};
 
+use ciphertax_base::Secret;
 use ciphertax_lab::catalogue::{CATALOGUE, MARIADB, SQLITE};
-use ciphertax_model::{AtRest, Secret, StudyText};
+use ciphertax_model::{AtRest, StudyText};
 
 use super::*;
 

@@ -5,11 +5,13 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
+use ciphertax_base::Secret;
 use ciphertax_engine::{Failure, SliceYield};
-use ciphertax_model::{Arm, Command, Counts, Secret};
+use ciphertax_model::{Arm, Command, Counts};
 use ciphertax_observe::placement;
 use ciphertax_reactor::stop;
-use ciphertax_records::{CpuTime, OperationSample, VoidReason, Yield};
+use ciphertax_records::{OperationSample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};

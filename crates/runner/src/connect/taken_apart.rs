@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::time::Instant;
 
+use ciphertax_base::{ChainCertificate, ConnectTrace, Phase, PhaseTrace, SessionFacts};
 use ciphertax_estimate::connection::SeenConnection;
 use ciphertax_observe::{ThreadUsage, Usage};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ChainCertificate, ConnectTrace, Phase, PhaseTrace, SessionFacts};
 use ciphertax_wire::{Client, WireError};
 
 use super::server_cpu;

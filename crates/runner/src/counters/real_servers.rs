@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::counter::{
+use ciphertax_base::counter::{
     self, COMMITS, FILE_FLUSHES, LOCK_WAIT_US, LOCK_WAITS, LOG_FLUSHES, LOG_WRITES,
 };
 use ciphertax_testkit as testkit;

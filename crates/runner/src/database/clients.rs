@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ciphertax_base::Secret;
 use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod, Secret};
+use ciphertax_model::{Arm, AuthenticationMethod};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 use ciphertax_workload::Access;

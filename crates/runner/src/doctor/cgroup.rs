@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ciphertax_base::format::{bytes, plain};
 use ciphertax_records::{Check, CheckStatus};
-use ciphertax_stats::format::{bytes, plain};
 
 use super::limits::MEMORY;
 use super::line;

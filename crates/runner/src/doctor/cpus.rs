@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::Host;
+use ciphertax_base::format::{self, plain, rounded};
 use ciphertax_observe::{ThreadUsage, host, placement};
 use ciphertax_reactor::stop;
-use ciphertax_records::{Check, CheckStatus, Host};
-use ciphertax_stats::format::{self, plain, rounded};
+use ciphertax_records::{Check, CheckStatus};
 
 use super::{line, quantile};
 

@@ -4,9 +4,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::format::rounded;
 use ciphertax_reactor::{Reactor, stop};
 use ciphertax_records::Check;
-use ciphertax_stats::format::rounded;
 
 use super::quantile;
 

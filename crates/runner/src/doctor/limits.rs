@@ -3,13 +3,13 @@
 use std::time::Duration;
 use std::{env, io};
 
+use ciphertax_base::format::{bytes, count};
 use ciphertax_lab::link::WITHOUT_ROOT;
 use ciphertax_lab::link::{LinkError, check_rights};
 use ciphertax_observe::has_hardware_counters;
 use ciphertax_profile::{CpuProfiler, ProfileError};
 use ciphertax_records::why::Complete;
 use ciphertax_records::{Check, CheckStatus};
-use ciphertax_stats::format::{bytes, count};
 
 use super::line;
 use crate::check::{OWN_FILES, OwnLimits};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use ciphertax_base::format::{plain, rounded};
 use ciphertax_observe::{SystemCpu, host};
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus};
-use ciphertax_stats::format::{plain, rounded};
 
 /// How long is waited while ciphertax does nothing.
 const WAIT: Duration = Duration::from_millis(1_500);

@@ -89,7 +89,7 @@ fn summary(checks: &[Check]) -> String {
     let precision = precision.map_or_else(String::new, |half_width| {
         format!(
             ": two minutes of four arms in one cell tell changes of the CPU time per operation to within ± {}",
-            ciphertax_stats::format::rounded::share(*half_width)
+            ciphertax_base::format::rounded::share(*half_width)
         )
     });
     match (&bad[..], &limited[..]) {

@@ -4,11 +4,11 @@ mod echo;
 
 use std::time::{Duration, Instant};
 
+use ciphertax_base::format::{change_interval, rounded};
 use ciphertax_engine::Engine;
 use ciphertax_model::Load;
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus};
-use ciphertax_stats::format::{change_interval, rounded};
 use ciphertax_stats::{BalancedOrder, Estimate};
 use echo::{Echo, serve};
 

@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_model::CpuCounter;
 use ciphertax_observe::{self as observe, Meter, Usage};
 use ciphertax_reactor::stop;
-use ciphertax_records::{CounterRecord, CpuTime};
+use ciphertax_records::CounterRecord;
 
 use super::exposition::Counted;
 use super::source::{MOST_CPUS, Source};

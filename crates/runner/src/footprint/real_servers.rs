@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use ciphertax_base::counter;
 use ciphertax_model::{Arm, Study};
-use ciphertax_records::{ServerId, counter};
+use ciphertax_records::ServerId;
 use ciphertax_testkit::{PATIENCE, fetched, within};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, rawdoc};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ciphertax_base::{CpuTime, DeviceUse, Pressure};
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
-use ciphertax_records::{CpuTime, DeviceUse, Pressure};
 
 use crate::counters::{UPTIME, change};
 use crate::error::RunError;

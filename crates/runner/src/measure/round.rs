@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_observe::{FileSystemMeter, FileSystemUsage, Usage, Used};
 use ciphertax_reactor::stop;
-use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
+use ciphertax_records::{QuietPhase, Round, RoundOfArm};
 
 use super::reading::{counters_since, used};
 use super::still::{STILL_FOR, STILL_FOR_AFTER_READS, STILL_FOR_LONGER, Stillness};

@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_engine::Failure;
 use ciphertax_model::Arm;
 use ciphertax_model::workload::CELLS;
-use ciphertax_records::{CpuTime, Sample, ServerSide, VoidReason, Yield};
+use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
 use super::reading::{Machine, QUIET, Reading, counters_since};
 use crate::error::RunError;

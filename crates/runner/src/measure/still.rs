@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_observe::Usage;
-use ciphertax_records::CpuTime;
 
 use super::reading::used;
 use crate::server::Server;

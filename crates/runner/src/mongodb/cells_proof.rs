@@ -1,10 +1,11 @@
 //! Fields that the client encrypts before MongoDB stores them: the proof that the server sees none.
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_lab::disk_search::search;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, rawdoc};

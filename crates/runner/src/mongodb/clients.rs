@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ciphertax_base::Secret;
+use ciphertax_base::counter::CONNECTIONS;
 use ciphertax_lab::mongodb::find_canary;
 use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference, Secret};
-use ciphertax_records::counter::CONNECTIONS;
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
 use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::counter;
+use ciphertax_base::counter;
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
 
 use super::control::number;
@@ -153,7 +153,7 @@ fn waited(answer: &RawDocument, locks: &[String], what: &str) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_records::counter::CONNECTIONS;
+    use ciphertax_base::counter::CONNECTIONS;
 
     use super::*;
     use crate::database::{Clients as _, Counted};

@@ -5,7 +5,8 @@ pub(super) const CLIENT: &str = "client.pem";
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{Arm, AuthenticationMethod, Secret, Transport};
+    use ciphertax_base::Secret;
+    use ciphertax_model::{Arm, AuthenticationMethod, Transport};
     use ciphertax_wire::mongodb::Login;
     use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 

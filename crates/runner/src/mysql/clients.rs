@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ciphertax_base::Secret;
 use ciphertax_lab::mysql::select_canary;
 use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, is_this_machine};

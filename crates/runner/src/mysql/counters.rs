@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::counter;
+use ciphertax_base::counter;
 
 /// A counter of a slice: the server's name, the name in records, and how many of the records' units one of the server's is.
 struct Counter(&'static str, &'static str, i64);

@@ -6,10 +6,10 @@ mod real_servers;
 
 use std::sync::OnceLock;
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::MasterKey;
 use ciphertax_columns::encdb::exchange::Suite;
 use ciphertax_model::{ColumnEncryption, ColumnFeature, ColumnSelection};
-use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::{Client, Session as _};
 use ciphertax_workload::mysql::{KeyExchange, exchange_keys};

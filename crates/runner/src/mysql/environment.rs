@@ -80,7 +80,8 @@ fn quoted(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{Arm, Secret, Transport};
+    use ciphertax_base::Secret;
+    use ciphertax_model::{Arm, Transport};
     use ciphertax_wire::tls::{TlsPolicy, Verification};
 
     use super::*;

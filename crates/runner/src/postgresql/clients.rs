@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ciphertax_base::Secret;
+use ciphertax_base::counter::CONNECTIONS;
 use ciphertax_lab::postgresql::{DATABASE, select_canary};
 use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, TlsNegotiation, TlsVersion};
-use ciphertax_records::counter::CONNECTIONS;
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, TlsNegotiation, TlsVersion};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;

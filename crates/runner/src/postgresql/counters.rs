@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::counter;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::counter;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Session as _, WireError};
@@ -262,7 +262,7 @@ mod real_servers {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_records::counter::CONNECTIONS;
+    use ciphertax_base::counter::CONNECTIONS;
 
     use super::*;
     use crate::database::{Clients as _, Counted};

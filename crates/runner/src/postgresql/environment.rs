@@ -28,8 +28,9 @@ pub(super) fn is_direct(reached: &Reached<'_, PostgreSql>) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
+    use ciphertax_base::Secret;
     use ciphertax_model::load::Placeholder;
-    use ciphertax_model::{Arm, Secret, Transport};
+    use ciphertax_model::{Arm, Transport};
     use ciphertax_wire::tls::{TlsPolicy, Verification};
 
     use super::*;

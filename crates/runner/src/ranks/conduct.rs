@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ciphertax_base::harmless;
 use ciphertax_engine::Part;
 use ciphertax_reactor::stop;
-use ciphertax_records::{RankRecord, harmless};
+use ciphertax_records::RankRecord;
 
 use super::agent::Agent;
 use super::clock::{Lead, Offset, now_ns};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use ciphertax_base::Secret;
 use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Secret};
+use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind};
 use ciphertax_records::ServerId;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::tls::{ClientCertificate, Verification};

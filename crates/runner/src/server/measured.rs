@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::CpuTime;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter, Storage};
 use ciphertax_records::why::WaitEvents;
-use ciphertax_records::{CpuTime, LiesOn, ServerId, ServerPlacement, ServerRecord};
+use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord};
 
 use super::processes::Processes;
 use super::route::Route;

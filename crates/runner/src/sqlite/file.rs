@@ -236,7 +236,8 @@ impl Server for SqliteFile {
 mod tests {
     use std::fs;
 
-    use ciphertax_model::{Secret, SqlCipher};
+    use ciphertax_base::Secret;
+    use ciphertax_model::SqlCipher;
     use ciphertax_wire::sqlite::Cipher;
 
     use super::*;

@@ -1,9 +1,10 @@
 //! The sets of tables on a server, and what was asked of each.
 
+use ciphertax_base::Proof;
 use ciphertax_columns::MasterKey;
 use ciphertax_model::workload::{Tables as Asks, Vocabulary};
 use ciphertax_model::{Study, Workload};
-use ciphertax_records::{Proof, Yield};
+use ciphertax_records::Yield;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
 

@@ -7,7 +7,7 @@
     reason = "used by tests and by the example that prints their table, each of which needs a part of it"
 )]
 
-use ciphertax_model::Direction;
+use ciphertax_base::Direction;
 use ciphertax_stats::Verdict;
 use ciphertax_stats::both_baselines::{Compared, compare};
 use ciphertax_stats::difference;

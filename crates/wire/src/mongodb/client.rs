@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use bson::rawdoc;
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
+use ciphertax_base::{Proof, SessionFacts};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts};
 
 use super::connect::{ConnectOptions, Login, connect_offering};
 use super::counters::authenticated_users;
@@ -62,7 +62,7 @@ impl Client for Session {
             return Ok(Err(format!("the server takes the session for {found}")));
         }
         Ok(Ok(Proof {
-            witness: ciphertax_records::Witness::Server,
+            witness: ciphertax_base::Witness::Server,
             claim: "knows who is logged in".into(),
             evidence: found,
         }))

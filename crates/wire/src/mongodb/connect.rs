@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_base::{ConnectTrace, LoginPath, Phase};
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, LoginPath, Phase};
 
 use super::login::{self, Account, Attempt};
 use super::message::Messages;

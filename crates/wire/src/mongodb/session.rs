@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
+use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 
 use super::connect::{ConnectOptions, connect_offering};
 use super::message::Messages;

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_base::{LoginPath, Proof, SessionFacts, Witness};
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{LoginPath, Proof, SessionFacts, Witness};
 use openssl::rand::rand_bytes;
 
 use super::handshake::{ConnectOptions, connect_offering};

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_base::Secret;
+use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, Phase};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{HandshakePacket, HandshakeResponse, SslRequest};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;

@@ -1,7 +1,7 @@
 //! Logins: which one the server asks for, whether that is the one that is wanted, and its steps.
 
 use bytes::BytesMut;
-use ciphertax_records::LoginPath;
+use ciphertax_base::LoginPath;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::message::frontend;
 

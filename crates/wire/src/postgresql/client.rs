@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
+use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts, Witness};
 
 use super::authentication;
 use super::connect::connect_offering;

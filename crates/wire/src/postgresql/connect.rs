@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::BytesMut;
+use ciphertax_base::{ConnectTrace, Phase};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, Phase};
 use postgres_protocol::message::frontend;
 
 use super::authentication;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciphertax_model::Secret;
-use ciphertax_records::LoginPath;
+use ciphertax_base::LoginPath;
+use ciphertax_base::Secret;
 
 use crate::scram::ScramKeys;
 use crate::tls::TlsConnector;

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::BytesMut;
+use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 use postgres_protocol::message::frontend;
 
 use super::connect::connect_offering;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use ciphertax_model::Secret;
-use ciphertax_records::LoginPath;
+use ciphertax_base::LoginPath;
+use ciphertax_base::Secret;
 use proptest::prelude::*;
 
 use super::{prepared, *};

@@ -4,8 +4,9 @@ use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::{Secret, SqlCipher};
-use ciphertax_records::{ConnectTrace, Phase};
+use ciphertax_base::Secret;
+use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_model::SqlCipher;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::session::{Session, refused};

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::rc::Rc;
 use std::time::Instant;
 
+use ciphertax_base::{AuthenticationFacts, ConnectTrace, LoginPath, PhaseTrace, SessionFacts};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, LoginPath, PhaseTrace, SessionFacts};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Row};
 

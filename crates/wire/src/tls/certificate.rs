@@ -1,6 +1,6 @@
 //! The server's certificate, what it says, and the others that were sent, one by one.
 
-use ciphertax_records::{CertificateFacts, ChainCertificate};
+use ciphertax_base::{CertificateFacts, ChainCertificate};
 use openssl::asn1::{Asn1StringRef, Asn1Time, Asn1TimeRef};
 use openssl::error::ErrorStack;
 use openssl::hash::{MessageDigest, hash};

@@ -12,8 +12,8 @@ mod rehearsal;
 mod rustls;
 mod store;
 
+use ciphertax_base::{ChainCertificate, TlsFacts};
 use ciphertax_model::{Group, TlsLibrary};
-use ciphertax_records::{ChainCertificate, TlsFacts};
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;

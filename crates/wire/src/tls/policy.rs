@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use ciphertax_base::Verified;
 use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
-use ciphertax_records::Verified;
 
 use super::cipher;
 use crate::error::WireError;

@@ -8,7 +8,8 @@ mod postgresql;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use ciphertax_model::{Secret, nearest};
+use ciphertax_base::Secret;
+use ciphertax_model::nearest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::Protocol;

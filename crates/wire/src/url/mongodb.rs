@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
 
 use super::{TargetError, addresses, decoded, encoded, has_stray_percent, have_one_name, parts};
 use crate::address::Address;

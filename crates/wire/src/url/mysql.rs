@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
 use url::Url;
 
 use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
 
 use super::TargetError;
 

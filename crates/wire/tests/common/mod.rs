@@ -10,8 +10,8 @@ pub(crate) mod pg_messages;
 pub(crate) mod postgres;
 mod tampering;
 
+use ciphertax_base::SessionFacts;
 use ciphertax_lab::PrivateServerBuilder;
-use ciphertax_records::SessionFacts;
 use ciphertax_wire::Client as _;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
@@ -27,15 +27,16 @@ pub(crate) use std::time::{Duration, Instant};
 pub(crate) use std::{fs, thread};
 
 pub(crate) use base64::prelude::BASE64_STANDARD;
+pub(crate) use ciphertax_base::Secret;
+pub(crate) use ciphertax_base::{LoginPath, Phase, PhaseTrace, TlsFacts};
 pub(crate) use ciphertax_lab::PrivateServer;
 pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL};
 pub(crate) use ciphertax_lab::certificates::{Authority, CertificateFiles};
 pub(crate) use ciphertax_model::TlsVersion::{V1_0, V1_1, V1_2, V1_3};
 pub(crate) use ciphertax_model::{
-    AuthenticationMethod, CertificateKind, Group, Secret, TlsLibrary, TlsVersion, Transport,
+    AuthenticationMethod, CertificateKind, Group, TlsLibrary, TlsVersion, Transport,
 };
 pub(crate) use ciphertax_reactor::Reactor;
-pub(crate) use ciphertax_records::{LoginPath, Phase, PhaseTrace, TlsFacts};
 pub(crate) use ciphertax_testkit::{PATIENCE, contains, fetched, plain, rows, run, run_within, says, within};
 pub(crate) use ciphertax_wire::mongodb::bson::rawdoc;
 pub(crate) use ciphertax_wire::mongodb::{Login, Mechanism};

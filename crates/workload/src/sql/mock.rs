@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_columns::encdb::Derivation;
 use ciphertax_engine::{Engine, EngineError, Failure};
 use ciphertax_model::Transport;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace};
 use ciphertax_wire::{Expectation, Session, WireError};
 
 use super::dialect::Dialect;
@@ -141,7 +141,7 @@ impl<const POSTGRES: bool> Mock<POSTGRES> {
             database: self.clone(),
             authentication: AuthenticationFacts {
                 method: "none".into(),
-                path: ciphertax_records::LoginPath::Single,
+                path: ciphertax_base::LoginPath::Single,
             },
         }
     }

@@ -20,6 +20,7 @@ pub(crate) use std::task::Poll;
 pub(crate) use std::time::{Duration, Instant};
 pub(crate) use std::{fs, thread};
 
+pub(crate) use ciphertax_base::Phase;
 pub(crate) use ciphertax_columns::{CellCipher, MasterKey};
 pub(crate) use ciphertax_engine::{Engine, Failure, Part, SliceYield};
 pub(crate) use ciphertax_lab::PrivateServer;
@@ -28,7 +29,6 @@ pub(crate) use ciphertax_model::{
     AuthenticationMethod, ColumnFunctions, Dataset, Distribution, Load, TlsVersion, Tpcc, Transport, YcsbMix,
     YcsbTable,
 };
-pub(crate) use ciphertax_records::Phase;
 pub(crate) use ciphertax_testkit::peers::{Limit, run_program};
 pub(crate) use ciphertax_testkit::{
     Lease, PATIENCE, fetched, lease, plain, plain_mongodb, plain_postgresql, rows, run, run_within, says,

@@ -1,10 +1,11 @@
 //! Connections of known cost, and what is said of them.
 
-use ciphertax_estimate::connection::{Asked, Seen, SeenConnection, Tried};
-use ciphertax_records::{
+use ciphertax_base::{
     AuthenticationFacts, CertificateFacts, ChainCertificate, ConnectTrace, LoginPath, PhaseTrace,
-    SessionFacts, TlsFacts, Tool, Verified,
+    SessionFacts, TlsFacts, Verified,
 };
+use ciphertax_estimate::connection::{Asked, Seen, SeenConnection, Tried};
+use ciphertax_records::Tool;
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! What an arm with encrypted columns costs for each of its cells.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::{fine, rounded};
 use ciphertax_model::{ColumnEncryption, Metric};
 use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
-use ciphertax_stats::Interval;
-use ciphertax_stats::format::{fine, rounded};
 use ciphertax_stats::jackknife::interval_of;
 
 use super::super::finding::{finding, is_sure};

@@ -1,8 +1,8 @@
 //! Whether the cost of encrypted columns is that of their cells.
 
+use ciphertax_base::format::{fine, rounded};
 use ciphertax_model::{ColumnEncryption, ColumnSelection};
 use ciphertax_records::{Finding, Severity};
-use ciphertax_stats::format::{fine, rounded};
 
 use super::super::finding::{finding, share};
 use super::cost_per_cell::{CostPerCell, payer};

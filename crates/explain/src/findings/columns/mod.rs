@@ -6,10 +6,11 @@ mod step;
 mod steps;
 mod unprotected;
 
+use ciphertax_base::Interval;
 use ciphertax_model::{Arm, ColumnEncryption, Metric};
 use ciphertax_records::{Finding, MeasuredCell, Run};
+use ciphertax_stats::FEWEST_BLOCKS;
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::{FEWEST_BLOCKS, Interval};
 
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::{CellSamples, value};

@@ -1,9 +1,9 @@
 //! What of the cost of encrypted columns is bytes, encoding, cipher, or a driver's eagerness.
 
+use ciphertax_base::Interval;
+use ciphertax_base::format::rounded;
 use ciphertax_model::Metric;
 use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
-use ciphertax_stats::Interval;
-use ciphertax_stats::format::rounded;
 
 use super::super::finding::finding;
 use super::cost_per_cell::payer;

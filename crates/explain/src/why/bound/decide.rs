@@ -1,8 +1,8 @@
 //! The order of what could bound an arm. A lower bound of a 95 % interval has to lie above each threshold.
 
+use ciphertax_base::format::rounded;
 use ciphertax_model::{Cell, Pace};
 use ciphertax_records::why::Bound;
-use ciphertax_stats::format::rounded;
 
 use super::usage::{Fraction, Usage};
 use crate::why::categories::SPINNING;

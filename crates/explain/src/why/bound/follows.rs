@@ -1,10 +1,10 @@
 //! What a bound means for what an arm costs.
 
+use ciphertax_base::format::rounded;
 use ciphertax_model::{Cell, Metric};
 use ciphertax_records::why::Bound;
 use ciphertax_records::{EstimateRow, Results};
 use ciphertax_stats::Verdict;
-use ciphertax_stats::format::rounded;
 
 use super::decide::{Decided, of_round_trip};
 use super::usage::{Fraction, Usage};

@@ -1,9 +1,9 @@
 //! Whether a bound was taken away by an arm with a probe, and what came of it.
 
+use ciphertax_base::Interval;
 use ciphertax_model::{Arm, Metric, Perturbation, Study};
 use ciphertax_records::Results;
 use ciphertax_records::why::{Bound, Confirmation};
-use ciphertax_stats::Interval;
 
 /// The variables of servers that take a bound away.
 const OF_LOG: [&str; 2] = ["sync_binlog", "innodb_flush_log_at_trx_commit"];

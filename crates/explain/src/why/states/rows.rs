@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ciphertax_base::Interval;
 use ciphertax_records::why::StateRow;
-use ciphertax_stats::Interval;
 
 use super::seen::{Block, InState, Seen, per_operation};
 use super::state::State;

@@ -1,9 +1,10 @@
 //! What bounds an arm.
 
+use ciphertax_base::Interval;
 use ciphertax_model::Metric;
 use ciphertax_records::why::{Bound, BoundRow};
 use ciphertax_records::{EstimateRow, Results};
-use ciphertax_stats::{Interval, LogRatio, Rule, Verdict};
+use ciphertax_stats::{LogRatio, Rule, Verdict};
 
 use super::made_up::{ARMS, MadeUp, STUDY, Truth};
 use super::states::durable;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::CpuTime;
 use ciphertax_model::{Profiling, Study};
 use ciphertax_records::why::*;
-use ciphertax_records::{CpuTime, Head, OperationSample, Results, Sample, ServerSide, SliceId, Yield};
+use ciphertax_records::{Head, OperationSample, Results, Sample, ServerSide, SliceId, Yield};
 use ciphertax_stats::histogram;
 
 use super::random::Random;

@@ -112,7 +112,7 @@ fn a_slice_with_few_operations_weighs_little_and_bounds_and_states_say_the_same(
     let rows = why.states.iter().filter(|row| row.arm == "plain");
     let all: f64 = rows.map(|row| row.us).sum();
     let bound = why.bound("select", "plain").unwrap();
-    let round_trip = format!(" of {} (", ciphertax_stats::format::rounded::microseconds(all));
+    let round_trip = format!(" of {} (", ciphertax_base::format::rounded::microseconds(all));
     assert!(bound.evidence[0].contains(&round_trip), "{all}: {bound:?}");
 }
 

@@ -1,7 +1,8 @@
 //! Proof that a server encrypts on the disk what its arm says, and nothing else.
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_model::{AtRest, AtRestPart};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::sql::Statements as _;

@@ -1,9 +1,9 @@
 //! Bars: where a variant takes more CPU time than the baseline, category by category, and what the sessions of each arm did or
 //! waited for.
 
+use ciphertax_base::{Interval, format};
 use ciphertax_records::Run;
 use ciphertax_records::why::{CategoryRow, DifferenceOfSide, ProfiledSide, StateRow};
-use ciphertax_stats::{Interval, format};
 use serde::Serialize;
 
 use super::super::figure::{ArmName, Figure, Range};

@@ -1,8 +1,8 @@
 //! Differential flame graphs: the stacks of two arms as boxes, grey where the arms do not differ beyond noise.
 
+use ciphertax_base::format;
 use ciphertax_records::Run;
 use ciphertax_records::why::{Flame, FlameFrame, FlameOf};
-use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::super::figure::{ArmName, Figure, Range};

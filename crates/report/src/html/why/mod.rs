@@ -3,9 +3,9 @@
 mod bars;
 mod flame;
 
+use ciphertax_base::format;
 use ciphertax_records::Run;
 use ciphertax_records::why::{Course, Pictures};
-use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::ArmName;

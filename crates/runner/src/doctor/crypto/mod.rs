@@ -5,10 +5,10 @@ mod rustls_end;
 
 use std::time::{Duration, Instant};
 
+use ciphertax_base::format::{count, rate};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus};
-use ciphertax_stats::format::{count, rate};
 use ciphertax_wire::tls::{Pipe, ServerKey};
 
 use super::quantile;

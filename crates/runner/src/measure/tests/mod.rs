@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::workload::CELLS;
 use ciphertax_model::{Arm, Study};
 use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
-use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
+use ciphertax_records::{OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 
 use super::slice::{SliceMeter, block_seed};

@@ -7,10 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_lab::page_cache::{Cached, Dropped};
 use ciphertax_model::Arm;
 use ciphertax_observe::{FileSystemMeter, Meter, ProcessMeter};
-use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
+use ciphertax_records::{QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::{PATIENCE, within};
 
 use super::super::round::RoundClocks;

@@ -2,12 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ciphertax_base::Secret;
 use ciphertax_columns::encdb::Derivation;
 use ciphertax_columns::{CellCipher, CellKind};
 use ciphertax_engine::Failure;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_model::{Arm, Secret, Study};
+use ciphertax_model::{Arm, Study};
 use ciphertax_testkit::{plain, run};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_workload::Access as _;

@@ -205,7 +205,7 @@ impl Measure for Mock<'_> {
                     latency: histogram::encode(&histogram::empty()),
                     ..OperationSample::default()
                 }],
-                client_cpu: ciphertax_records::CpuTime {
+                client_cpu: ciphertax_base::CpuTime {
                     total_ns: 400_000_000,
                     system_ns: 0,
                 },

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_base::CpuTime;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
-use ciphertax_records::CpuTime;
 use ciphertax_records::why::WaitEvents;
 
 use super::GroupServer;

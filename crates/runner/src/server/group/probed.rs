@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ciphertax_base::{Proof, Witness};
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Arm, Perturbation, Probe};
 use ciphertax_observe::FewerCpus;
 use ciphertax_reactor::stop;
-use ciphertax_records::{Proof, Witness};
 
 use super::GroupServer;
 use crate::database::{Database, Variable};

@@ -6,7 +6,7 @@ mod context;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use ciphertax_records::{ChainCertificate, TlsFacts, Verified};
+use ciphertax_base::{ChainCertificate, TlsFacts, Verified};
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
 use openssl::ssl::{ErrorCode, ShutdownState, Ssl, SslContext, SslRef, SslSession, SslStream, SslVersion};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use ciphertax_base::Verified;
 use ciphertax_model::Resumption;
-use ciphertax_records::Verified;
 use rustls::client::{
     ClientSessionStore, Tls12ClientSessionValue, Tls12Resumption, Tls13ClientSessionValue,
     UnbufferedClientConnection,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 
-use ciphertax_records::{ChainCertificate, TlsFacts, Verified};
+use ciphertax_base::{ChainCertificate, TlsFacts, Verified};
 use openssl::x509::X509;
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ciphertax_model::Secret;
+use ciphertax_base::Secret;
 
 use super::pgpass::{Environment, Wanted};
 use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};

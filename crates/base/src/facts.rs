@@ -99,45 +99,6 @@ impl LoginPath {
     }
 }
 
-/// Counts by login, keyed `method/path` in records.
-pub(crate) mod by_login {
-    use std::collections::BTreeMap;
-
-    use schemars::{Schema, SchemaGenerator, json_schema};
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serializer};
-    use strum::VariantArray;
-
-    use super::{AuthenticationFacts, LoginPath};
-
-    pub(crate) fn serialize<S: Serializer>(
-        counts: &BTreeMap<AuthenticationFacts, u64>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(counts.iter().map(|(login, count)| (login.to_string(), count)))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<AuthenticationFacts, u64>, D::Error> {
-        let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
-        counts
-            .into_iter()
-            .map(|(login, count)| Ok((login.parse().map_err(D::Error::custom)?, count)))
-            .collect()
-    }
-
-    pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
-        let paths: Vec<&str> = LoginPath::VARIANTS.iter().map(|path| path.name()).collect();
-        let paths = paths.join("|");
-        json_schema!({
-            "type": "object",
-            "propertyNames": { "pattern": format!("/({paths})$") },
-            "additionalProperties": { "type": "integer", "minimum": 0 }
-        })
-    }
-}
-
 /// What a TLS session negotiated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsFacts {
@@ -225,6 +186,38 @@ pub enum Witness {
     Disk,
     /// The kernel, by where it lets threads run.
     Kernel,
+}
+
+/// A certificate of the chain that a server sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainCertificate {
+    /// Whom it is for: `CN=db.example, O=Example`.
+    pub subject: String,
+    /// Who signed it.
+    pub issuer: String,
+    /// Host names and addresses that it is for, the first twenty.
+    pub names: Vec<String>,
+    /// From when on it holds, RFC 3339 in UTC.
+    pub not_before: String,
+    /// Until when it holds, RFC 3339 in UTC.
+    pub not_after: String,
+    /// Whole days until then; negative once it has expired.
+    pub days_left: i64,
+    /// Key type and size, for example `EC P-256` or `RSA 2048`.
+    pub key: String,
+    /// Algorithm of the signature on it.
+    pub signature: String,
+    /// Bytes of it.
+    pub bytes: u32,
+}
+
+impl ChainCertificate {
+    /// True if it does not hold yet at that time, RFC 3339 in UTC.
+    pub fn begins_after(&self, time: &str) -> bool {
+        // Both name year, month, day, hour, minute and second in as many digits; what follows are parts of a second.
+        let second = |time: &str| time.chars().take("0000-00-00T00:00:00".len()).collect::<String>();
+        second(&self.not_before) > second(time)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub mod rounded;
 
 use std::fmt::Write;
 
-use crate::estimate::Interval;
+use crate::interval::Interval;
 
 /// A number that was not measured.
 pub const ABSENT: &str = "–";

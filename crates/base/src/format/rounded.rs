@@ -1,7 +1,7 @@
 //! The same numbers as sentences have them: no more digits than a reader keeps in mind.
 
 use super::{BEYOND_REASON, TIMES, count, fixed};
-use crate::estimate::Interval;
+use crate::interval::Interval;
 
 /// `+16 % [15, 17]`
 pub fn change(Interval { value, low, high }: Interval) -> String {

@@ -1,8 +1,26 @@
-//! What the kernel counts between the edges of a slice, besides CPU time.
+//! What the kernel counts between the edges of a slice.
 
 use std::ops::AddAssign;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// CPU time split as the kernel splits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTime {
+    /// User and system time together, in nanoseconds: exact to the scheduler's clock, but for children of a process tree that
+    /// have ended, which the kernel counts in ticks.
+    pub total_ns: u64,
+    /// The part in the kernel, in nanoseconds; for a server from ticks of 10 ms, so only sums over slices mean much.
+    pub system_ns: u64,
+}
+
+impl AddAssign for CpuTime {
+    fn add_assign(&mut self, more: Self) {
+        self.total_ns += more.total_ns;
+        self.system_ns += more.system_ns;
+    }
+}
 
 /// What the CPU itself counted, in programs and in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -105,6 +123,23 @@ impl Pressure {
             memory_full_ns: since(self.memory_full_ns, earlier.memory_full_ns),
         }
     }
+}
+
+/// Where it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Operating system, as it names itself.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// CPUs this process may use.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// The hypervisor or `none`; `unknown` where it cannot be told.
+    pub virtualization: String,
 }
 
 #[cfg(test)]

@@ -333,15 +333,3 @@ fn one_that_is_killed_says_so_and_its_clients_lose_their_connections() {
     assert!(relay.death().unwrap().contains("ended"));
     assert!(relay.counts().is_err());
 }
-
-#[test]
-fn before_other_servers_there_is_none() {
-    let Some(_) = fetched(&POSTGRESQL) else { return };
-    let server = lease(&POSTGRESQL);
-    let plan = ColumnRelayPlan {
-        cells: None,
-        link: None,
-    };
-    let error = column_relay::start(&plan, &server, &GuardProgram::this_program()).unwrap_err();
-    assert!(error.to_string().contains("MySQL's protocol alone"), "{error}");
-}

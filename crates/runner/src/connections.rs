@@ -2,8 +2,7 @@
 
 use ciphertax_model::{Arm, Cell, Study};
 
-use crate::groups::groups;
-use crate::servers::{holds, measured_at};
+use crate::groups::{groups, holds, measured_at};
 
 /// The session for what is not measured.
 const CONTROL: u64 = 1;

@@ -1,7 +1,7 @@
 //! Which servers the cells with one spec need: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Certificate, ColumnEncryption, ServerSpec, Study};
+use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Cell, Certificate, ColumnEncryption, ServerSpec, Study};
 
 /// Arms that share a private server.
 pub(crate) struct Group<'a> {
@@ -122,6 +122,25 @@ pub(crate) fn groups<'a>(study: &Study, spec: &ServerSpec, arms: Vec<&'a Arm>) -
         groups.insert(1, again);
     }
     groups
+}
+
+/// Those of `arms` that any cell with this spec measures.
+pub(crate) fn measured_at<'a>(study: &Study, arms: &'a [Arm], spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
+    let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
+    let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
+    arms.iter().filter(|arm| here.contains(arm)).collect()
+}
+
+/// A study with those of its cells alone that are measured on servers with this spec: what others ask need not be there.
+pub(crate) fn of_own_cells(spec: Option<&ServerSpec>, study: &Study) -> Study {
+    let mut own = study.clone();
+    own.cells.retain(|cell| holds(spec, study, cell));
+    own
+}
+
+/// True if a cell is measured on servers with this spec; `None` for the user's own, which hold all.
+pub(crate) fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
+    spec.is_none_or(|spec| study.server_spec(cell) == *spec)
 }
 
 #[cfg(test)]

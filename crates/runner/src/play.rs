@@ -22,12 +22,13 @@ use crate::clean::{made_on, remedy};
 use crate::columns::column_key;
 use crate::error::RunError;
 use crate::far::tell_errors;
+use crate::groups::holds;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
 use crate::schedule::{Course, Rounds, time_of};
-use crate::servers::{ArmProof, Opening, Servers, holds};
+use crate::servers::{ArmProof, Opening, Servers};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
 use crate::{databases, fit};
 

@@ -13,9 +13,8 @@ use crate::connections::needed;
 use crate::databases;
 use crate::error::RunError;
 use crate::far::RESOLUTION_AT_MOST;
-use crate::groups::groups;
+use crate::groups::{groups, measured_at};
 use crate::schedule::TRIED;
-use crate::servers::measured_at;
 use crate::servers_to_play::{Plan, entry};
 
 /// What a plan would do.

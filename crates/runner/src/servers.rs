@@ -18,7 +18,7 @@ use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;
 use crate::footprint::Footprint;
-use crate::groups::groups;
+use crate::groups::{groups, holds, measured_at, of_own_cells};
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
 use crate::ranks::{ArmReach, Loading, Ranks, SpreadLoad, Start, load_together};
@@ -524,23 +524,4 @@ fn load_in_parts<D: Database>(
     load_together::<D>(ranks, &open.proved.access, &contents, loading, &mut |rows| {
         heard(rows.min(of), of)
     })
-}
-
-/// Those of `arms` that any cell with this spec measures.
-pub(crate) fn measured_at<'a>(study: &Study, arms: &'a [Arm], spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
-    let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
-    let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
-    arms.iter().filter(|arm| here.contains(arm)).collect()
-}
-
-/// A study with those of its cells alone that are measured on servers with this spec: what others ask need not be there.
-pub(crate) fn of_own_cells(spec: Option<&ServerSpec>, study: &Study) -> Study {
-    let mut own = study.clone();
-    own.cells.retain(|cell| holds(spec, study, cell));
-    own
-}
-
-/// True if a cell is measured on servers with this spec; `None` for the user's own, which hold all.
-pub(crate) fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
-    spec.is_none_or(|spec| study.server_spec(cell) == *spec)
 }

@@ -5,27 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests, and how many of its files at most use each other in a circle.
-const SRC: [(&str, usize, usize); 20] = [
-    ("cli", 3_900, 8),
+const SRC: [(&str, usize, usize); 21] = [
+    ("base", 1_050, 3),
+    ("cli", 3_900, 3),
     ("columns", 2_200, 3),
     ("engine", 1_700, 3),
     ("estimate", 3_750, 3),
     ("explain", 9_300, 3),
-    ("lab", 19_100, 20),
+    ("lab", 18_650, 3),
     ("model", 7_500, 3),
     ("observe", 2_600, 3),
     ("profile", 5_750, 3),
     ("ranks", 600, 3),
     ("reactor", 900, 3),
-    ("records", 5_250, 3),
+    ("records", 4_650, 3),
     ("report", 8_750, 3),
     ("report-check", 950, 3),
-    ("runner", 21_050, 4),
-    ("stats", 2_500, 3),
+    ("runner", 20_850, 4),
+    ("stats", 2_150, 3),
     ("supervise", 2_100, 3),
     ("testkit", 1_050, 3),
-    ("wire", 12_800, 3),
-    ("workload", 13_750, 3),
+    ("wire", 12_700, 3),
+    ("workload", 13_600, 3),
 ];
 const TEST_PROGRAMS: usize = 30;
 const LONGEST_FILE: usize = 625;

@@ -12,11 +12,11 @@ use super::file::{ProvedArm, SqliteFile};
 use super::load::EmbeddedLoad;
 use crate::error::RunError;
 use crate::footprint::Footprint;
-use crate::groups::groups;
+use crate::groups::{groups, holds, measured_at, of_own_cells};
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
 use crate::server::Server;
-use crate::servers::{Opening, Servers, ServersByArm, holds, measured_at, of_own_cells};
+use crate::servers::{Opening, Servers, ServersByArm};
 
 /// Files, one for each group of arms.
 pub(crate) struct SqliteServers {

@@ -7,7 +7,7 @@ use ciphertax_model::{ColumnSelection, ServerSpec, Study};
 use ciphertax_observe::host;
 use ciphertax_workload::dataset::tpcc::{TpccContents, TpccSet};
 
-use crate::servers::holds;
+use crate::groups::holds;
 
 /// Megabytes of a warehouse with its indexes: of plain columns, of cells in those that the server only keeps, and of Base64 cells
 /// in all of them, whose random keys leave pages half full.

@@ -29,7 +29,7 @@ const POOLED: [&str; 2] = ["session", "through"];
 fn what_a_pooler_costs_and_saves_are_told_apart() {
     let Some(_) = fetched(&POSTGRESQL_18) else { return };
     let sandbox = Sandbox::new();
-    let ((finished, truth), run) = sandbox.until_measured(1, |time| {
+    let ((finished, truth), run) = sandbox.until_measured(3, |time| {
         let running = sandbox.start_study(STUDY, time);
         let truth = CpuOfPoolers::watch(sandbox.temporary().as_path());
         let finished = running.finish_within(2 * PATIENCE);

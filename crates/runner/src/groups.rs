@@ -1,7 +1,9 @@
 //! Which servers the cells with one spec need: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Cell, Certificate, ColumnEncryption, ServerSpec, Study};
+use ciphertax_model::{
+    Arm, AtRest, AuthenticationMethod, Cell, Certificate, ColumnEncryption, ServerSpec, Study,
+};
 
 /// Arms that share a private server.
 pub(crate) struct Group<'a> {

@@ -1,7 +1,5 @@
 //! Estimates with their intervals, and means.
 
-use schemars::JsonSchema;
-
 use crate::error::StatsError;
 use crate::paired::log_ratios;
 use crate::spread::Spread;

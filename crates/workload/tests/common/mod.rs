@@ -4,7 +4,6 @@ use ciphertax_engine::Workload;
 use ciphertax_model as model;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset;
 use ciphertax_workload::sql::*;

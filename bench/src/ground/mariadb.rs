@@ -1,16 +1,17 @@
 //! A private MariaDB with the data set in memory, and its word on who was there.
 
+use ciphertax_wire::Session as _;
 use std::path::PathBuf;
 
+use ciphertax_base::Secret;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_base::Secret;
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Transport};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::dataset::SCHEMA;
 use ciphertax_workload::mysql::MysqlAccess;
-use ciphertax_workload::sql::{DataSession, Tables};
+use ciphertax_workload::sql::{SqlSession, Tables};
 use serde::{Deserialize, Serialize};
 
 use super::{Ground, PATIENCE, finish, tls};

@@ -18,7 +18,7 @@ use ciphertax_wire::Session;
 use ciphertax_wire::mongodb::ScramKeys;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::sql::DataSession;
+use ciphertax_workload::sql::SqlSession;
 
 use crate::{Result, ServerCpu};
 
@@ -71,7 +71,7 @@ impl<S: Session> Ground<S> {
     }
 }
 
-impl<S: DataSession> Ground<S> {
+impl<S: SqlSession> Ground<S> {
     /// Makes tables as ciphertax does, by sessions with these options, and tells how long that took.
     ///
     /// # Errors

@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
+use ciphertax_base::Direction;
+use ciphertax_base::Interval;
+use ciphertax_base::format::{ABSENT, change_with_interval, share_of};
 use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_explain::why::categories::{Rules, feature, is_cryptography};
-use ciphertax_base::Direction;
 use ciphertax_model::{Load, Transport};
 use ciphertax_profile::{CpuProfiler, Stacks, WaitSampler, Watched, affordable_hz};
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{ProfiledSide, SymbolTable};
 use ciphertax_stats::both_baselines::compare;
-use ciphertax_base::format::{ABSENT, change_with_interval, share_of};
 use ciphertax_stats::paired::log_ratios;
-use ciphertax_base::Interval;
 use ciphertax_stats::{BalancedOrder, Estimate};
 
 use crate::point_selects;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ciphertax_base::Direction;
 use ciphertax_bench::{Document, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::{Engine, Part};
-use ciphertax_base::Direction;
 use ciphertax_model::{Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_stats::{BalancedOrder, Estimate, both_baselines};

@@ -8,6 +8,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Tpcc, Transport};
 use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::tpcc::{self, TpccContents, When};
 use ciphertax_workload::dataset::{Contents, SCHEMA};

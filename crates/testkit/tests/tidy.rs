@@ -91,6 +91,18 @@ fn figures_come_from_no_clock_and_those_of_all_databases_from_no_database() {
 }
 
 #[test]
+fn documents_name_files_that_are_there() {
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let words = text.split('`').skip(1).step_by(2);
+        for file in words.filter(|word| word.contains('/') && word.ends_with(".rs")) {
+            let is_there = root().join(file).exists() || root().join("crates").join(file).exists();
+            assert!(is_there, "{document}: {file}");
+        }
+    }
+}
+
+#[test]
 fn there_are_no_more_test_programs() {
     let programs = crates().iter().map(|folder| test_programs(folder)).sum();
     hold("test programs", programs, TEST_PROGRAMS, 1);

@@ -79,7 +79,10 @@ impl Load for Engine {
 /// If they cannot be started, or the workload is in a vocabulary that the client does not speak.
 pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
     let engine = A::start(job, arms.collect())?;
-    engine.ok_or_else(|| RunError::Impossible(vec![not_spoken(A::NAME, A::VOCABULARIES, job.cell)]))
+    engine.ok_or_else(|| {
+        let refusal = not_spoken(A::NAME, A::VOCABULARIES, job.cell);
+        RunError::Impossible(vec![refusal.about(format!("cell {:?}", job.cell.name))])
+    })
 }
 
 /// Keeps a private server, whose first process is `pid`, on one CPU, and says on which: the same for all.

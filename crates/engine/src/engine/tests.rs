@@ -413,7 +413,7 @@ fn response_times_count_from_the_intended_start_when_operations_are_slow() {
     assert!(responses.max() >= 210_000_000);
 }
 
-const COUNTED: [&str; 4] = ["once", "twice", "thrice", "none"];
+const COUNTED: [&str; 5] = ["once", "twice", "thrice", "none", "five times"];
 
 /// Deals its operations, and notes what each connection did by which deal. Some take longer than others.
 struct Dealt {
@@ -449,7 +449,7 @@ impl Workload for Dealt {
             .sleep_until(Instant::now() + Duration::from_micros(u64::from(*index) * 200))
             .await;
         Ok(Operation {
-            counts: [1, 2, 3, 0, 0],
+            counts: [1, 2, 3, 0, 5],
             ..Operation::default()
         })
     }
@@ -478,7 +478,7 @@ fn a_dealt_batch_gives_every_connection_of_every_arm_the_same_to_do() {
         for arm in 0..2 {
             let yielded = engine.slice_of(seed, arm, Duration::ZERO).unwrap();
             assert_eq!(yielded.operations[0].count, 37);
-            assert_eq!(yielded.counts_of(COUNTED), [37, 2 * 37, 3 * 37, 0]);
+            assert_eq!(yielded.counts_of(COUNTED), [37, 2 * 37, 3 * 37, 0, 5 * 37]);
             assert!(!yielded.counts.contains_key("none"), "there is nothing to write");
             let mut done = std::mem::take(&mut *done.lock().unwrap());
             done.sort_by_key(|(index, ..)| *index);

@@ -1,14 +1,13 @@
 //! What is refused of a cell, and of an arm in it.
 
 use super::{Rule, cells, of_arm_in, of_cell, of_cell_in, of_values};
-use crate::arm::Arm;
-use crate::authentication::{AuthenticationMethod, CertificateKind, PasswordCache};
+use crate::authentication::AuthenticationMethod;
 use crate::load::Load;
 use crate::network::PoolMode;
 use crate::refusal::{Refusal, refuse_if};
 use crate::server::{ReadPreference, ReplicaSet};
-use crate::study::{Cell, Study};
-use crate::tls::{Resumption, TlsLibrary, TlsVersion};
+use crate::study::Cell;
+use crate::tls::Resumption;
 use crate::workload::{Mix, Workload};
 
 pub(super) const RULES: &[Rule] = &[
@@ -106,12 +105,6 @@ pub(super) const RULES: &[Rule] = &[
         let spec = study.server_spec(cell);
         let why = "nodes are those of MariaDB and MySQL, replica_set is MongoDB's; leave one of them out";
         refuse_if(spec.is_cluster() && spec.replica_set.is_some(), why)
-    }),
-    of_cell_in("command-on-replica-set", "replica_set", |study, cell| {
-        study.server_spec(cell).replica_set?;
-        let why = "each member of a replica set counts its connections for itself, so nobody can tell what a program's \
-                   were; leave replica_set out";
-        refuse_if(cell.command.is_some(), why)
     }),
     of_cell_in("node-link-of-one", "node_link", |study, cell| {
         study.node_link(cell)?;
@@ -211,58 +204,10 @@ pub(super) const RULES: &[Rule] = &[
         let why = format!("{cannot}; leave the arm out with arms = […]");
         refuse_if(cell.workload.is_program(), why)
     }),
-    // Ed25519 has no place in TLS before 1.2 (RFC 8422).
-    of_arm_in("ed25519-before-tls-1.2", "certificate", |study, cell, arm| {
-        let version = arm.transport.tls_version()?;
-        let is_ed25519 = shown(study, cell, arm) == Some(CertificateKind::Ed25519);
-        let why = format!("{version} knows no certificate ed25519; take another, or TLS 1.2 or newer");
-        refuse_if(is_ed25519 && version < TlsVersion::V1_2, why)
-    }),
-    of_arm_in("short-key-with-rustls", "certificate", |study, cell, arm| {
-        let is_short = shown(study, cell, arm) == Some(CertificateKind::Rsa1024);
-        let why = "rustls takes no certificate rsa-1024; take a longer key, or library = \"openssl\"";
-        refuse_if(is_short && arm.tls.library == TlsLibrary::Rustls, why)
-    }),
-    // RFC 5929 takes the hash of the certificate's signature, and Ed25519 names none.
-    of_arm_in("channel-binding-by-ed25519", "certificate", |study, cell, arm| {
-        let is_ed25519 = shown(study, cell, arm) == Some(CertificateKind::Ed25519);
-        let why =
-            "SCRAM-SHA-256-PLUS binds no login to a certificate ed25519; take another, or SCRAM-SHA-256";
-        refuse_if(
-            is_ed25519 && arm.authentication.method == Some(AuthenticationMethod::ScramSha256Plus),
-            why,
-        )
-    }),
-    of_arm_in("cold-cache-in-vain", "workload", |_, cell, arm| {
-        let is_cold = arm.authentication.password_cache == PasswordCache::Cold;
-        let why = "a cold password cache is for workloads whose connections ciphertax makes, over and over; leave the \
-                   arm out with arms = […]";
-        refuse_if(is_cold && !cell.workload.makes_connections(), why)
-    }),
-    of_arm_in("tunnel-to-replica-set", "replica_set", |study, cell, arm| {
-        study.server_spec(cell).replica_set?;
-        let why = "a tunnel leads to one server, and the clients of a replica set find its members by themselves, past \
-                   the tunnel; leave replica_set out, or the arm with arms = […]";
-        refuse_if(arm.tunnel.is_some(), why)
-    }),
-    of_arm_in("pooler-without-certificate", "", |study, _, arm| {
-        let why = "its pooler speaks TLS to the server, which has no certificate, since no arm uses TLS; take \
-                   server_transport = \"plain\", or add an arm with TLS";
-        refuse_if(
-            arm.pooler?.server_transport.is_encrypted() && !study.needs_tls(),
-            why,
-        )
-    }),
 ];
 
 /// True if a cell itself asks to read from others than the primary.
 fn prefers_another(cell: &Cell) -> bool {
     cell.read_preference
         .is_some_and(|preference| preference != ReadPreference::Primary)
-}
-
-/// The key of the certificate that an arm is shown.
-fn shown(study: &Study, cell: &Cell, arm: &Arm) -> Option<CertificateKind> {
-    let kind = study.certificate_of(arm, &study.server_spec(cell)).kind;
-    arm.transport.is_encrypted().then_some(kind)
 }

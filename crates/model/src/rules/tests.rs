@@ -103,8 +103,6 @@ operations-of-command: load = { ⇒ keep_operations = true ¶ load = { ; oltp_po
 reading-nothing: "oltp_point_select" ⇒ "ycsb_load" ¶ read_preference = "secondary"
 no-secondaries: load = { ⇒ read_preference = "secondary" ¶ load = {
 nodes-and-replica-set: load = { ⇒ nodes = 3 ¶ replica_set = { members = 3 } ¶ load = {
-command-on-replica-set: time_s ⇒ replica_set = { members = 3 } ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒
-    command = { run = ["x"] }
 node-link-of-one: load = { ⇒ node_link = { rtt_ms = 1 } ¶ load = {
 node-link-bandwidth: load = { ⇒ nodes = 3 ¶ node_link = { rtt_ms = 1, bandwidth_mbit = 10 } ¶ load = {
 two-certificates: load = { ⇒ certificate = "rsa-2048" ¶ load = { ; "tls1.3" ⇒ "tls1.3" ¶ certificate = "rsa-4096"
@@ -123,13 +121,6 @@ command-behind-pooler: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ 
 last-id-behind-pooler: oltp_point_select ⇒ connect_insert_count ; "tls1.3" ⇒ "tls1.3" ¶ pooler = { pgbouncer = "transaction"
     }
 tls-of-command: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ tls = { group = "X25519" }
-ed25519-before-tls-1.2: time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.1"
-short-key-with-rustls: time_s ⇒ certificate = "rsa-1024" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { library = "rustls" }
-channel-binding-by-ed25519: time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
-    "SCRAM-SHA-256-PLUS" }
-cold-cache-in-vain: authentication = { method = "caching_sha2_password", password_cache = "cold" }
-tunnel-to-replica-set: time_s ⇒ replica_set = { members = 3 } ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tunnel = "stunnel"
-pooler-without-certificate: "tls1.3" ⇒ "plain" ¶ pooler = { pgbouncer = "session", server_transport = "tls1.3" }
 "#;
 
 /// The changed study, though it is refused.

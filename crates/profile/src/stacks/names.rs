@@ -16,8 +16,10 @@ const MAXIMUM_SYMBOLS: u64 = 4_000_000;
 const MAXIMUM_NAME: usize = 32 << 10;
 /// Names of one address that are compared.
 const MAXIMUM_ALIASES: usize = 32;
-/// Marks a name of the table of exported symbols, and a size of a symbol without a type.
+/// Marks a name of the table of exported symbols.
 const EXPORTED: u32 = 1 << 31;
+/// Marks a size of a symbol without a type.
+const UNTYPED: u32 = 1 << 31;
 
 /// A named place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +31,11 @@ pub(super) struct Symbol {
 
 impl Symbol {
     fn contains(&self, address: u64) -> bool {
-        address.wrapping_sub(self.address) < u64::from(self.size & !EXPORTED)
+        address.wrapping_sub(self.address) < u64::from(self.size & !UNTYPED)
     }
 
     fn has_size(&self) -> bool {
-        self.size & !EXPORTED != 0
+        self.size & !UNTYPED != 0
     }
 }
 
@@ -104,13 +106,13 @@ impl Symbols {
         }
         let section = layout.sections.get(usize::from(u16_at(entry, 6)?));
         let is_defined = u16_at(entry, 6)? != 0;
-        let size = u64_at(entry, 16)?.min(u64::from(EXPORTED - 1)) as u32;
+        let size = u64_at(entry, 16)?.min(u64::from(UNTYPED - 1)) as u32;
         let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&kind);
         let is_untyped_code = kind == elf::STT_NOTYPE.0 && section.is_some_and(Section::is_code);
         let is_variable = [elf::STT_OBJECT.0, elf::STT_COMMON.0].contains(&kind);
         let symbol = Symbol {
             address: u64_at(entry, 8)?,
-            size: if is_untyped_code { size | EXPORTED } else { size },
+            size: if is_untyped_code { size | UNTYPED } else { size },
             name: if exported { name | EXPORTED } else { name },
         };
         if is_defined && (is_function || is_untyped_code) {
@@ -150,7 +152,7 @@ impl Symbols {
         let at = self.functions.partition_point(|symbol| symbol.address <= address);
         let last = self.functions[..at].last()?;
         last.has_size()
-            .then(|| last.address.saturating_add(u64::from(last.size & !EXPORTED)))
+            .then(|| last.address.saturating_add(u64::from(last.size & !UNTYPED)))
     }
 
     /// True if a function begins there and has a name.
@@ -175,7 +177,7 @@ impl Symbols {
             .take_while(|other| other.address == symbol.address);
         let names = same
             .take(MAXIMUM_ALIASES)
-            .filter_map(|symbol| Some((symbol.size & EXPORTED, self.text(source, symbol.name)?)));
+            .filter_map(|symbol| Some((symbol.size & UNTYPED, self.text(source, symbol.name)?)));
         let best = names.min_by_key(|(untyped, name)| (*untyped, rank(name), name.clone()));
         best.map(|(_, name)| name)
     }

@@ -40,7 +40,12 @@ pub(super) const RULES: &[Rule] = &[
     of_arm_in("certificate", |asked, at, arm| {
         let known = at.entry?.capabilities.certificates;
         let kind = asked.study.certificate_of(arm, &at.spec).kind;
-        let is_unknown = arm.transport.is_encrypted() && !known.contains(&kind);
+        // A server has one as soon as anything of the study is encrypted, be it that no arm of its cells is: the baseline says it.
+        let mut arms = asked.study.arms_of(at.cell);
+        let is_shown = arms.any(|arm| arm.transport.is_encrypted());
+        let is_baseline = arm.name == asked.study.baseline().name;
+        let has_one = at.protocol.is_some() && asked.study.needs_tls() && !is_shown && is_baseline;
+        let is_unknown = (arm.transport.is_encrypted() || has_one) && !known.contains(&kind);
         let why = cannot(at, format!("a certificate {kind}"), list(known));
         refuse_if(is_unknown, why)
     }),

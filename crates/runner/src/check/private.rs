@@ -2,9 +2,12 @@
 
 use ciphertax_lab::{RunningLink, check_capture, check_cluster, file_system};
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Distances, PoolMode, ReadPreference, Refusal, ReplicaSet, refuse_if};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, CertificateKind, Distances, PasswordCache, PoolMode, ReadPreference, Refusal,
+    ReplicaSet, TlsLibrary, TlsVersion, refuse_if,
+};
 
-use super::{Rule, of_arm_in, of_cell, of_plan};
+use super::{Asked, At, Rule, of_arm_in, of_cell, of_plan};
 
 pub(super) const RULES: &[Rule] = &[
     of_plan("link", |asked| {
@@ -59,4 +62,55 @@ pub(super) const RULES: &[Rule] = &[
                    MySQL) or replica_set = { members = 3 } (MongoDB)";
         refuse_if(arm.cluster_tls && at.spec.servers() == 1, why)
     }),
+    of_cell("command-on-replica-set", |_, at| {
+        at.entry?;
+        let why = "each member of a replica set counts its connections for itself, so nobody can tell what a program's \
+                   were; leave replica_set out";
+        refuse_if(at.cell.command.is_some() && at.spec.replica_set.is_some(), why)
+    }),
+    // Ed25519 has no place in TLS before 1.2 (RFC 8422).
+    of_arm_in("ed25519-before-tls-1.2", |asked, at, arm| {
+        let version = arm.transport.tls_version()?;
+        let is_ed25519 = shown(asked, at, arm)? == CertificateKind::Ed25519;
+        let why = format!("{version} knows no certificate ed25519; take another, or TLS 1.2 or newer");
+        refuse_if(is_ed25519 && version < TlsVersion::V1_2, why)
+    }),
+    of_arm_in("short-key-with-rustls", |asked, at, arm| {
+        let is_short = shown(asked, at, arm)? == CertificateKind::Rsa1024;
+        let why = "rustls takes no certificate rsa-1024; take a longer key, or library = \"openssl\"";
+        refuse_if(is_short && arm.tls.library == TlsLibrary::Rustls, why)
+    }),
+    // RFC 5929 takes the hash of the certificate's signature, and Ed25519 names none.
+    of_arm_in("channel-binding-by-ed25519", |asked, at, arm| {
+        let is_ed25519 = shown(asked, at, arm)? == CertificateKind::Ed25519;
+        let binds = arm.authentication.method == Some(AuthenticationMethod::ScramSha256Plus);
+        let why =
+            "SCRAM-SHA-256-PLUS binds no login to a certificate ed25519; take another, or SCRAM-SHA-256";
+        refuse_if(is_ed25519 && binds, why)
+    }),
+    of_arm_in("cold-cache-in-vain", |_, at, arm| {
+        let is_cold = arm.authentication.password_cache == PasswordCache::Cold;
+        let why = "a cold password cache is for workloads whose connections ciphertax makes, over and over; leave the \
+                   arm out with arms = […]";
+        refuse_if(is_cold && !at.cell.workload.makes_connections(), why)
+    }),
+    of_arm_in("tunnel-to-replica-set", |_, at, arm| {
+        let why = "a tunnel leads to one server, and the clients of a replica set find its members by themselves, past \
+                   the tunnel; leave replica_set out, or the arm with arms = […]";
+        refuse_if(at.spec.replica_set.is_some() && arm.tunnel.is_some(), why)
+    }),
+    of_arm_in("pooler-without-certificate", |asked, at, arm| {
+        at.entry?;
+        let is_encrypted = arm.pooler?.server_transport.is_encrypted();
+        let why = "its pooler speaks TLS to the server, which has no certificate, since no arm uses TLS; take \
+                   server_transport = \"plain\", or add an arm with TLS";
+        refuse_if(is_encrypted && !asked.study.needs_tls(), why)
+    }),
 ];
+
+/// The key of the certificate that an arm is shown by a private server.
+fn shown(asked: &Asked<'_>, at: &At<'_>, arm: &Arm) -> Option<CertificateKind> {
+    at.entry?;
+    let kind = asked.study.certificate_of(arm, &at.spec).kind;
+    arm.transport.is_encrypted().then_some(kind)
+}

@@ -50,6 +50,15 @@ other-columns-of-account: encdb=alice target=mysql://u:p@db/ | oltp_point_select
 secondaries: | time_s ⇒ read_preference = "secondary" ¶ time_s
 pooler: pgbouncer=none |
 cluster-tls: | cluster_tls = true
+command-on-replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒
+    command = { run = ["x"] }
+ed25519-before-tls-1.2: | time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.1"
+short-key-with-rustls: | time_s ⇒ certificate = "rsa-1024" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { library = "rustls" }
+channel-binding-by-ed25519: | time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
+    "SCRAM-SHA-256-PLUS" }
+cold-cache-in-vain: | authentication = { method = "caching_sha2_password", password_cache = "cold" }
+tunnel-to-replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tunnel = "stunnel"
+pooler-without-certificate: | "tls1.3" ⇒ "plain" ¶ pooler = { pgbouncer = "session", server_transport = "tls1.3" }
 workload: | time_s ⇒ server = "mongodb" ¶ time_s
 replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s
 placeholder: | time_s ⇒ server = "postgresql" ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒ command =
@@ -250,6 +259,79 @@ fn what_a_server_cannot_do_is_refused_by_name_with_what_it_can() {
         "at_rest = { tables = true, algorithm = \"AES-CTR\" }",
     );
     assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn a_server_whose_cell_has_no_tls_arm_has_a_certificate_too() {
+    let refuse = |changes: &str| {
+        let refusals = refused(changes, |asked| {
+            let mut rules = capabilities::RULES.iter();
+            rules
+                .find(|rule| rule.id == "certificate")
+                .unwrap()
+                .refusals(asked)
+        });
+        refusals
+            .unwrap()
+            .iter()
+            .map(Refusal::to_string)
+            .collect::<String>()
+    };
+    let other_cell = "load = { connections = 8 } ⇒ load = { connections = 8 } ¶ arms = [\"plain\", \"slow\"] ¶ server = \"mariadb-10.2\" ¶ \
+                      [[cell]] ¶ name = \"far\" ¶ workload = \"oltp_point_select\" ¶ load = { connections = 8 } ; [[cell]] ⇒ [[arm]] ¶ \
+                      name = \"slow\" ¶ transport = \"plain\" ¶ [[cell]]";
+    let of_cell = refuse(&format!("| {other_cell}"));
+    assert!(
+        of_cell.starts_with("arm \"plain\": mariadb-10.2 cannot do a certificate ecdsa-p256"),
+        "{of_cell}"
+    );
+    let of_nodes = refuse(
+        "| time_s ⇒ server = \"mysql\" ¶ nodes = 3 ¶ certificate = \"rsa-1024\" ¶ time_s ; \"tls1.3\" ⇒ \"plain\" ¶ cluster_tls = true",
+    );
+    assert!(
+        of_nodes.contains("mysql cannot do a certificate rsa-1024"),
+        "{of_nodes}"
+    );
+}
+
+#[test]
+fn what_one_load_generator_alone_knows_is_refused_and_all_else_is_not() {
+    let refuse = |case: String| {
+        let rules = |asked: &Asked<'_>| {
+            ranks::RULES
+                .iter()
+                .flat_map(|rule| rule.refusals(asked))
+                .collect()
+        };
+        let refusals: Vec<Refusal> = refused(&case, rules).unwrap();
+        refusals.iter().map(Refusal::to_string).collect::<Vec<_>>()
+    };
+    for workload in ["oltp_point_select", "tpcc", "ycsb_d"] {
+        assert_eq!(
+            refuse(format!("ranks=4 | oltp_point_select ⇒ {workload}")),
+            [""; 0]
+        );
+    }
+    for (case, words) in [
+        ("ranks=9 |", "8 connections for 9 load generators"),
+        ("ranks=2 | oltp_point_select ⇒ ycsb_load", "one process empties"),
+        (
+            "ranks=2 | connections = 8 ⇒ connections = 8, batch = 100",
+            "a batch is done",
+        ),
+        (
+            "ranks=3 | connections = 8 ⇒ connections = 8, rate = 100",
+            "share a rate",
+        ),
+        (
+            "ranks=2 | load = { ⇒ keep_operations = true ¶ load = {",
+            "single operations",
+        ),
+    ] {
+        let found = refuse(case.to_owned());
+        let is_said = found.len() == 1 && found[0].starts_with("cell \"near\": ") && found[0].contains(words);
+        assert!(is_said, "{case}: {found:?}");
+    }
 }
 
 #[test]

@@ -488,7 +488,7 @@ load = { connections = 1 }
 "#,
     );
     assert_snapshot!(message, @r#"
-    12 problems in study.toml
+    11 problems in study.toml
     study.toml:22:46: arm "direct": PostgreSQL resumes no TLS sessions; leave resumption out
     study.toml:27:29: arm "bound": SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take SCRAM-SHA-256
     study.toml:27:70: arm "bound": authentication.scram_iterations is 0; it must lie between 1000 and 1000000
@@ -500,7 +500,6 @@ load = { connections = 1 }
     study.toml:49:10: arm "pooled": it has a tunnel and a pooler; leave one of them out
     study.toml:50:29: arm "pooled": pgbouncer binds no login to its TLS session; take SCRAM-SHA-256
     study.toml:60:12: arm "pooled" in cell "last id": connect_insert_count asks its session for the last id, and its pooler gives every transaction another; take pgbouncer = "session", or leave the arm out with arms = […]
-    study.toml:66:12: arm "md5" in cell "near": a cold password cache is for workloads whose connections ciphertax makes, over and over; leave the arm out with arms = […]
     "#);
 }
 

@@ -1,31 +1,16 @@
 //! Every rule refuses something, by name and with a remedy, and the reference of what is refused lists them.
 
+#[path = "../../tests/rule_cases.rs"]
+mod rule_cases;
+
 use std::collections::BTreeSet;
-use std::{env, fs};
+
+use rule_cases::{STUDY, cases, changed, hold};
 
 use super::{RULES, Rule};
 use crate::file::StudyText;
 use crate::study::Study;
 use crate::tpcc::{COLUMNS, StoredUse};
-
-/// Nothing of it is refused.
-const STUDY: &str = r#"name = "small"
-question = "What does TLS cost?"
-time_s = 10
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "near"
-workload = "oltp_point_select"
-load = { connections = 8 }
-"#;
 
 /// A change of the study for every rule: ` ; ` parts replacements, ` ¶ ` is a new line, and what has no arrow follows `transport =
 /// "tls1.3"`.
@@ -123,23 +108,6 @@ last-id-behind-pooler: oltp_point_select ⇒ connect_insert_count ; "tls1.3" ⇒
 tls-of-command: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ tls = { group = "X25519" }
 "#;
 
-/// The changed study, though it is refused.
-fn changed(changes: &str) -> Result<Study, String> {
-    let changes = changes.replace(" ¶ ", "\n");
-    let text = changes.split(" ; ").fold(STUDY.to_owned(), |text, change| {
-        let after_tls = format!("transport = \"tls1.3\" ⇒ transport = \"tls1.3\"\n{change}");
-        let change = if change.contains('⇒') {
-            change
-        } else {
-            &after_tls
-        };
-        let (from, to) = change.split_once(" ⇒").unwrap();
-        assert!(text.contains(from), "{from}");
-        text.replacen(from, to.trim_start(), 1)
-    });
-    toml::from_str(&text).map_err(|error| format!("{error}"))
-}
-
 fn rules() -> impl Iterator<Item = &'static Rule> {
     RULES.into_iter().flatten()
 }
@@ -149,9 +117,8 @@ fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
     StudyText::new("study.toml", STUDY).study().unwrap();
     let names: BTreeSet<&str> = rules().map(|rule| rule.id).collect();
     assert_eq!(names.len(), rules().count());
-    // A line that is indented goes on with the one before.
-    let cases = CASES.replace("\n    ", " ");
-    let mut cases = cases.trim().lines();
+    let cases = cases(CASES);
+    let mut cases = cases.iter();
     let mut table = String::new();
     let mut wrong = Vec::new();
     for rule in rules() {
@@ -159,7 +126,7 @@ fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
             .next()
             .and_then(|case| case.strip_prefix(rule.id)?.strip_prefix(": "));
         let case = case.unwrap_or_else(|| panic!("{} has no case in its turn", rule.id));
-        let study = match changed(case) {
+        let study = match toml::from_str::<Study>(&changed(case)) {
             Ok(study) => study,
             Err(problem) => {
                 wrong.push(format!("{}: {problem}", rule.id));
@@ -180,26 +147,6 @@ fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
     assert_eq!(wrong, [""; 0]);
     assert_eq!(cases.next(), None);
     hold("## Of every study", &table);
-}
-
-/// Holds a table of the reference of what is refused; `CIPHERTAX_WRITE_DOCS` writes it anew.
-fn hold(heading: &str, table: &str) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/refusals.md");
-    let text = fs::read_to_string(path).unwrap();
-    let begin = text.find(heading).unwrap();
-    let begin = begin + text[begin..].find("|---|---|\n").unwrap() + 10;
-    let end = text[begin..]
-        .find("\n\n")
-        .map_or(text.len(), |end| begin + end + 1);
-    if env::var_os("CIPHERTAX_WRITE_DOCS").is_some() {
-        fs::write(path, format!("{}{table}{}", &text[..begin], &text[end..])).unwrap();
-    } else {
-        assert_eq!(
-            &text[begin..end],
-            table,
-            "write it anew with CIPHERTAX_WRITE_DOCS=1"
-        );
-    }
 }
 
 /// What is said of an arm that stores these columns of TPC-C in this mode.

@@ -1,32 +1,18 @@
 //! Every rule refuses something, by name and with a remedy, and the reference of what is refused lists them.
 
+#[path = "../../../model/tests/rule_cases.rs"]
+mod rule_cases;
+
 use std::collections::BTreeSet;
-use std::{env, fs};
+use std::fs;
 
 use ciphertax_base::Secret;
 use ciphertax_lab::catalogue::{CATALOGUE, MARIADB, SQLITE};
 use ciphertax_model::{AtRest, StudyText};
 
+use rule_cases::{cases, changed, hold};
+
 use super::*;
-
-/// Nothing of it is refused.
-const STUDY: &str = r#"name = "small"
-question = "What does TLS cost?"
-time_s = 10
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "near"
-workload = "oltp_point_select"
-load = { connections = 8 }
-"#;
 
 /// For every rule what is asked besides the study, a bar, and changes of the study: ` ; ` parts replacements, ` ¶ ` is a new line, and
 /// what has no arrow follows `transport = "tls1.3"`.
@@ -122,7 +108,8 @@ fn refused(case: &str, refuse: impl Fn(&Asked<'_>) -> Vec<Refusal>) -> Result<Ve
         user: user.to_owned(),
         password: Secret::new(""),
     });
-    let study = changed(changes.trim())?;
+    let text = changed(changes.trim());
+    let study = Study::from_toml(&text).map_err(|error| format!("{error} in {text}"))?;
     Ok(refuse(&Asked {
         study: &study,
         target: target.as_ref(),
@@ -136,32 +123,14 @@ fn refused(case: &str, refuse: impl Fn(&Asked<'_>) -> Vec<Refusal>) -> Result<Ve
     }))
 }
 
-fn changed(changes: &str) -> Result<Study, String> {
-    let changes = changes.replace(" ¶", "\n");
-    let mut text = STUDY.to_owned();
-    for change in changes.split(" ; ").filter(|change| !change.is_empty()) {
-        let after_tls = format!("transport = \"tls1.3\" ⇒ transport = \"tls1.3\"\n{change}");
-        let change = if change.contains('⇒') {
-            change
-        } else {
-            &after_tls
-        };
-        let (from, to) = change.split_once(" ⇒").unwrap();
-        assert!(text.contains(from), "{from} is not in {text}");
-        text = text.replacen(from, to.trim_start_matches(' '), 1);
-    }
-    Study::from_toml(&text).map_err(|error| format!("{error} in {text}"))
-}
-
 #[test]
 fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
     let all = || RULES.into_iter().chain([limits::RULES]).flatten();
     let names: BTreeSet<&str> = all().map(|rule| rule.id).collect();
     assert_eq!(names.len(), all().count());
     assert_eq!(refused("|", refusals), Ok(Vec::new()));
-    // A line that is indented goes on with the one before.
-    let cases = CASES.replace("\n    ", " ");
-    let mut cases = cases.trim().lines();
+    let cases = cases(CASES);
+    let mut cases = cases.iter();
     let mut table = String::new();
     let mut wrong = Vec::new();
     for rule in all().filter(|rule| !OF_THE_MACHINE.contains(&rule.id)) {
@@ -183,26 +152,6 @@ fn every_rule_has_a_name_of_its_own_and_refuses_with_a_remedy() {
     assert_eq!(wrong, [""; 0]);
     assert_eq!(cases.next(), None);
     hold("## Of servers, machines and what is asked besides", &table);
-}
-
-/// Holds a table of the reference of what is refused; `CIPHERTAX_WRITE_DOCS` writes it anew.
-fn hold(heading: &str, table: &str) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/refusals.md");
-    let text = fs::read_to_string(path).unwrap();
-    let begin = text.find(heading).unwrap();
-    let begin = begin + text[begin..].find("|---|---|\n").unwrap() + 10;
-    let end = text[begin..]
-        .find("\n\n")
-        .map_or(text.len(), |end| begin + end + 1);
-    if env::var_os("CIPHERTAX_WRITE_DOCS").is_some() {
-        fs::write(path, format!("{}{table}{}", &text[..begin], &text[end..])).unwrap();
-    } else {
-        assert_eq!(
-            &text[begin..end],
-            table,
-            "write it anew with CIPHERTAX_WRITE_DOCS=1"
-        );
-    }
 }
 
 /// What the capabilities of a server are refused for, of a study that is changed so.

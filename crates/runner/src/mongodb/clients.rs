@@ -15,10 +15,12 @@ use ciphertax_workload::mongodb::MongodbAccess;
 
 use super::counters::{HANDSHAKES, LOGINS, QUERIES};
 use super::database::address;
-use super::environment::CLIENT;
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
 use crate::error::RunError;
 use crate::ranks::ServerState;
+
+/// Certificate and key of the client in one file, as MongoDB's drivers want them.
+const CLIENT: &str = "client.pem";
 
 /// A MongoDB.
 pub(crate) struct MongoDb {
@@ -218,5 +220,43 @@ impl Clients for MongoDb {
             logins: (!logins.is_empty()).then_some(logins),
             queries: queries.max(0).unsigned_abs(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::Transport;
+    use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
+
+    use super::*;
+
+    #[test]
+    fn a_url_holds_whatever_a_password_holds() {
+        let arm = Arm::new("plain", Transport::Plain);
+        let endpoint = Endpoint::new("::1", 27018);
+        let login = Login::by(AuthenticationMethod::ScramSha256, "app", Secret::new("p#/é"));
+        assert_eq!(
+            MongoDb::url(&Reached::made_up(&arm, &endpoint, &login.unwrap(), None)),
+            "mongodb://app:p%23%2F%C3%A9@[::1]:27018/?authSource=admin&authMechanism=SCRAM-SHA-256&directConnection=true&\
+             tls=false"
+        );
+    }
+
+    #[test]
+    fn a_client_certificate_is_one_file_and_names_nobody_else() {
+        let arm = Arm::new("tls", Transport::Tls13);
+        let endpoint = Endpoint::new("127.0.0.1", 27018);
+        let policy = TlsPolicy {
+            client_certificate: Some(ClientCertificate {
+                certificate: "/a".into(),
+                key: "/b".into(),
+            }),
+            ..TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "127.0.0.1".into()))
+        };
+        assert_eq!(
+            MongoDb::url(&Reached::made_up(&arm, &endpoint, &Login::X509, Some(&policy))),
+            "mongodb://127.0.0.1:27018/?authSource=%24external&authMechanism=MONGODB-X509&directConnection=true&tls=true&\
+             tlsCAFile=%2Fca%2Epem&tlsCertificateKeyFile=%2Ftmp%2Ff%2Fclient%2Epem"
+        );
     }
 }

@@ -5,7 +5,6 @@ mod clients;
 mod control;
 mod counters;
 mod database;
-mod environment;
 mod tables;
 
 pub(crate) use clients::MongoDb;

@@ -4,7 +4,6 @@ mod clients;
 mod control;
 mod counters;
 mod database;
-mod environment;
 mod removal;
 
 pub(crate) use clients::PostgreSql;

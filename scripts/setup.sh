@@ -4,7 +4,7 @@
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh mpi      what build needs, and Open MPI with libclang, by which its bindings are made
 #   scripts/setup.sh demo     what build needs, MariaDB's server program, and for root ip (iproute2)
-#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy; of the pooler, PgBouncer;
+#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy; of the poolers, PgBouncer and Pgpool-II;
 #                             of encryption by the file system, gocryptfs and FUSE's own; and Galera, by which MariaDB's
 #                             nodes are one
 #   scripts/setup.sh test     what demo and tunnels need (OpenSSH's server is also what the agent on another machine is tested
@@ -194,6 +194,7 @@ need_tunnels() {
     have_tunnel stunnel4 || have_tunnel stunnel || packages+=(stunnel4)
     have_tunnel haproxy || packages+=(haproxy)
     have_tunnel pgbouncer || packages+=(pgbouncer)
+    have_tunnel pgpool || packages+=(pgpool2)
     # Under a data folder. An ordinary user needs the system's fusermount, which has root's rights.
     have_tunnel gocryptfs || packages+=(gocryptfs)
     have_tunnel fusermount || have_tunnel fusermount3 || packages+=(fuse3)
@@ -208,7 +209,7 @@ need_tunnels() {
     have ip || set -- iproute2
     have mkfs.ext4 || set -- "$@" e2fsprogs
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy pgbouncer gocryptfs fuse3 galera-4
+        openssh-client openssh-server stunnel4 haproxy pgbouncer pgpool2 gocryptfs fuse3 galera-4
 }
 
 # A package for Python and what it needs, into a folder of its own.

@@ -25,7 +25,7 @@ pub(crate) use ciphertax_lab::{
 pub(crate) use ciphertax_model::AtRestPart::{RedoLog, SystemTables, Tables};
 pub(crate) use ciphertax_model::{
     AtRest, AtRestPart, AuthenticationMethod, CertificateKind, Distances, FileSystem, FlushMethod, Link,
-    PoolMode, Pooler, ReplicaSet, Storage, TlsVersion, Transport, Tunnel,
+    PoolMode, Pooler, PoolerProgram, ReplicaSet, Storage, TlsVersion, Transport, Tunnel,
 };
 pub(crate) use ciphertax_records::Readability;
 pub(crate) use ciphertax_supervise::GuardProgram;

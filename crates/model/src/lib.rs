@@ -39,7 +39,7 @@ pub use dataset::{Dataset, Distribution, Pgbench, RequestDistribution, YcsbMix, 
 pub use file::StudyText;
 pub use load::{Command, Counts, Load, Pace};
 pub use metric::Metric;
-pub use network::{Distances, Link, PoolMode, Pooler, SshCipher, Tunnel};
+pub use network::{Distances, Link, PoolMode, Pooler, PoolerProgram, SshCipher, Tunnel};
 pub use probe::{Perturbation, Probe, ProbeValue};
 pub use problem::{Position, StudyError, StudyProblem, nearest, removed, unknown};
 pub use profiling::Profiling;

@@ -157,8 +157,10 @@ impl SshCipher {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pooler {
-    /// pgbouncer, and for how long a client keeps a connection to the server.
-    pub pgbouncer: PoolMode,
+    /// Which one.
+    pub program: PoolerProgram,
+    /// For how long a client keeps a connection to the server.
+    pub pool_mode: PoolMode,
     /// How bytes travel between the pooler and the server.
     #[serde(default = "plain", skip_serializing_if = "is_plain")]
     pub server_transport: Transport,
@@ -175,7 +177,7 @@ fn is_plain(transport: &Transport) -> bool {
 /// `pgbouncer, transaction pooling, TLSv1.3 behind it`
 impl fmt::Display for Pooler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pgbouncer, {} pooling", self.pgbouncer.name())?;
+        write!(f, "{}, {} pooling", self.program.name(), self.pool_mode.name())?;
         match self.server_transport {
             Transport::Plain => Ok(()),
             transport => write!(f, ", {transport} behind it"),
@@ -183,7 +185,65 @@ impl fmt::Display for Pooler {
     }
 }
 
-/// For how long a client keeps a connection to the server, by pgbouncer's own names (`pool_mode`).
+/// The programs that pool connections to PostgreSQL.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum PoolerProgram {
+    /// One process with one thread.
+    Pgbouncer,
+    /// One process with several threads.
+    Odyssey,
+    /// Pgpool-II: a process for each client.
+    Pgpool,
+}
+
+impl PoolerProgram {
+    /// The name used in study files, which is the program's.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// True if a client may give its connection to the server back when its transaction ends.
+    pub fn pools_transactions(self) -> bool {
+        match self {
+            Self::Pgbouncer | Self::Odyssey => true,
+            Self::Pgpool => false,
+        }
+    }
+
+    /// True if every login by SCRAM has another salt, so that no client remembers its keys.
+    pub fn changes_salts(self) -> bool {
+        match self {
+            Self::Pgbouncer | Self::Odyssey => false,
+            Self::Pgpool => true,
+        }
+    }
+
+    /// True if SCRAM's keys have the iterations that the server's have when clients log in to it.
+    pub fn keeps_iterations(self) -> bool {
+        match self {
+            Self::Pgbouncer => true,
+            Self::Odyssey | Self::Pgpool => false,
+        }
+    }
+
+    /// True if bytes may travel so between it and the server where its clients' travel so.
+    pub fn reaches_server_by(self, server: Transport, clients: Transport) -> bool {
+        // Only the newest version is what two sides that may choose agree on.
+        let is_left_to_it = matches!(server, Transport::Plain | Transport::Tls | Transport::Tls13);
+        match self {
+            Self::Pgbouncer => true,
+            Self::Odyssey => is_left_to_it,
+            // It has one setting for both sides, by which clients may use TLS and the server's offer is taken.
+            Self::Pgpool => is_left_to_it && (server.is_encrypted() || !clients.is_encrypted()),
+        }
+    }
+}
+
+/// For how long a client keeps a connection to the server, by pgbouncer's names.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]

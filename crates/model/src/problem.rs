@@ -137,7 +137,7 @@ pub(crate) fn list(names: &[&str]) -> String {
 
 /// What the release before had and this one has not; the list is emptied with the next release. Commands, options,
 /// keys of studies and their values by name, with what to use instead.
-const REMOVED: [(&str, &str); 9] = [
+const REMOVED: [(&str, &str); 10] = [
     ("--verify", "give --set ycsb.verify=true"),
     ("gather_us", "it is poll_delay_us now"),
     (
@@ -149,6 +149,10 @@ const REMOVED: [(&str, &str); 9] = [
     (
         "link_by",
         "a link delays every packet now, also for an ordinary user in namespaces of their own (see docs/study-files.md)",
+    ),
+    (
+        "pgbouncer",
+        "a pooler is { program = \"pgbouncer\", pool_mode = \"session\" or \"transaction\" } now",
     ),
     ("shardingsphere_aes", "take aead_cbc_hmac"),
     (

@@ -305,7 +305,7 @@ impl Study {
             others.into_iter().chain(on_the_disk).collect::<Vec<bool>>()
         };
         let baseline = protected(self.baseline());
-        let mode = |arm: &Arm| arm.pooler.map(|pooler| pooler.pgbouncer);
+        let mode = |arm: &Arm| arm.pooler.map(|pooler| (pooler.program, pooler.pool_mode));
         let adds = |arm: &Arm| {
             mode(arm) == mode(self.baseline())
                 && arm.probe.is_none()

@@ -93,7 +93,7 @@ fn what_no_statement_or_server_could_answer_is_refused() {
         columns = ⇒ tunnel = "stunnel" ¶ columns = → columns are measured without a tunnel alone, so far
         "tpcc" ⇒ "ycsb_a" ; columns = ⇒ at_rest = { columns = "aes_encrypt" } ¶ columns = ; { feature = "stored", columns = "all" }
             → at_rest.columns by the server's functions; leave one of them out
-        columns = ⇒ pooler = { pgbouncer = "transaction" } ¶ columns = → columns are measured without a pooler alone, so far
+        columns = ⇒ pooler = { program = "pgpool", pool_mode = "session" } ¶ columns = → columns are measured without a pooler alone, so far
         columns = ⇒ authentication = { method = "unix_socket" } ¶ columns = → where a login by unix_socket does not pass
         [[cell]] ⇒ [[arm]] ¶ name = "stored" ¶ transport = "plain" ¶ columns = { feature = "stored", columns = "payload" } ¶ [[cell]]
             → arm "stored": it stores cells in tables of its own, and arm "cells" shares its tables with the baseline

@@ -470,13 +470,13 @@ name = "pooled"
 transport = "tls1.3"
 tls = { negotiation = "direct" }
 tunnel = "stunnel"
-pooler = { pgbouncer = "transaction" }
+pooler = { program = "pgbouncer", pool_mode = "transaction" }
 authentication = { method = "SCRAM-SHA-256-PLUS" }
 
 [[arm]]
 name = "pooled mysql"
 transport = "tls1.3"
-pooler = { pgbouncer = "session", server_transport = "tls1.2" }
+pooler = { program = "pgbouncer", pool_mode = "session", server_transport = "tls1.2" }
 authentication = { method = "ed25519" }
 
 [[cell]]
@@ -496,17 +496,17 @@ load = { connections = 1 }
     study.toml:32:78: arm "md5": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
     study.toml:37:29: arm "cert": cert is a login by certificate; add tls = { client_certificate = "ecdsa-p256" }
     study.toml:42:29: arm "plain cert": cert is a login by TLS; give it a TLS transport
-    study.toml:47:23: arm "pooled": pgbouncer must be asked for TLS; leave negotiation out
+    study.toml:47:23: arm "pooled": a pooler must be asked for TLS; leave negotiation out
     study.toml:49:10: arm "pooled": it has a tunnel and a pooler; leave one of them out
-    study.toml:50:29: arm "pooled": pgbouncer binds no login to its TLS session; take SCRAM-SHA-256
-    study.toml:60:12: arm "pooled" in cell "last id": connect_insert_count asks its session for the last id, and its pooler gives every transaction another; take pgbouncer = "session", or leave the arm out with arms = […]
+    study.toml:50:29: arm "pooled": a pooler binds no login to its TLS session; take SCRAM-SHA-256
+    study.toml:60:12: arm "pooled" in cell "last id": connect_insert_count asks its session for the last id, and its pooler gives every transaction another; take pool_mode = "session", or leave the arm out with arms = […]
     "#);
 }
 
 #[test]
 fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
     let refusal = |more: &str| {
-        let pooled = "name = \"pooled\"\ntransport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }";
+        let pooled = "name = \"pooled\"\ntransport = \"tls1.3\"\npooler = { program = \"pgbouncer\", pool_mode = \"session\" }";
         changed("[[cell]]", &format!("[[arm]]\n{pooled}\n{more}\n\n[[cell]]"))
     };
     let cases = r#"
@@ -517,7 +517,7 @@ fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
             → it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
             → "pooled"
         tls = { client_certificate = "ecdsa-p256" }
-            → pgbouncer asks no client for a certificate; leave client_certificate out
+            → a pooler asks no client for a certificate; leave client_certificate out
             → "pooled"
         [[cell]] ¶ name = "program" ¶ workload = "command" ¶ command = { run = ["true"] }
             → the server sees none of a program's own connections
@@ -542,10 +542,15 @@ fn poolers_that_no_package_client_has_are_refused_by_name() {
     );
     assert!(refusal("\"maxscale\"").contains("MaxScale is not available"));
     assert!(refusal("\"pgbouncer\"").ends_with("\"pooler\" must be a table, not a string"));
-    let mode = refusal("{ pgbouncer = \"statement\" }");
+    let mode = refusal("{ program = \"pgbouncer\", pool_mode = \"statement\" }");
     assert!(
-        mode.ends_with("\"pgbouncer\" cannot be \"statement\"; known are \"session\", \"transaction\""),
+        mode.ends_with("\"pool_mode\" cannot be \"statement\"; known are \"session\", \"transaction\""),
         "{mode}"
+    );
+    let former = refusal("{ pgbouncer = \"session\" }");
+    assert!(
+        former.contains("pgbouncer was removed: a pooler is {"),
+        "{former}"
     );
 }
 
@@ -586,7 +591,10 @@ fn columns_are_encrypted_where_ycsb_asks_for_them_and_the_key_and_the_values_sta
             "which oltp_point_select does not ask",
         ),
         (
-            text(&format!("{by}\npooler = {{ pgbouncer = \"session\" }}"), ""),
+            text(
+                &format!("{by}\npooler = {{ program = \"pgbouncer\", pool_mode = \"session\" }}"),
+                "",
+            ),
             "which a pooler gives to others",
         ),
         (

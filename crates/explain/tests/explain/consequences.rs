@@ -288,7 +288,7 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
         )
         .replace(
             "transport = \"tls1.3\"",
-            "transport = \"tls1.3\", pooler = { pgbouncer = \"session\" }",
+            "transport = \"tls1.3\", pooler = { program = \"pgbouncer\", pool_mode = \"session\" }",
         );
     let mut head = head(study());
     head.study = Study::from_toml(&text).unwrap();

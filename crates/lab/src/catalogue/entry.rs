@@ -254,11 +254,13 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
         "usr/lib/postgresql/16/bin",
         "usr/lib/postgresql/15/bin",
         "usr/sbin",
+        "usr/bin",
     ],
     version_options: &["--version"],
     version_mark: "(PostgreSQL)",
     companions: &[
         "initdb",
+        "odyssey",
         "pg_basebackup",
         "pg_isready",
         "pgbench",

@@ -61,8 +61,8 @@ pub static POSTGRESQL_18: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "postgresql-18",
         plugins: "",
-        // A release that knows prepared statements where transactions share connections.
-        beside: &["pgbouncer"],
+        // Releases that know prepared statements where transactions share connections.
+        beside: &["pgbouncer", "odyssey"],
         version: "18",
     },
     family: ServerFamily::PostgreSql(PostgreSqlVariant {

@@ -1,27 +1,31 @@
-//! A pooler before a private PostgreSQL: PgBouncer.
+//! A pooler before a private PostgreSQL.
 //!
 //! Clients connect to it in place of the server, and it keeps connections to the server open for them. It runs beside
-//! the server, on a link's far side if there is one, belongs to a guard as private servers do, and shows the server's
-//! certificate. It knows accounts by what the server keeps of their passwords, and by it logs in to the server in their
-//! names.
+//! the server, on a link's far side if there is one, belongs to a guard as private servers do, shows the server's
+//! certificate, and logs in to the server in its clients' names. A further one is a file with a [`PoolerKind`] and its
+//! line in [`kind`].
 
+mod odyssey;
+mod pgbouncer;
+mod pgpool;
 mod proof;
-mod settings;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::{fmt, fs};
 
-use ciphertax_model::{Pooler, Transport};
+use ciphertax_model::{PoolMode, Pooler, PoolerProgram, Transport};
 use ciphertax_supervise::PrivateFolder;
-use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
+use ciphertax_supervise::guard::{Ending, Guard, GuardProgram, Helper};
 
 use crate::accounts::Account;
 use crate::catalogue::POSTGRESQL_18;
-use crate::error::Result;
+use crate::certificates::CertificateFiles;
+use crate::error::{Error, Result};
 use crate::files;
-use crate::link::RunningLink;
+use crate::link::{FarSide, RunningLink};
 use crate::locate::Installation;
 use crate::postgresql::Tenant;
 use crate::server::PrivateServer;
@@ -30,20 +34,84 @@ use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
 use crate::tunnel::program::{Program, write_settings};
 
-use proof::Console;
-use settings::{Settings, Version};
-
-/// The program, and Debian's package of it.
-const PGBOUNCER: &str = "pgbouncer";
-
 /// What it writes down.
-const LOG: &str = "pgbouncer.log";
+const LOG: &str = "pooler.log";
 
 /// Space that a pooler needs: settings and a log.
 const NEEDED_MB: u64 = 10;
 
-/// Starts a pooler before a server and waits until it listens: less than a second. `transport` is that of its clients.
-/// It must be stopped before the link is.
+/// Connections to the server that an account's transactions share: PgBouncer's own number.
+const TRANSACTION_POOL: u32 = 20;
+
+/// A program that pools connections.
+trait PoolerKind: Sync {
+    /// The distribution's package of it.
+    fn package(&self) -> &'static str;
+
+    /// What comes before the version in what it says with `--version`.
+    fn version_mark(&self) -> &'static str;
+
+    /// True for a release that knows which statements a client has prepared, where the connection to the server may be another one
+    /// by the time they are executed.
+    fn keeps_prepared_statements(&self, version: Version) -> bool;
+
+    /// How it is made to end at once.
+    fn ending(&self, version: Version) -> Ending;
+
+    /// What of its settings matters for a measurement.
+    fn facts(&self, start: &Start) -> Vec<(&'static str, String)>;
+
+    /// Writes its files, and returns the arguments that it is started with.
+    fn prepare(&self, start: &Start, place: &Place<'_>) -> Result<Vec<OsString>>;
+}
+
+fn kind(program: PoolerProgram) -> &'static dyn PoolerKind {
+    match program {
+        PoolerProgram::Pgbouncer => &pgbouncer::PgBouncer,
+        PoolerProgram::Odyssey => &odyssey::Odyssey,
+        PoolerProgram::Pgpool => &pgpool::Pgpool,
+    }
+}
+
+/// What a pooler is started with.
+#[derive(Debug)]
+struct Start {
+    pooler: Pooler,
+    /// That of its clients.
+    transport: Transport,
+    /// How many clients it has at most at a time.
+    clients: u32,
+    release: Release,
+    program: Program,
+    /// The server's certificate.
+    tls: Option<CertificateFiles>,
+    /// Whom it lets in, and logs in to the server as.
+    accounts: Vec<Account>,
+    /// Where it runs; `None` for beside this process.
+    far: Option<FarSide>,
+    guard: GuardProgram,
+}
+
+/// Where one is started.
+struct Place<'a> {
+    /// Of its files; it may write there.
+    folder: &'a Path,
+    listen: SocketAddr,
+    /// Where the server listens on the loopback address.
+    server_port: u16,
+}
+
+impl Place<'_> {
+    /// Writes one of its files, and returns its path.
+    fn write(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.folder.join(name);
+        write_settings(&path, text)?;
+        Ok(path.display().to_string())
+    }
+}
+
+/// Starts a pooler before a server and waits until it listens: less than a second. `transport` is that of its clients, of whom there
+/// are at most so many at a time. It must be stopped before the link is.
 ///
 /// # Errors
 /// If the program is missing or does not start, as before a server of another database or without a certificate for what is to be
@@ -51,63 +119,86 @@ const NEEDED_MB: u64 = 10;
 pub fn start(
     pooler: Pooler,
     transport: Transport,
+    clients: u32,
     server: &PrivateServer,
     link: Option<&RunningLink>,
     guard: &GuardProgram,
 ) -> Result<RunningPooler> {
-    let program = find()?;
-    let version = Version::of(&program)?;
-    let tenant = Tenant::of_servers()?;
-    let far = link.map(RunningLink::far_side);
-    sweep_stale();
-    let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
-    let folder = guard.folder().to_owned();
-    let host = far.as_ref().map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
-    // Beside the server, it is on the loopback address.
-    let server_port = server.only_address()?.port();
-    let settings = Settings {
+    let program = find(pooler.program)?;
+    let accounts = server.accounts().iter();
+    let start = Start {
         pooler,
         transport,
-        version,
-        server_port,
+        clients,
+        release: Release::of(pooler.program, &program)?,
+        program,
         tls: server.certificate_files().cloned(),
-        folder,
-        console: Console::new()?,
+        accounts: accounts
+            .filter(|account| account.method.is_served_by_poolers())
+            .cloned()
+            .collect(),
+        far: link.map(RunningLink::far_side),
+        guard: guard.clone(),
     };
-    let accounts: Vec<&Account> = server
-        .accounts()
-        .iter()
-        .filter(|account| account.method.is_served_by_poolers())
-        .collect();
-    settings.write_accounts(&accounts)?;
-    let (process, address) = Half::start_listening(&mut guard, PGBOUNCER, Side::Server, host, |listen| {
-        let path = settings.path(listen);
-        write_settings(&path, &settings.text(listen, None))?;
-        Ok(Helper {
-            command_line: program.command_line([path]),
-            log: LOG.into(),
-            user: tenant.user(),
-            namespace: far.as_ref().map(|far| far.namespace.clone()),
-            ending: version.ending(),
-        })
-    })?;
+    let server_port = server.only_address()?.port();
+    let (process, address, guard) = start.run(server_port)?;
     Ok(RunningPooler {
         address,
-        facts: settings.facts(),
-        settings,
-        is_within_reach: link.is_none(),
+        server_port,
+        start,
         process,
         guard,
     })
 }
 
+impl Start {
+    /// Connections to the server that all clients of an account have at most.
+    fn pool_size(&self) -> u32 {
+        match self.pooler.pool_mode {
+            PoolMode::Session => self.clients,
+            PoolMode::Transaction => TRANSACTION_POOL,
+        }
+    }
+
+    /// Runs it before a server that listens on this port beside it.
+    fn run(&self, server_port: u16) -> Result<(Half, SocketAddr, Guard)> {
+        let kind = kind(self.pooler.program);
+        let tenant = Tenant::of_servers()?;
+        sweep_stale();
+        let mut guard = Guard::start(&self.guard, PrivateFolder::create(NEEDED_MB)?)?;
+        let private = guard.folder().to_owned();
+        let host = self.far.as_ref().map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
+        let name = self.pooler.program.name();
+        let (process, address) = Half::start_listening(&mut guard, name, Side::Server, host, |listen| {
+            let folder = private.join(listen.port().to_string());
+            fs::create_dir(&folder).map_err(Error::write(&folder))?;
+            let place = Place {
+                folder: &folder,
+                listen,
+                server_port,
+            };
+            let arguments = kind.prepare(self, &place)?;
+            tenant.give(&folder)?;
+            Ok(Helper {
+                command_line: self.program.command_line(arguments),
+                log: LOG.into(),
+                user: tenant.user(),
+                namespace: self.far.as_ref().map(|far| far.namespace.clone()),
+                ending: kind.ending(self.release.version),
+            })
+        })?;
+        Ok((process, address, guard))
+    }
+}
+
 /// The release that is fetched with PostgreSQL 18, because it knows prepared statements where transactions share
 /// connections; else that of the system, or of the tunnels' programs.
-fn find() -> Result<Program> {
+fn find(program: PoolerProgram) -> Result<Program> {
+    let name = program.name();
     let fetched = Installation::locate(&POSTGRESQL_18).ok();
-    let fetched = fetched.and_then(|installation| installation.beside(PGBOUNCER));
+    let fetched = fetched.and_then(|installation| installation.beside(name));
     fetched.map_or_else(
-        || Program::find(&[PGBOUNCER], PGBOUNCER),
+        || Program::find(&[name], kind(program).package()),
         |path| Ok(Program::at(path)),
     )
 }
@@ -116,26 +207,49 @@ fn find() -> Result<Program> {
 ///
 /// # Errors
 /// If there is none.
-pub fn release() -> Result<Release> {
-    Ok(Release(Version::of(&find()?)?))
+pub fn release(program: PoolerProgram) -> Result<Release> {
+    Release::of(program, &find(program)?)
 }
 
-/// A release of PgBouncer.
+/// A release of a pooler.
 #[derive(Debug, Clone, Copy)]
-pub struct Release(Version);
+pub struct Release {
+    program: PoolerProgram,
+    version: Version,
+}
 
 impl Release {
-    /// True if a client may prepare a statement and execute it later also where the connection to the server may be
-    /// another one by then: since 1.21.
+    fn of(program: PoolerProgram, found: &Program) -> Result<Self> {
+        let said = found.says("--version", kind(program).version_mark())?;
+        Ok(Self {
+            program,
+            version: Version::parse(&said),
+        })
+    }
+
+    /// True if a client may prepare a statement and execute it later also where the connection to the server may be another one by
+    /// then.
     pub fn keeps_prepared_statements(self) -> bool {
-        self.0.keeps_prepared_statements()
+        kind(self.program).keeps_prepared_statements(self.version)
     }
 }
 
-/// `PgBouncer 1.18`
+/// `pgbouncer 1.18`
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        write!(f, "{} {}.{}", self.program.name(), self.version.0, self.version.1)
+    }
+}
+
+/// Major and minor version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(u32, u32);
+
+impl Version {
+    /// What cannot be read is as good as the oldest.
+    fn parse(text: &str) -> Self {
+        let mut numbers = text.trim().split('.').map(|number| number.parse().unwrap_or(0));
+        Self(numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 }
 
@@ -143,10 +257,8 @@ impl fmt::Display for Release {
 #[derive(Debug)]
 pub struct RunningPooler {
     address: SocketAddr,
-    facts: BTreeMap<String, String>,
-    settings: Settings,
-    /// False on the far side of a link, where no relay of this process can be.
-    is_within_reach: bool,
+    server_port: u16,
+    start: Start,
     process: Half,
     guard: Guard,
 }
@@ -157,33 +269,31 @@ impl RunningPooler {
         self.address
     }
 
-    /// Its only process, whose CPU is neither the client's nor the server's.
+    /// Its first process. The CPU of its processes is neither the client's nor the server's.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
     /// What was started, for the record: `program` with its version, and its settings by its own names.
-    pub fn facts(&self) -> &BTreeMap<String, String> {
-        &self.facts
+    pub fn facts(&self) -> BTreeMap<String, String> {
+        let program = ("program", self.start.release.to_string());
+        let settings = kind(self.start.pooler.program).facts(&self.start);
+        let facts = [program].into_iter().chain(settings);
+        facts.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// How bytes travel between it and the server.
     pub fn server_transport(&self) -> Transport {
-        self.settings.pooler.server_transport
+        self.start.pooler.server_transport
     }
 
-    /// False once it has ended.
-    pub fn is_alive(&self) -> bool {
-        !self.process.has_ended()
-    }
-
-    /// Which one has ended, with its last words; `None` while it lives.
+    /// Its last words, if it has ended; `None` while it lives.
     pub fn death(&self) -> Option<String> {
         let log = self.guard.folder().join(LOG);
-        (!self.is_alive()).then(|| {
+        self.process.has_ended().then(|| {
             format!(
                 "{} (process {}) ended; the last lines of its log: {}",
-                self.settings.pooler,
+                self.start.pooler,
                 self.pid(),
                 files::tail_of(&log)
             )

@@ -102,12 +102,14 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
         }
     }
 
-    /// PgBouncer has one code for everything.
+    /// PgBouncer and Pgpool-II have one code for everything.
     fn is_refusal(error: &WireError) -> bool {
         match error {
             WireError::PostgreSql {
                 sql_state, message, ..
-            } if sql_state == "08P01" => message.contains("authentication failed"),
+            } if ["08P01", "XX000"].contains(&sql_state.as_str()) => {
+                message.contains("authentication failed")
+            }
             error => error.is_access_denied(),
         }
     }

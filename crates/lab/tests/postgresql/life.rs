@@ -119,11 +119,12 @@ fn inside_a_link_it_is_reached_at_its_distance() {
         assert_eq!(user, server.user(), "{}", arm.host);
     }
     let pooler = Pooler {
-        pgbouncer: PoolMode::Session,
+        program: PoolerProgram::Pgbouncer,
+        pool_mode: PoolMode::Session,
         server_transport: Transport::Plain,
     };
     let guard = GuardProgram::this_program();
-    let pooler = pooler::start(pooler, Transport::Tls13, &server, Some(&link), &guard).unwrap();
+    let pooler = pooler::start(pooler, Transport::Tls13, 10, &server, Some(&link), &guard).unwrap();
     let through_it = ConnectOptions {
         host: pooler.address().ip().to_string(),
         port: pooler.address().port(),

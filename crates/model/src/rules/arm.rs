@@ -3,6 +3,7 @@
 use super::{Rule, arms, of_arm, of_values};
 use crate::arm::Arm;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
+use crate::network::{PoolMode, Pooler};
 use crate::probe::{Perturbation, Probe, ProbeValue};
 use crate::refusal::{Refusal, refuse_if};
 use crate::tls::{self, Group, Resumption, TlsLibrary, TlsNegotiation, TlsVersion};
@@ -116,10 +117,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     of_arm("pooler-direct-tls", "tls.negotiation", |arm| {
         let is_direct = pooled(arm)?.tls.negotiation == TlsNegotiation::Direct;
-        refuse_if(
-            is_direct,
-            "pgbouncer must be asked for TLS; leave negotiation out",
-        )
+        refuse_if(is_direct, "a pooler must be asked for TLS; leave negotiation out")
     }),
     of_arm("pooler-channel-binding", "authentication.method", |arm| {
         let binds = has(pooled(arm)?, |method| {
@@ -127,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         });
         refuse_if(
             binds,
-            "pgbouncer binds no login to its TLS session; take SCRAM-SHA-256",
+            "a pooler binds no login to its TLS session; take SCRAM-SHA-256",
         )
     }),
     of_arm("pooler-login", "authentication.method", |arm| {
@@ -137,15 +135,63 @@ pub(super) const RULES: &[Rule] = &[
             .filter(|method| method.is_of_postgresql())?;
         let is_passed_on = method.is_served_by_poolers() || method == AuthenticationMethod::ScramSha256Plus;
         let why = format!(
-            "pgbouncer has neither passwords nor clients' certificates, so it cannot log in to the server by {method} \
-             in a client's name; take SCRAM-SHA-256, md5 or trust"
+            "a pooler cannot log in to the server by {method} in a client's name; take SCRAM-SHA-256, md5 or trust"
         );
         refuse_if(!is_passed_on, why)
     }),
+    of_arm("pooler-scram-keys", "authentication.password_cache", |arm| {
+        let program = arm.pooler?.program;
+        let asks_scram = arm
+            .authentication
+            .method
+            .is_none_or(AuthenticationMethod::is_scram);
+        let is_warm = arm.authentication.password_cache == PasswordCache::Warm;
+        let why = format!(
+            "{} gives SCRAM another salt at each login, so no client remembers its keys; take password_cache = \"cold\"",
+            program.name()
+        );
+        refuse_if(program.changes_salts() && asks_scram && is_warm, why)
+    }),
+    of_arm(
+        "pooler-scram-iterations",
+        "authentication.scram_iterations",
+        |arm| {
+            let program = arm.pooler?.program;
+            let asks = arm.authentication.scram_iterations.is_some();
+            let why = format!(
+                "{} has iterations of SCRAM of its own; leave scram_iterations out, or take the program pgbouncer",
+                program.name()
+            );
+            refuse_if(asks && !program.keeps_iterations(), why)
+        },
+    ),
     of_arm("pooler-client-certificate", "tls.client_certificate", |arm| {
         let is_asked = has(pooled(arm)?, |method| method == AuthenticationMethod::Cert);
-        let why = "pgbouncer asks no client for a certificate; leave client_certificate out";
+        let why = "a pooler asks no client for a certificate; leave client_certificate out";
         refuse_if(arm.tls.client_certificate.is_some() && !is_asked, why)
+    }),
+    of_arm("pool-mode", "pooler.pool_mode", |arm| {
+        let pooler = arm.pooler?;
+        let shares = pooler.pool_mode == PoolMode::Transaction;
+        let why = format!(
+            "{} keeps a connection to the server for each client until it leaves; take pool_mode = \"session\"",
+            pooler.program.name()
+        );
+        refuse_if(shares && !pooler.program.pools_transactions(), why)
+    }),
+    of_arm("pooler-transport", "pooler.server_transport", |arm| {
+        let Pooler {
+            program,
+            server_transport,
+            ..
+        } = arm.pooler?;
+        let why = format!(
+            "{} cannot be told to reach the server over {server_transport} where its clients use {}; take the program \
+             pgbouncer, or server_transport = \"tls1.3\"",
+            program.name(),
+            arm.transport
+        );
+        refuse_if(!program.reaches_server_by(server_transport, arm.transport), why)
     }),
     of_arm("idle-algorithm", "at_rest.algorithm", |arm| {
         let why = format!(

@@ -193,9 +193,9 @@ pub(super) const RULES: &[Rule] = &[
     }),
     // What a session remembers may be asked of another.
     of_arm_in("last-id-behind-pooler", "workload", |_, cell, arm| {
-        let shares = arm.pooler?.pgbouncer == PoolMode::Transaction;
+        let shares = arm.pooler?.pool_mode == PoolMode::Transaction;
         let why = "connect_insert_count asks its session for the last id, and its pooler gives every transaction \
-                   another; take pgbouncer = \"session\", or leave the arm out with arms = […]";
+                   another; take pool_mode = \"session\", or leave the arm out with arms = […]";
         refuse_if(shares && cell.workload == Workload::ConnectInsertCount, why)
     }),
     of_arm_in("tls-of-command", "workload", |_, cell, arm| {

@@ -50,11 +50,15 @@ unix-socket-in-tunnel: transport = "plain" ⇒ transport = "plain" ¶ tunnel = "
     "unix_socket" }
 scram-plus-without-tls: transport = "plain" ⇒ transport = "plain" ¶ authentication = { method = "SCRAM-SHA-256-PLUS" }
 scram-iterations: authentication = { scram_iterations = 4096 }
-tunnel-and-pooler: tunnel = "stunnel" ¶ pooler = { pgbouncer = "session" }
-pooler-direct-tls: tls = { negotiation = "direct" } ¶ pooler = { pgbouncer = "session" }
-pooler-channel-binding: authentication = { method = "SCRAM-SHA-256-PLUS" } ¶ pooler = { pgbouncer = "session" }
-pooler-login: authentication = { method = "password" } ¶ pooler = { pgbouncer = "session" }
-pooler-client-certificate: tls = { client_certificate = "ecdsa-p256" } ¶ pooler = { pgbouncer = "session" }
+tunnel-and-pooler: tunnel = "stunnel" ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+pooler-direct-tls: tls = { negotiation = "direct" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+pooler-channel-binding: authentication = { method = "SCRAM-SHA-256-PLUS" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+pooler-login: authentication = { method = "password" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+pooler-scram-keys: pooler = { program = "pgpool", pool_mode = "session", server_transport = "tls" }
+pooler-scram-iterations: authentication={method="SCRAM-SHA-256", scram_iterations=900} ¶ pooler = {program="odyssey", pool_mode="session"}
+pooler-client-certificate: tls = { client_certificate = "ecdsa-p256" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+pool-mode: authentication = { method = "md5" } ¶ pooler = { program = "pgpool", pool_mode = "transaction", server_transport = "tls" }
+pooler-transport: pooler = { program = "odyssey", pool_mode = "session", server_transport = "tls1.2" }
 idle-algorithm: at_rest = { algorithm = "AES-CTR" }
 idle-encryption-threads: at_rest = { aria = true, encryption_threads = 2 }
 sqlcipher-page-size: at_rest = { sqlcipher = { page_size = 5000 } }
@@ -97,13 +101,13 @@ replica-set-resumption: time_s ⇒ replica_set = { members = 3 } ¶ time_s ; "tl
     }
 no-binary-log: at_rest = { binary_log = true }
 functions-workload: at_rest = { columns = "pgcrypto" }
-functions-pooler: at_rest = { columns = "pgcrypto" } ¶ pooler = { pgbouncer = "session" }
+functions-pooler: at_rest = { columns = "pgcrypto" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
 functions-binary-log: time_s ⇒ storage = { binary_log = true } ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { columns =
     "pgcrypto" }
 unix-socket-at-distance: time_s ⇒ link = { rtt_ms = 1 } ¶ time_s ; transport = "plain" ⇒ transport = "plain" ¶ authentication
     = { method = "unix_socket" }
-command-behind-pooler: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ pooler = { pgbouncer = "session" }
-last-id-behind-pooler: oltp_point_select ⇒ connect_insert_count ; "tls1.3" ⇒ "tls1.3" ¶ pooler = { pgbouncer = "transaction"
+command-behind-pooler: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+last-id-behind-pooler: oltp_point_select ⇒ connect_insert_count ; "tls1.3" ⇒ "tls" ¶ pooler = { program="odyssey", pool_mode="transaction"
     }
 tls-of-command: oltp_point_select ⇒ command ; "tls1.3" ⇒ "tls1.3" ¶ tls = { group = "X25519" }
 "#;

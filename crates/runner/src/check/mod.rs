@@ -11,10 +11,12 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use ciphertax_lab::catalogue::{self, Protocol};
 use ciphertax_lab::pooler::Release;
 use ciphertax_lab::{Installation, pooler};
-use ciphertax_model::{Arm, Cell, Refusal, ServerSpec, Study};
+use ciphertax_model::{Arm, Cell, PoolerProgram, Refusal, ServerSpec, Study};
 use ciphertax_wire::Target;
 
 use crate::columns::column_key;
@@ -101,8 +103,8 @@ struct Asked<'a> {
     /// How many load generators there are, of several.
     ranks: Option<u32>,
     limits: OwnLimits,
-    /// The PgBouncer that is started before private servers, where an arm has one; or why there is none.
-    pgbouncer: Option<Result<Release, String>>,
+    /// The poolers that are started before private servers, where arms have one; or why there is none.
+    poolers: Vec<(PoolerProgram, Result<Release, String>)>,
 }
 
 /// A cell and the server where it is measured.
@@ -117,14 +119,25 @@ struct At<'a> {
 
 impl<'a> Asked<'a> {
     fn of(plan: &'a Plan) -> Self {
-        let mut measured = plan.study.cells.iter().flat_map(|cell| plan.study.arms_of(cell));
-        let is_pooled = plan.target.is_none() && measured.any(|arm| arm.pooler.is_some());
+        let measured = plan.study.cells.iter().flat_map(|cell| plan.study.arms_of(cell));
+        let programs: HashSet<PoolerProgram> = measured
+            .filter_map(|arm| Some(arm.pooler.filter(|_| plan.target.is_none())?.program))
+            .collect();
+        let poolers = programs
+            .into_iter()
+            .map(|program| {
+                (
+                    program,
+                    pooler::release(program).map_err(|error| error.to_string()),
+                )
+            })
+            .collect();
         Self {
             target: plan.target.as_ref(),
             encdb: plan.encdb.as_ref(),
             ranks: plan.ranks.as_ref().map(Ranks::count),
             limits: OwnLimits::found(),
-            pgbouncer: is_pooled.then(|| pooler::release().map_err(|error| error.to_string())),
+            poolers,
             ..Self::of_study(&plan.study)
         }
     }
@@ -137,7 +150,7 @@ impl<'a> Asked<'a> {
             encdb: None,
             ranks: None,
             limits: OwnLimits::NONE,
-            pgbouncer: None,
+            poolers: Vec::new(),
         }
     }
 

@@ -24,8 +24,11 @@ pub(super) const RULES: &[Rule] = &[
         refuse_if(asks && has_none, why)
     }),
     of_plan("pooler", |asked| {
-        let release = asked.pgbouncer.as_ref()?;
-        release.as_ref().err().map(Refusal::new)
+        let mut found = asked
+            .poolers
+            .iter()
+            .filter_map(|(_, release)| release.as_ref().err());
+        found.next().map(Refusal::new)
     }),
     of_arm_in("file-system", |asked, _, arm| {
         let kind = arm.at_rest.file_system.filter(|_| asked.target.is_none())?;
@@ -44,13 +47,18 @@ pub(super) const RULES: &[Rule] = &[
     }),
     // It gives the next transaction another connection, and an old release does not prepare statements there again.
     of_arm_in("prepared-statements", |asked, at, arm| {
-        let release = asked.pgbouncer.as_ref()?.as_ref().ok()?;
-        let shares = arm.pooler?.pgbouncer == PoolMode::Transaction;
+        let pooler = arm.pooler?;
+        let mut releases = asked
+            .poolers
+            .iter()
+            .filter(|(program, _)| *program == pooler.program);
+        let release = releases.next()?.1.as_ref().ok()?;
+        let shares = pooler.pool_mode == PoolMode::Transaction;
         let prepares = at.cell.workload.descriptor().vocabulary != Vocabulary::Connect;
         let why = format!(
-            "with pgbouncer = \"transaction\" {release} loses the statements that {} prepares (1.21 and later keep them); \
-             fetch a newer one with `ciphertax servers install postgresql-18`, take pgbouncer = \"session\", or name the \
-             other arms in the arms of the cell {:?}",
+            "with pool_mode = \"transaction\" {release} loses the statements that {} prepares (pgbouncer 1.21 and later keep \
+             them); fetch a newer one with `ciphertax servers install postgresql-18`, take pool_mode = \"session\", or name \
+             the other arms in the arms of the cell {:?}",
             at.cell.workload.name(),
             at.cell.name
         );

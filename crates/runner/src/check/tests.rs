@@ -44,7 +44,7 @@ channel-binding-by-ed25519: | time_s ⇒ certificate = "ed25519" ¶ time_s ; "tl
     "SCRAM-SHA-256-PLUS" }
 cold-cache-in-vain: | authentication = { method = "caching_sha2_password", password_cache = "cold" }
 tunnel-to-replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tunnel = "stunnel"
-pooler-without-certificate: | "tls1.3" ⇒ "plain" ¶ pooler = { pgbouncer = "session", server_transport = "tls1.3" }
+pooler-without-certificate: | "tls1.3" ⇒ "plain" ¶ pooler = { program = "pgbouncer", pool_mode = "session", server_transport = "tls1.3" }
 workload: | time_s ⇒ server = "mongodb" ¶ time_s
 replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s
 placeholder: | time_s ⇒ server = "postgresql" ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒ command =
@@ -119,7 +119,13 @@ fn refused(case: &str, refuse: impl Fn(&Asked<'_>) -> Vec<Refusal>) -> Result<Ve
             files: number("files"),
             ports: number("ports"),
         },
-        pgbouncer: besides("pgbouncer").map(|_| Err("there is no pgbouncer; install it".to_owned())),
+        poolers: besides("pgbouncer")
+            .map(|_| {
+                let missing = Err("there is no pgbouncer; install it".to_owned());
+                (PoolerProgram::Pgbouncer, missing)
+            })
+            .into_iter()
+            .collect(),
     }))
 }
 
@@ -175,7 +181,7 @@ fn what_a_server_cannot_do_is_refused_by_name_with_what_it_can() {
         mysql | authentication = { method = "ed25519" } → authentication by ed25519; it can do caching_sha2_password
         mongodb | authentication = { method = "caching_sha2_password" } → authentication by caching_sha2_password → SCRAM-SHA-256
         mariadb | authentication = { method = "SCRAM-SHA-256" } → authentication by SCRAM-SHA-256 → mysql_native_password
-        postgresql | authentication = { method = "ed25519" } ¶ pooler = { pgbouncer = "session" } → authentication by ed25519
+        postgresql | authentication = { method = "ed25519" } ¶ pooler = {program="odyssey", pool_mode="session"} → authentication by ed25519
         sqlite | tls = { group = "X25519" } → sqlite cannot do TLSv1.3 → sqlite cannot do a certificate ecdsa-p256
         mariadb | at_rest = { undo_log = true } → mariadb cannot do undo_log at rest; it can do tables, redo_log
         mysql | at_rest = { temporary = true } → mysql cannot do temporary at rest; it can do tables, redo_log

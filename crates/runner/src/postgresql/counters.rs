@@ -241,7 +241,7 @@ mod real_servers {
 
     #[test]
     fn a_pooler_before_the_server_is_not_asked() {
-        let pooled = "pooler = { pgbouncer = \"transaction\" }";
+        let pooled = "pooler = { program = \"pgbouncer\", pool_mode = \"transaction\" }";
         if unpacked_tunnels().is_none() {
             return not_tested("pgbouncer is not unpacked");
         }

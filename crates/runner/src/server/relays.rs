@@ -10,7 +10,7 @@ use ciphertax_model::tpcc::COLUMNS;
 use ciphertax_model::{
     Arm, ColumnEncryption, ColumnFeature, ColumnSelection, Decrypt, Pooler, Study, Transport,
 };
-use ciphertax_observe::{Meter, ProcessMeter};
+use ciphertax_observe::{Meter, ProcessMeter, ProcessTree};
 use ciphertax_supervise::GuardProgram;
 
 use crate::error::RunError;
@@ -21,8 +21,8 @@ pub(super) struct Poolers(Vec<MeteredPooler>);
 struct MeteredPooler {
     kind: (Pooler, Transport),
     pooler: RunningPooler,
-    /// What its one process uses.
-    meter: ProcessMeter,
+    /// What its processes use.
+    meter: ProcessTree,
 }
 
 impl Poolers {
@@ -37,6 +37,7 @@ impl Poolers {
     /// When one is not available, cannot do what its arms ask, or does not start.
     pub(super) fn start<'a>(
         arms: impl Iterator<Item = &'a Arm>,
+        clients: u32,
         server: &PrivateServer,
         link: Option<&RunningLink>,
         guard: &GuardProgram,
@@ -46,8 +47,8 @@ impl Poolers {
             if poolers.iter().any(|other| other.kind == kind) {
                 continue;
             }
-            let pooler = pooler::start(kind.0, kind.1, server, link, guard)?;
-            let meter = ProcessMeter::open(pooler.pid())?;
+            let pooler = pooler::start(kind.0, kind.1, clients, server, link, guard)?;
+            let meter = ProcessTree::open(&[pooler.pid()])?;
             poolers.push(MeteredPooler { kind, pooler, meter });
         }
         Ok(Self(poolers))
@@ -67,8 +68,8 @@ impl Poolers {
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let of_each = self.0.iter().flat_map(|running| {
             let (kind, transport) = running.kind;
-            let facts = running.pooler.facts().iter();
-            facts.map(move |(name, value)| (format!("{kind}, clients {transport}: {name}"), value.clone()))
+            let facts = running.pooler.facts().into_iter();
+            facts.map(move |(name, value)| (format!("{kind}, clients {transport}: {name}"), value))
         });
         of_each.collect()
     }

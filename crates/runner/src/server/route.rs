@@ -16,7 +16,7 @@ use ciphertax_wire::tls::{TlsConnector, Verification};
 
 use super::relays::{ColumnRelays, Poolers};
 use super::target::TargetServers;
-use crate::connections::are_many;
+use crate::connections::{are_many, needed_of_one_server};
 use crate::database::{Clients, Control, Endpoint, ReachedArm, Ways};
 use crate::error::RunError;
 use crate::groups::Group;
@@ -62,7 +62,9 @@ impl Route {
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
         let tunnels = tunnels(&server, link.as_ref(), group, guard)?;
-        let poolers = Poolers::start(group.arms.iter().copied(), &server, link.as_ref(), guard)?;
+        let clients = u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX);
+        let arms = group.arms.iter().copied();
+        let poolers = Poolers::start(arms, clients, &server, link.as_ref(), guard)?;
         let arms = group.arms.iter().copied();
         let column_relays = ColumnRelays::start(study, arms, &server, link.as_ref(), column_key, guard)?;
         let distance = link.map(|link| Distance::over(link, study, spec));

@@ -57,6 +57,10 @@ pub struct VersionResumption {
     pub by: &'static [Resumption],
 }
 
+pub(super) const fn resumed(version: TlsVersion, by: &'static [Resumption]) -> VersionResumption {
+    VersionResumption { version, by }
+}
+
 /// Which cipher suites a server has, by OpenSSL's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -141,7 +141,7 @@ impl ChildPipe {
 /// A process that its guard started and does not reap before the end, so that its number stays its own.
 #[derive(Debug)]
 pub struct Process {
-    pid: Pid,
+    pub(crate) pid: Pid,
     handle: OwnedFd,
 }
 
@@ -160,8 +160,8 @@ impl Process {
     }
 
     /// Its number.
-    pub fn pid(&self) -> Pid {
-        self.pid
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
     /// True once it has ended.

@@ -9,7 +9,7 @@ use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
 use crate::catalogue::entry::Product;
-use crate::error::path::{ColumnRelayError, LinkError, TunnelError};
+use crate::error::path::{HelperError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
 
 /// Result of everything in this crate.
@@ -310,9 +310,9 @@ pub enum Error {
     /// There is no link.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// There is no relay that encrypts cells.
+    /// A link or a relay that was started does not work.
     #[error(transparent)]
-    ColumnRelay(#[from] ColumnRelayError),
+    Helper(#[from] HelperError),
     /// There is no such file system.
     #[error(transparent)]
     FileSystem(#[from] FileSystemError),

@@ -14,7 +14,7 @@ use ciphertax_model as model;
 use rand::RngExt;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use super::{ip, ip_batch};
+use super::{Endpoints, ip, ip_batch};
 
 /// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";
@@ -44,9 +44,11 @@ pub(super) struct Devices {
     pub(super) nodes: Option<File>,
     /// The name of the veth device in the namespace of this thread.
     veth: String,
-    /// Keeps the namespace alive and gives it a path.
-    namespace: File,
-    addresses: Block,
+    /// Where the link is; the namespace has its path from the file below.
+    pub(super) endpoints: Endpoints,
+    /// Keeps the namespace alive.
+    _namespace: File,
+    _addresses: Block,
 }
 
 impl Devices {
@@ -104,31 +106,17 @@ impl Devices {
         Ok(Self {
             near,
             far,
-            nodes,
             veth,
-            namespace,
-            addresses,
+            endpoints: Endpoints {
+                delayed: far_delayed,
+                direct: far_direct,
+                nodes: nodes.as_ref().map(|_| addresses.nodes()),
+                namespace: path_of(&namespace),
+            },
+            nodes,
+            _namespace: namespace,
+            _addresses: addresses,
         })
-    }
-
-    /// Where a server in the namespace is reached with delay.
-    pub(super) fn delayed_address(&self) -> Ipv4Addr {
-        self.addresses.far_delayed()
-    }
-
-    /// Where a server in the namespace is reached without delay.
-    pub(super) fn direct_address(&self) -> Ipv4Addr {
-        self.addresses.far_direct()
-    }
-
-    /// What the nodes inside are to each other; `None` if they have no distance.
-    pub(super) fn nodes_address(&self) -> Option<Ipv4Addr> {
-        self.nodes.as_ref().map(|_| self.addresses.nodes())
-    }
-
-    /// The namespace, as long as this process lives.
-    pub(super) fn namespace(&self) -> PathBuf {
-        path_of(&self.namespace)
     }
 }
 

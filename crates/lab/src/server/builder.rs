@@ -22,7 +22,7 @@ use super::family::{Members, Plan, family};
 use super::file_system::{filled, is_full};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
-use super::spec::{CONNECTIONS, Inside, Spec, Tls, Trust, disk_of};
+use super::spec::{CONNECTIONS, Spec, Tls, Trust, disk_of};
 
 /// How long a member may take to end after its last session broke.
 const ABORT: Duration = Duration::from_millis(500);
@@ -193,16 +193,11 @@ impl PrivateServerBuilder {
     }
 
     /// A server inside a link: [`PrivateServer::addresses`] are its direct ones, and the same ports of
-    /// [`RunningLink::measured_address`] lead to it at the link's distance; by these the members of a replica set know
-    /// each other and are found by their clients. It must be stopped before the link is.
+    /// [`Endpoints::measured`](crate::link::Endpoints::measured) lead to it at the link's distance; by these the members of a
+    /// replica set know each other and are found by their clients. It must be stopped before the link is.
     #[must_use]
     pub fn inside(mut self, link: &RunningLink) -> Self {
-        self.spec.inside = Some(Inside {
-            namespace: link.namespace().to_owned(),
-            direct: link.direct_address(),
-            delayed: link.delayed_address(),
-            nodes: link.nodes_address(),
-        });
+        self.spec.inside = Some(link.endpoints.clone());
         self
     }
 
@@ -251,7 +246,7 @@ impl PrivateServerBuilder {
             ports_between: plan.ports_between(
                 &members
                     .iter()
-                    .map(|member| member.address().port())
+                    .map(|member| member.address.port())
                     .collect::<Vec<_>>(),
             ),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
@@ -278,7 +273,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
 
 /// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
-    let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
+    let ports: Vec<u16> = members.iter().map(|member| member.address.port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
     let reached = Members {
         from_beside: at(Ipv4Addr::LOCALHOST.into()),

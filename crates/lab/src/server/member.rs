@@ -7,7 +7,6 @@ use std::{fs, thread};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
-use rustix::process::Pid;
 
 use crate::error::{Error, Result};
 use crate::files::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
@@ -27,9 +26,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// One process of a private server.
 #[derive(Debug)]
 pub(super) struct Member {
-    process: Process,
-    address: SocketAddr,
-    log: PathBuf,
+    pub(super) process: Process,
+    /// Where it is reached.
+    pub(super) address: SocketAddr,
+    /// What its log says.
+    pub(super) log: PathBuf,
     /// Where its own words begin in the log.
     log_start: u64,
 }
@@ -61,13 +62,13 @@ impl Member {
         let log = log_of(number);
         let path = guard.folder().join(&log);
         let log_start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        let process = Process::open(guard.add(Helper {
+        let process = guard.add(Helper {
             command_line,
             log,
             user: plan.user(),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
             ending: plan.ending(),
-        })?)?;
+        })?;
         Ok(Self {
             process,
             address: SocketAddr::from((spec.reached_at(), port)),
@@ -118,15 +119,6 @@ impl Member {
         names_a_full_disk(&read_from(&self.log, self.log_start)) || is_full(folder)
     }
 
-    /// Where it is reached.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(super) fn pid(&self) -> Pid {
-        self.process.pid()
-    }
-
     pub(super) fn is_alive(&self) -> bool {
         !self.process.has_ended()
     }
@@ -141,15 +133,5 @@ impl Member {
             thread::sleep(LOOK_AGAIN);
         }
         true
-    }
-
-    /// Kills it and waits until it is dead.
-    pub(super) fn kill(&self) -> Result<()> {
-        Ok(self.process.kill()?)
-    }
-
-    /// What its log says.
-    pub(super) fn log(&self) -> &Path {
-        &self.log
     }
 }

@@ -52,12 +52,12 @@ impl PrivateServer {
     /// below the ephemeral range. A database without a process has port 0.
     pub fn address(&self) -> SocketAddr {
         let first = self.members.first();
-        first.map_or((Ipv4Addr::LOCALHOST, 0).into(), Member::address)
+        first.map_or((Ipv4Addr::LOCALHOST, 0).into(), |member| member.address)
     }
 
     /// Where all members are reached; a read-only member comes last.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.members.iter().map(Member::address).collect()
+        self.members.iter().map(|member| member.address).collect()
     }
 
     /// The only address, for what leads to one alone: relays and tunnels.
@@ -188,8 +188,7 @@ impl PrivateServer {
     /// Its processes, one a member. Their numbers are not given to other processes before this is stopped, even if they
     /// die.
     pub fn pids(&self) -> Vec<u32> {
-        let pid = |member: &Member| member.pid().as_raw_nonzero().get().unsigned_abs();
-        self.members.iter().map(pid).collect()
+        self.members.iter().map(|member| member.process.pid()).collect()
     }
 
     /// When it was ready.
@@ -209,8 +208,8 @@ impl PrivateServer {
 
     /// Where the first member was reached whose process has ended.
     pub fn dead_member(&self) -> Option<SocketAddr> {
-        let mut members = self.members.iter();
-        members.find(|member| !member.is_alive()).map(Member::address)
+        let dead = self.members.iter().find(|member| !member.is_alive());
+        dead.map(|member| member.address)
     }
 
     /// What explains the end of the first member that has ended, or else the last words of the first of all, from its
@@ -223,7 +222,7 @@ impl PrivateServer {
         let Some(member) = dead.or(self.members.first()) else {
             return "nothing".into();
         };
-        let complaints = family(self.entry).complaints(member.log());
+        let complaints = family(self.entry).complaints(&member.log);
         if dead.is_some() && member.found_the_disk_full(self.folder()) {
             let error = filled(self.entry, self.at_rest.file_system, self.folder());
             return format!("{error}; {complaints}");
@@ -237,16 +236,12 @@ impl PrivateServer {
     /// If there is no such member.
     pub fn kill_member(&self, address: SocketAddr) -> Result<()> {
         let mut members = self.members.iter();
-        let member = members.find(|member| member.address() == address);
-        member.map_or_else(
-            || {
-                Err(Error::SetUp {
-                    server: self.entry.name,
-                    problem: format!("{address} is none of its addresses"),
-                })
-            },
-            Member::kill,
-        )
+        let member = members.find(|member| member.address == address);
+        let member = member.ok_or_else(|| Error::SetUp {
+            server: self.entry.name,
+            problem: format!("{address} is none of its addresses"),
+        })?;
+        Ok(member.process.kill()?)
     }
 
     /// Writes a row whose text is these two in one, which all its members are told of.

@@ -9,6 +9,7 @@ use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet,
 use crate::catalogue::Entry;
 use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
+use crate::link::Endpoints;
 
 /// Connections that a server takes at a time, if not more are asked for.
 pub(super) const CONNECTIONS: u32 = 2_000;
@@ -48,7 +49,7 @@ pub(crate) struct Spec {
     /// Further options, as on a command line.
     pub(crate) options: Vec<String>,
     /// The link that it is inside of.
-    pub(crate) inside: Option<Inside>,
+    pub(crate) inside: Option<Endpoints>,
 }
 
 /// Whether a server offers TLS, and with which key.
@@ -57,19 +58,6 @@ pub(crate) enum Tls {
     WithDefaultKey,
     With(CertificateKind),
     Off,
-}
-
-/// Where a server inside a link is.
-#[derive(Debug, Clone)]
-pub(crate) struct Inside {
-    /// The network namespace it runs in.
-    pub(crate) namespace: PathBuf,
-    /// Where it is reached without delay.
-    pub(crate) direct: IpAddr,
-    /// Where it is reached at the link's distance.
-    pub(crate) delayed: IpAddr,
-    /// Where its nodes reach each other, and are found by their clients; `None` if they have no distance.
-    pub(crate) nodes: Option<IpAddr>,
 }
 
 impl Spec {
@@ -127,21 +115,19 @@ impl Spec {
     /// Where it is reached without delay.
     pub(crate) fn reached_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
-        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| inside.direct)
+        inside.map_or(Ipv4Addr::LOCALHOST, |inside| inside.direct).into()
     }
 
     /// Where measured clients reach it.
     pub(crate) fn measured_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
-        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| {
-            inside.nodes.unwrap_or(inside.delayed)
-        })
+        inside.map_or(Ipv4Addr::LOCALHOST, Endpoints::measured).into()
     }
 
     /// Where its nodes reach each other.
     pub(crate) fn nodes_at(&self) -> IpAddr {
         let nodes = self.inside.as_ref().and_then(|inside| inside.nodes);
-        nodes.unwrap_or(Ipv4Addr::LOCALHOST.into())
+        nodes.unwrap_or(Ipv4Addr::LOCALHOST).into()
     }
 
     /// The address that it listens on: all those of a link's namespace, which nobody else can reach.

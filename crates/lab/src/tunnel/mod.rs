@@ -67,7 +67,7 @@ pub fn start(
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
     let far = link.map(RunningLink::far_side);
-    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, far.as_ref())?;
+    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, far)?;
     let tunnel = RunningTunnel {
         kind,
         address,

@@ -20,7 +20,7 @@ use crate::certificates::{Authority, CertificateFiles};
 use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::files::{self, Readiness};
-use crate::link::FarSide;
+use crate::link::Endpoints;
 use crate::port;
 use crate::relay::Relay;
 
@@ -43,7 +43,7 @@ impl Half {
     /// Starts a program.
     pub(crate) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
         let log = guard.folder().join(&helper.log);
-        let process = Process::open(guard.add(helper)?)?;
+        let process = guard.add(helper)?;
         Ok(Self {
             name,
             side,
@@ -74,11 +74,11 @@ impl Half {
 
     /// Ends it and waits until it has ended.
     pub(crate) fn end(&self, guard: &mut Guard) -> Result<()> {
-        Ok(guard.end(self.process.pid())?)
+        Ok(guard.end(&self.process)?)
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.process.pid().as_raw_nonzero().get().unsigned_abs()
+        self.process.pid()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -293,7 +293,7 @@ impl RunningPair {
         pair: Box<dyn Pair>,
         guard: &mut Guard,
         target: SocketAddr,
-        far: Option<&FarSide>,
+        far: Option<&Endpoints>,
     ) -> Result<(Self, SocketAddr, Vec<Half>)> {
         let folder = guard.folder().to_owned();
         pair.prepare(&folder)?;

@@ -20,7 +20,7 @@ use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socke
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, recv, socket_with};
 
 use crate::error::{Error, Result};
-use crate::proof::{ProofError, proof};
+use crate::proof::{Objection, ProofError, proof};
 use crate::server::PrivateServer;
 
 /// How often it is looked again where packets were missed: a machine may be busy for a moment.
@@ -32,14 +32,10 @@ const ATTEMPTS: u32 = 3;
 /// # Errors
 /// Names the arm, and what contradicts it or kept it from being tried.
 pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> std::result::Result<Proof, ProofError> {
-    let seen = look(server).map_err(|error| ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: error.to_string(),
-    })?;
-    seen.verdict(encrypted).map_err(|problem| ProofError::Disproved {
-        arm: arm.to_owned(),
-        problem,
-    })
+    look(server)
+        .map_err(Objection::from)
+        .and_then(|seen| seen.verdict(encrypted).map_err(Objection::Disproved))
+        .map_err(|objection| objection.of(arm))
 }
 
 /// What was seen between them of a row.

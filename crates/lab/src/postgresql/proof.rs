@@ -2,18 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
 
-use ciphertax_base::Proof;
 use ciphertax_model::Transport;
-use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
-use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Client, WireError};
 
 use super::cluster;
 use crate::error::Error;
-use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
+use crate::proof::{self, Claim, ProofError, Provable, Proved};
 use crate::server::family::Running;
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
@@ -36,70 +32,32 @@ pub fn prove(
     expectation: &Expectation,
     conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
-    let witnesses = PostgreSqlWitnesses {
+    let is_by_certificate = options.method == Some(Method::Certificate);
+    let claim = Claim::<Session> {
         options,
         expectation,
-        conditions,
-        behind_pooler: conditions.behind_pooler.map(Expectation::new),
+        seen_by_server: conditions.behind_pooler.map(Expectation::new),
+        unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
+        others: (),
     };
-    proof::prove(arm, &witnesses)
+    proof::prove(arm, &claim)
 }
 
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options` at the address it is given,
 /// always without TLS, and selects the canary.
 pub fn select_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<> {
-    proof::canary_by::<PostgreSqlWitnesses<'static>>(ConnectOptions {
+    proof::canary_by::<Session>(ConnectOptions {
         tls: None,
         ..options.clone()
     })
 }
 
-struct PostgreSqlWitnesses<'a> {
-    options: &'a ConnectOptions,
-    expectation: &'a Expectation,
-    conditions: Conditions<'a>,
-    /// What the server sees of an arm with a pooler.
-    behind_pooler: Option<Expectation>,
-}
+impl Provable for Session {
+    /// Of a single session its own view says more than what the server counts.
+    type Others = ();
 
-impl Witnesses for PostgreSqlWitnesses<'_> {
-    type Session = Session;
-
-    type Counted = ();
-
-    fn options(&self) -> &ConnectOptions {
-        self.options
-    }
-
-    fn expectation(&self) -> &Expectation {
-        self.expectation
-    }
-
-    fn expectation_of_server(&self) -> &Expectation {
-        self.behind_pooler.as_ref().unwrap_or(self.expectation)
-    }
-
-    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Session, ()), WireError> {
-        Session::warm_up(reactor, self.options, 1).await?;
-        let session = Session::connect_as(reactor, self.options, self.expectation).await?;
-        Ok((session, ()))
-    }
-
-    /// Of a single session its own view says more.
-    fn counted(&self, (): ()) -> Result<Option<Proof>, Objection> {
-        Ok(None)
-    }
-
-    async fn send(session: &mut Session, canary: &str) -> Result<bool, WireError> {
-        let rows = session.query(&format!("SELECT '{canary}'")).await?;
-        Ok(rows.first().is_some_and(|row| row.text(0) == canary))
-    }
-
-    fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
-        match (self.options.method, self.conditions.unknown_client) {
-            (Some(Method::Certificate), Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
-            _ => Session::with_wrong_secret(self.options),
-        }
+    async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
+        proof::select(self, canary).await
     }
 
     /// PgBouncer has one code for everything.

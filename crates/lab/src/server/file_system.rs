@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use crate::file_system::error::FileSystemError;
 use crate::page_cache::{Dropped, drop_cached};
-use crate::proof::{ProofError, ProvedAtRest, proof, random_text};
+use crate::proof::{Objection, ProofError, ProvedAtRest, proof, random_text};
 
 /// What readers know the two by that are looked into on the disk, beneath a file system of the server's own.
 const CONTENTS: &str = "files on the disk";
@@ -71,20 +71,18 @@ impl PrivateServer {
     /// # Errors
     /// Names the arm, and what contradicts it or kept it from being searched.
     pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
-        let no_session = |error: Error| ProofError::NoSession {
-            arm: arm.to_owned(),
-            problem: error.to_string(),
-        };
-        let disproved = |problem: String| ProofError::Disproved {
-            arm: arm.to_owned(),
-            problem,
-        };
+        self.file_system_proof().map_err(|objection| objection.of(arm))
+    }
+
+    pub(crate) fn file_system_proof(&self) -> std::result::Result<ProvedAtRest, Objection> {
         let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
         let says = self.file_system.as_ref().map(MountedFileSystem::witness);
-        let says = says.transpose().map_err(no_session)?;
-        let found = self.look_beneath().map_err(no_session)?;
+        let says = says.transpose()?;
+        let found = self.look_beneath()?;
         let encrypts_rows = self.at_rest.parts().next().is_some();
-        contradiction(kind, encrypts_rows, &found).map_or(Ok(()), |problem| Err(disproved(problem)))?;
+        if let Some(problem) = contradiction(kind, encrypts_rows, &found) {
+            return Err(Objection::Disproved(problem));
+        }
         let word = says.map(|says| {
             proof(
                 Witness::Disk,

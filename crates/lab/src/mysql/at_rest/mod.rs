@@ -21,11 +21,12 @@ use super::statements::MyCnf;
 use crate::accounts::Account;
 use crate::catalogue::{AtRestControl, MySqlVariant};
 use crate::error::{Error, Result};
+use crate::server::ask_within;
 
 pub use canary::{DISK_PROOF_OPTIONS, OnDisk, look_at_the_disk};
 pub use file_kind::FileKind;
 pub(super) use keys::{close_keys_to_others, plugin};
-pub use proof::{prove_at_rest, prove_measured_at_rest};
+pub(crate) use proof::{prove_at_rest, prove_measured_at_rest};
 
 /// What a server has in its folder so that it can encrypt.
 #[derive(Debug, Default)]
@@ -224,22 +225,18 @@ impl Asked<'_> {
         self,
         task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
     ) -> Result<T> {
-        let reactor = Reactor::new().map_err(|error| self.failed(error.to_string()))?;
         let options = ConnectOptions {
             socket: Some(self.socket.to_owned()),
             ..ConnectOptions::new("localhost", 0, &self.account.user, self.account.password.clone())
         };
-        let work = async {
-            let (mut session, _) = Session::connect(&reactor, &options).await?;
-            let outcome = task(&reactor, &mut session).await?;
+        ask_within(PATIENCE, async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &options).await?;
+            let outcome = task(reactor, &mut session).await?;
             session.close().await?;
             Ok::<T, WireError>(outcome)
-        };
-        match reactor.run_one(work, Instant::now() + PATIENCE) {
-            Ok(Some(outcome)) => outcome.map_err(|error| self.failed(error.to_string())),
-            Ok(None) => Err(self.failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
-            Err(error) => Err(self.failed(error.to_string())),
-        }
+        })
+        .and_then(|outcome| outcome.map_err(|error| error.to_string()))
+        .map_err(|problem| self.failed(problem))
     }
 
     fn failed(self, problem: String) -> Error {

@@ -6,7 +6,7 @@ use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;
 use crate::error::Result;
-use crate::files::hexadecimal;
+use crate::files::random_digits;
 
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";
@@ -59,9 +59,7 @@ impl Account {
 }
 
 fn random_password() -> std::result::Result<Secret, ErrorStack> {
-    let mut bytes = [0; PASSWORD_BYTES];
-    openssl::rand::rand_bytes(&mut bytes)?;
-    Ok(Secret::new(hexadecimal(&bytes)))
+    random_digits::<PASSWORD_BYTES>().map(Secret::new)
 }
 
 #[cfg(test)]

@@ -4,13 +4,11 @@
 //! must read it: into a file that nobody else may read from its creation on, in a folder that goes with the server.
 
 use std::fs;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ciphertax_model::CertificateKind;
-use ciphertax_supervise::create_private_file;
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
@@ -26,6 +24,7 @@ use openssl::x509::extension::{
 use openssl::x509::{X509, X509Builder, X509Name, X509NameRef, X509Ref};
 
 use crate::error::{Error, Result};
+use crate::files::write_private;
 
 /// Days that a certificate is valid: longer than any run, short enough to be worthless afterwards.
 const VALID_DAYS: u32 = 30;
@@ -132,10 +131,10 @@ impl Authority {
         fs::write(&files.ca, self.root.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
         let pem = key_pem(&key, format)?;
         match format {
-            KeyFormat::Bundled => write_private(&files.key, &[chain, pem].concat())?,
+            KeyFormat::Bundled => write_private(&files.key, [chain, pem].concat())?,
             KeyFormat::Pkcs8 | KeyFormat::Pkcs1 => {
                 fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
-                write_private(&files.key, &pem)?;
+                write_private(&files.key, pem)?;
             }
         }
         Ok(files)
@@ -158,7 +157,7 @@ impl Authority {
         let key = new_key(kind)?;
         let certificate = certify_client(&key, client, &self.root)?;
         fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
-        write_private(&files.key, &key_pem(&key, KeyFormat::default())?)?;
+        write_private(&files.key, key_pem(&key, KeyFormat::default())?)?;
         Ok(files)
     }
 
@@ -315,12 +314,6 @@ fn key_pem(key: &PKey<Private>, format: KeyFormat) -> std::result::Result<Vec<u8
         (KeyFormat::Pkcs1, Id::RSA) => key.rsa()?.private_key_to_pem(),
         _ => key.private_key_to_pem_pkcs8(),
     }
-}
-
-fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    create_private_file(path)?
-        .write_all(content)
-        .map_err(Error::write(path))
 }
 
 fn name(common_name: &str) -> std::result::Result<X509Name, ErrorStack> {

@@ -22,6 +22,7 @@ use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, r
 use crate::error::{Error, Result};
 use crate::proof::{Objection, ProofError, proof};
 use crate::server::PrivateServer;
+use crate::server::family::Canary;
 
 /// How often it is looked again where packets were missed: a machine may be busy for a moment.
 const ATTEMPTS: u32 = 3;
@@ -58,9 +59,9 @@ fn look(server: &PrivateServer) -> Result<Seen> {
 fn look_once(server: &PrivateServer) -> Result<Option<Seen>> {
     let halves = [half()?, half()?];
     let capture = Capture::start(server.namespace(), server.ports_between())?;
-    let written = server.write_replicated([&halves[0], &halves[1]]);
+    let written = server.canary(Canary::Replicate([&halves[0], &halves[1]]));
     let captured = capture.stop();
-    server.remove_canary()?;
+    server.canary(Canary::Remove)?;
     written?;
     let captured = captured?;
     let row = captured.saw(halves.concat().as_bytes());

@@ -1,11 +1,13 @@
 //! Files and folders that others may use too, and the logs of servers.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use ciphertax_supervise::create_private_file;
+use openssl::error::ErrorStack;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
@@ -36,6 +38,20 @@ pub(crate) fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
 /// Two lower-case digits a byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// So many random bytes, two digits each.
+pub(crate) fn random_digits<const BYTES: usize>() -> std::result::Result<String, ErrorStack> {
+    let mut random = [0; BYTES];
+    openssl::rand::rand_bytes(&mut random)?;
+    Ok(hexadecimal(&random))
+}
+
+/// Writes a new file that only its owner may read, from its creation on.
+pub(crate) fn write_private(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    create_private_file(path)?
+        .write_all(contents.as_ref())
+        .map_err(Error::write(path))
 }
 
 /// The server's log in the private folder; its output before it opens the log goes there too.

@@ -11,7 +11,7 @@ use ciphertax_wire::sql::Statements;
 use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, WireError};
 
 use crate::error::Error;
-use crate::files::hexadecimal;
+use crate::files::random_digits;
 use crate::relay::Relay;
 use crate::server::ask_within;
 
@@ -314,9 +314,7 @@ impl Canary {
 
 /// A text that is nowhere else.
 pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
-    let mut random = [0; 16];
-    openssl::rand::rand_bytes(&mut random)?;
-    Ok(format!("{begin}{}", hexadecimal(&random)))
+    Ok(format!("{begin}{}", random_digits::<16>()?))
 }
 
 /// The first address of a host, or what is wrong with it.

@@ -199,6 +199,9 @@ pub(crate) struct ServerProgram {
     pub(crate) version_options: &'static [&'static str],
     /// The word that it prints before its version.
     pub(crate) version_mark: &'static str,
+    /// The words in its log by which it says that it takes connections. Connecting instead could reach a foreign server, or
+    /// ourselves.
+    pub(crate) ready_mark: &'static str,
     /// Other programs in these folders that need its libraries, as far as they are there.
     pub(crate) companions: &'static [&'static str],
 }
@@ -216,6 +219,7 @@ const MYSQL_PROGRAM: ServerProgram = ServerProgram {
     folders: &["usr/sbin", "bin", "usr/libexec"],
     version_options: &["--no-defaults", "--version"],
     version_mark: "Ver",
+    ready_mark: ": ready for connections",
     companions: &[],
 };
 
@@ -225,6 +229,8 @@ const MONGODB_PROGRAM: ServerProgram = ServerProgram {
     folders: &["bin"],
     version_options: &["--version"],
     version_mark: "version",
+    // The number of the message `Waiting for connections`.
+    ready_mark: "\"id\":23016,",
     companions: &[],
 };
 
@@ -241,6 +247,7 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
     ],
     version_options: &["--version"],
     version_mark: "(PostgreSQL)",
+    ready_mark: "database system is ready to accept connections",
     companions: &[
         "initdb",
         "pg_basebackup",
@@ -257,5 +264,6 @@ const NO_PROGRAM: ServerProgram = ServerProgram {
     folders: &[],
     version_options: &[],
     version_mark: "",
+    ready_mark: "",
     companions: &[],
 };

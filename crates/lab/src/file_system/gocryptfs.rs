@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 use ciphertax_supervise::namespace::unmount;
-use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::files::{hexadecimal, read_from};
+use crate::files::{random_digits, read_from, write_private};
 use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
-use crate::tunnel::program::{Program, run_to_success, write_settings};
+use crate::tunnel::program::{Program, run_to_success};
 
 use super::{FileSystemError, beside, system};
 
@@ -181,9 +180,7 @@ fn mount(
 
 /// Writes a random password that its owner alone may read.
 fn write_password(path: &Path) -> Result<()> {
-    let mut random = [0; 32];
-    rand_bytes(&mut random)?;
-    write_settings(path, &hexadecimal(&random))
+    write_private(path, random_digits::<32>()?)
 }
 
 #[cfg(test)]

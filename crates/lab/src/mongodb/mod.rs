@@ -7,21 +7,21 @@ mod settings;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
-use ciphertax_supervise::create_private_file;
+use ciphertax_supervise::guard::{Ending, User};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::accounts::{Account, USER};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::files::{hexadecimal, read_from};
+use crate::files::{random_digits, read_from, write_private};
 use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Members, Plan, Running};
+use crate::server::PrivateServer;
+use crate::server::family::{Canary, Family, Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
 use settings::{DATA_OPTION, Settings};
 
@@ -40,10 +40,6 @@ impl Family for MongoDb {
         }
     }
 
-    fn client_name(&self) -> &'static str {
-        X509_COMMON_NAME
-    }
-
     /// It makes its first data folder in a moment; what may be missing are libraries of the system.
     fn after_install(&self, installation: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
         installation.version().map(drop)
@@ -53,24 +49,27 @@ impl Family for MongoDb {
         Ok(Box::new(MongoDbPlan::new(spec)?))
     }
 
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write_canary(server, canary)
+    fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
+        proof::canary(server, canary)
     }
 
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove_canary(server)
-    }
-
-    fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        proof::write_replicated_canary(server, halves)
-    }
-
-    fn is_ready(&self, log: &str) -> bool {
-        says_ready(log)
-    }
-
+    /// The last complaints, in one line; where there are none, the last messages.
     fn complaints(&self, log: &Path) -> String {
-        complaints_in(log)
+        let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
+        let text = read_from(log, length.saturating_sub(TAIL_BYTES));
+        let serious: Vec<String> = text.lines().filter_map(complaint).collect();
+        let chosen = if serious.is_empty() {
+            text.lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(message)
+                .collect()
+        } else {
+            serious
+        };
+        match chosen.len() {
+            0 => "nothing".into(),
+            count => chosen[count.saturating_sub(TAIL_LINES)..].join(" | "),
+        }
     }
 }
 
@@ -115,8 +114,18 @@ impl Plan for MongoDbPlan<'_> {
         &self.accounts
     }
 
-    fn members(&self) -> usize {
-        self.spec.replica_set.map_or(1, |set| usize::from(set.servers()))
+    fn outline(&self) -> Outline {
+        let members = self.spec.replica_set.map_or(1, |set| usize::from(set.servers()));
+        Outline {
+            members,
+            // There are six at most.
+            needed_mb: NEEDED_MB * members as u64,
+            key_format: KeyFormat::Bundled,
+            client_name: X509_COMMON_NAME,
+            user: User::Owner,
+            ending: Ending::Terminate,
+            socket: None,
+        }
     }
 
     /// Those that clients use too.
@@ -125,15 +134,6 @@ impl Plan for MongoDbPlan<'_> {
             [_] => Vec::new(),
             all => all.to_vec(),
         }
-    }
-
-    fn needed_mb(&self) -> u64 {
-        // There are six at most.
-        NEEDED_MB * self.members() as u64
-    }
-
-    fn key_format(&self) -> KeyFormat {
-        KeyFormat::Bundled
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
@@ -171,12 +171,8 @@ impl Plan for MongoDbPlan<'_> {
 }
 
 fn write_key_file(folder: &Path) -> Result<PathBuf> {
-    let mut key = [0; KEY_BYTES];
-    openssl::rand::rand_bytes(&mut key)?;
     let path = folder.join("members.key");
-    create_private_file(&path)?
-        .write_all(hexadecimal(&key).as_bytes())
-        .map_err(Error::write(&path))?;
+    write_private(&path, &random_digits::<KEY_BYTES>()?)?;
     Ok(path)
 }
 
@@ -211,9 +207,6 @@ fn account_for(method: AuthenticationMethod) -> Result<Account> {
     Account::with_password(format!("{USER}_{name}"), method)
 }
 
-/// The number of the message `Waiting for connections`.
-const READY_MESSAGE: u32 = 23_016;
-
 /// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of
 /// each.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -227,34 +220,9 @@ const LONGEST_LINE: usize = 400;
 struct Line {
     /// `F`, `E`, `W`, `I` or `D` and a number.
     s: String,
-    id: u32,
     msg: String,
     #[serde(default)]
     attr: Map<String, Value>,
-}
-
-/// True if there is the message by which a server says that it takes connections.
-fn says_ready(log: &str) -> bool {
-    lines(log).any(|line| line.id == READY_MESSAGE)
-}
-
-/// The last complaints, in one line; where there are none, the last messages.
-fn complaints_in(log: &Path) -> String {
-    let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
-    let text = read_from(log, length.saturating_sub(TAIL_BYTES));
-    let serious: Vec<String> = text.lines().filter_map(complaint).collect();
-    let chosen = if serious.is_empty() {
-        text.lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(message)
-            .collect()
-    } else {
-        serious
-    };
-    match chosen.len() {
-        0 => "nothing".into(),
-        count => chosen[count.saturating_sub(TAIL_LINES)..].join(" | "),
-    }
 }
 
 /// An error of the server, or whatever is no message of its own, such as the loader's.
@@ -276,10 +244,6 @@ fn message(line: &str) -> String {
     text.chars().take(LONGEST_LINE).collect()
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Line> + '_ {
-    text.lines().filter_map(parse)
-}
-
 fn parse(line: &str) -> Option<Line> {
     serde_json::from_str(line).ok()
 }
@@ -297,15 +261,15 @@ mod tests {
     fn complaints_come_before_all_else() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        assert_eq!(complaints_in(&log), "nothing");
+        assert_eq!(MongoDb.complaints(&log), "nothing");
         fs::write(&log, format!("{WORD}\n{WORD}\n")).unwrap();
         assert_eq!(
-            complaints_in(&log),
+            MongoDb.complaints(&log),
             r#"Shutting down: {"exitCode":1} | Shutting down: {"exitCode":1}"#
         );
         fs::write(&log, format!("{ERROR}\n{WORD}\n")).unwrap();
         assert_eq!(
-            complaints_in(&log),
+            MongoDb.complaints(&log),
             r#"Cannot read certificate file: {"error":"ee key too small"}"#
         );
     }
@@ -317,6 +281,6 @@ mod tests {
         let words =
             "mongod: error while loading shared libraries: libcurl.so.4: cannot open shared object file";
         fs::write(&log, words).unwrap();
-        assert_eq!(complaints_in(&log), words);
+        assert_eq!(MongoDb.complaints(&log), words);
     }
 }

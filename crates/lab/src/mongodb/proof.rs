@@ -11,7 +11,8 @@ use ciphertax_wire::{Client, Session as _, WireError};
 
 use super::set_up::{connect, find_primary, login, run};
 use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, proof};
-use crate::server::family::Running;
+use crate::server::PrivateServer;
+use crate::server::family::Canary;
 
 /// The database of ciphertax's own; nothing else is touched.
 const DATABASE: &str = "ciphertax";
@@ -189,53 +190,36 @@ fn question(canary: &str) -> RawDocumentBuf {
 /// Of its own, so that it is gone without a trace.
 const CANARY_DATABASE: &str = "ciphertax_canary";
 
-/// Writes it to a collection, and all collections to the disk.
-///
-/// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
-    let document = rawdoc! { "v": canary };
-    command(
-        server,
-        &[
-            rawdoc! { "insert": "t", "documents": [document], "$db": CANARY_DATABASE },
-            rawdoc! { "fsync": 1_i32, "$db": "admin" },
-        ],
-    )
-}
-
-/// Writes it to a collection, put together by the primary from these two, and waits until all members have it.
-pub(super) fn write_replicated_canary(
-    server: &Running<'_>,
-    [first, second]: [&str; 2],
-) -> crate::error::Result<()> {
-    let update = rawdoc! {
-        "q": { "_id": 1_i32 },
-        "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
-        "upsert": true,
+/// What is written to a collection, and with all collections to the disk. What is replicated the primary puts together, and waits until
+/// all members have it.
+pub(super) fn canary(server: &PrivateServer, canary: Canary<'_>) -> crate::error::Result<()> {
+    let servers = server.addresses();
+    let commands = match canary {
+        Canary::Write(canary) => {
+            let document = rawdoc! { "v": canary };
+            vec![
+                rawdoc! { "insert": "t", "documents": [document], "$db": CANARY_DATABASE },
+                rawdoc! { "fsync": 1_i32, "$db": "admin" },
+            ]
+        }
+        Canary::Replicate([first, second]) => {
+            let update = rawdoc! {
+                "q": { "_id": 1_i32 },
+                "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
+                "upsert": true,
+            };
+            // There are six at most.
+            let everywhere = rawdoc! { "w": servers.len() as i32 };
+            vec![
+                rawdoc! { "update": "t", "updates": [update], "writeConcern": everywhere, "$db": CANARY_DATABASE },
+            ]
+        }
+        Canary::Remove => vec![rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
     };
-    // There are six at most.
-    let all = i32::try_from(server.addresses.len()).unwrap_or(i32::MAX);
-    command(
-        server,
-        &[
-            rawdoc! { "update": "t", "updates": [update], "writeConcern": { "w": all }, "$db": CANARY_DATABASE },
-        ],
-    )
-}
-
-/// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
-    command(
-        server,
-        &[rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
-    )
-}
-
-fn command(server: &Running<'_>, commands: &[RawDocumentBuf]) -> crate::error::Result<()> {
-    run(server.entry, async |reactor| {
-        let primary = find_primary(reactor, &server.addresses, |_| true).await?;
-        let mut session: Session = connect(reactor, primary, login(server.account)?).await?;
-        for command in commands {
+    run(server.entry(), async |reactor| {
+        let primary = find_primary(reactor, &servers, |_| true).await?;
+        let mut session: Session = connect(reactor, primary, login(server.default_account())?).await?;
+        for command in &commands {
             session.command(command).await?;
         }
         Ok::<(), WireError>(())

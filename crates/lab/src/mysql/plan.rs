@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::{FlushMethod, TlsVersion};
+use ciphertax_supervise::guard::{Ending, User};
 
-use crate::accounts::Account;
+use crate::accounts::{Account, USER};
 use crate::catalogue::{AtRestControl, Dialect, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::files::{LOG, log_of, read_from, tail_of};
 use crate::locate::Installation;
-use crate::server::family::{Members, Plan};
+use crate::server::family::{Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
 use crate::template::DATA;
 
@@ -114,24 +115,24 @@ impl Plan for MySqlPlan<'_> {
         &self.accounts
     }
 
-    fn members(&self) -> usize {
-        self.spec.nodes.into()
-    }
-
-    fn needed_mb(&self) -> u64 {
-        NEEDED_MB * u64::from(self.spec.nodes)
+    fn outline(&self) -> Outline {
+        Outline {
+            members: self.spec.nodes.into(),
+            needed_mb: NEEDED_MB * u64::from(self.spec.nodes),
+            key_format: match self.variant.tls_control {
+                TlsControl::YaSsl => KeyFormat::Pkcs1,
+                _ => KeyFormat::Pkcs8,
+            },
+            client_name: USER,
+            user: User::Owner,
+            ending: Ending::Terminate,
+            socket: Some(SOCKET),
+        }
     }
 
     fn ports_between(&self, _: &[u16]) -> Vec<u16> {
         let cluster = self.cluster.as_ref();
         cluster.map_or_else(Vec::new, |cluster| cluster.ports().to_vec())
-    }
-
-    fn key_format(&self) -> KeyFormat {
-        match self.variant.tls_control {
-            TlsControl::YaSsl => KeyFormat::Pkcs1,
-            _ => KeyFormat::Pkcs8,
-        }
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
@@ -140,7 +141,7 @@ impl Plan for MySqlPlan<'_> {
         let cluster = Cluster::of(self.spec, tls)?;
         let dialect = self.variant.dialect;
         let mut statements = Vec::new();
-        for node in 0..self.members() {
+        for node in 0..self.spec.nodes.into() {
             let disk = disk_of_node(folder, node);
             fs::create_dir_all(&disk).map_err(Error::write(&disk))?;
             match encryption.is_from_the_first() {
@@ -247,7 +248,7 @@ impl Plan for MySqlPlan<'_> {
         let (spec, account) = (self.spec, &self.accounts[0]);
         let socket = self.folder.join(SOCKET);
         if let Some(cluster) = &self.cluster {
-            let nodes = 0..self.members();
+            let nodes = 0..self.spec.nodes.into();
             let sockets: Vec<PathBuf> = nodes.map(|node| socket_of_node(&self.folder, node)).collect();
             let asked = |socket| Asked {
                 server: spec.entry.name,
@@ -258,10 +259,6 @@ impl Plan for MySqlPlan<'_> {
             cluster.join(&nodes, account)?;
         }
         encrypt_what_is_there(self.variant, spec.entry.name, &spec.at_rest, &socket, account)
-    }
-
-    fn socket(&self, folder: &Path) -> Option<PathBuf> {
-        Some(folder.join(SOCKET))
     }
 
     fn settings(&self) -> BTreeMap<String, String> {

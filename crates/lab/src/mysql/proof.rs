@@ -4,12 +4,9 @@ use std::net::SocketAddr;
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::sql::Statements as _;
 
-use super::at_rest::Asked;
-use crate::error::Error;
 use crate::proof::{self, Claim, ProofError, Provable, Proved};
-use crate::server::family::Running;
+use crate::server::family::Canary;
 
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
 ///
@@ -47,11 +44,11 @@ impl Provable for Session {
 /// Of its own, so that it is gone without a trace.
 const SCHEMA: &str = "ciphertax_canary";
 
-/// Writes the canary to a table, and the table and the binary log to the disk.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<(), Error> {
-    run(
-        server,
-        &[
+/// What is written to a table, and with it and the binary log to the disk. What is replicated the server puts together; what a node
+/// commits, the others have seen.
+pub(super) fn canary_statements(canary: Canary<'_>) -> Vec<String> {
+    match canary {
+        Canary::Write(canary) => vec![
             format!("CREATE DATABASE {SCHEMA}"),
             format!("CREATE TABLE {SCHEMA}.t (v VARCHAR(250)) ENGINE=InnoDB"),
             format!("INSERT INTO {SCHEMA}.t VALUES ('{canary}')"),
@@ -59,37 +56,11 @@ pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> Result<(), Err
             "UNLOCK TABLES".into(),
             "FLUSH BINARY LOGS".into(),
         ],
-    )
-}
-
-/// Writes it to a table, put together by the server from these two. What a node commits, the others have seen.
-pub(super) fn write_replicated_canary(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<(), Error> {
-    run(
-        server,
-        &[
+        Canary::Replicate([first, second]) => vec![
             format!("CREATE DATABASE {SCHEMA}"),
             format!("CREATE TABLE {SCHEMA}.t (id INT PRIMARY KEY, v VARCHAR(250)) ENGINE=InnoDB"),
             format!("INSERT INTO {SCHEMA}.t VALUES (1, CONCAT('{first}', '{second}'))"),
         ],
-    )
-}
-
-/// Removes the canary's schema, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> Result<(), Error> {
-    run(server, &[format!("DROP DATABASE IF EXISTS {SCHEMA}")])
-}
-
-fn run(server: &Running<'_>, statements: &[String]) -> Result<(), Error> {
-    let asked = Asked {
-        server: server.entry.name,
-        // Every server of this family has one.
-        socket: server.socket.unwrap_or("".as_ref()),
-        account: server.account,
-    };
-    asked.run(async |_, session| {
-        for statement in statements {
-            session.query(statement).await?;
-        }
-        Ok(())
-    })
+        Canary::Remove => vec![format!("DROP DATABASE IF EXISTS {SCHEMA}")],
+    }
 }

@@ -10,23 +10,23 @@ mod proof;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ciphertax_supervise::create_private_file;
 use ciphertax_supervise::guard::{Ending, User};
 use ciphertax_supervise::privilege::{NOBODY, own_user, run_as_reader};
 use rustix::process::geteuid;
 
 use crate::accounts::Account;
 use crate::catalogue::{PostgreSqlVariant, Product, Source};
-use crate::certificates::CertificateFiles;
+use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::write_private;
 use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Members, Plan, Running};
+use crate::server::PrivateServer;
+use crate::server::family::{Canary, Family, Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
 use accounts::CERTIFICATE_USER;
 use cluster::{Configuration, INITDB, NEEDED_MB, data_of, recipe, works_in};
@@ -37,10 +37,6 @@ pub use proof::{Conditions, prove, select_canary};
 impl Family for PostgreSqlVariant {
     fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
         works_in
-    }
-
-    fn client_name(&self) -> &'static str {
-        CERTIFICATE_USER
     }
 
     fn check_files(&self, installation: &Installation) -> Result<()> {
@@ -71,20 +67,30 @@ impl Family for PostgreSqlVariant {
         Ok(Box::new(PostgreSqlPlan::new(self, spec)?))
     }
 
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write_canary(server, canary)
-    }
-
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove_canary(server)
-    }
-
-    fn is_ready(&self, log: &str) -> bool {
-        log.contains("database system is ready to accept connections")
-    }
-
-    fn complaints(&self, log: &Path) -> String {
-        files::tail_of(log)
+    /// The disk beneath the server's file system is searched for what is written.
+    fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
+        const TABLE: &str = "ciphertax_file_system";
+        let failed = |problem: String| Error::SetUp {
+            server: server.entry().name,
+            problem,
+        };
+        let steps = match canary {
+            Canary::Write(canary) => vec![
+                vec![
+                    format!("CREATE TABLE {TABLE} (v text)"),
+                    format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
+                ],
+                vec!["CHECKPOINT".into()],
+            ],
+            Canary::Replicate(_) => return Err(failed("it tells no other server what was written".into())),
+            Canary::Remove => vec![vec![format!("DROP TABLE IF EXISTS {TABLE}")]],
+        };
+        // Every server of this family has a socket.
+        let socket = server.socket().unwrap_or("".as_ref());
+        let mut steps = steps.iter();
+        steps
+            .try_for_each(|statements| cluster::run_statements(socket, statements))
+            .map_err(|problem| failed(problem.to_string()))
     }
 }
 
@@ -128,8 +134,17 @@ impl Plan for PostgreSqlPlan<'_> {
         &self.accounts
     }
 
-    fn needed_mb(&self) -> u64 {
-        NEEDED_MB
+    fn outline(&self) -> Outline {
+        Outline {
+            members: 1,
+            needed_mb: NEEDED_MB,
+            key_format: KeyFormat::Pkcs8,
+            client_name: CERTIFICATE_USER,
+            user: self.tenant.user(),
+            // After `SIGTERM` it waits for its clients, and after `SIGINT` it writes everything down that it has in memory.
+            ending: Ending::Quit,
+            socket: Some(SOCKET),
+        }
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
@@ -147,9 +162,7 @@ impl Plan for PostgreSqlPlan<'_> {
                 }
                 _ => {}
             }
-            create_private_file(&path)?
-                .write_all(text.as_bytes())
-                .map_err(Error::write(&path))?;
+            write_private(&path, text)?;
         }
         // It takes no folder that others may enter.
         fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(Error::write(&data))?;
@@ -161,15 +174,6 @@ impl Plan for PostgreSqlPlan<'_> {
         command_line.extend(["-D".into(), data_of(folder).into()]);
         command_line.extend(["-p".into(), port.to_string().into()]);
         Ok(command_line)
-    }
-
-    fn user(&self) -> User {
-        self.tenant.user()
-    }
-
-    /// After `SIGTERM` it waits for its clients, and after `SIGINT` it writes everything down that it has in memory.
-    fn ending(&self) -> Ending {
-        Ending::Quit
     }
 
     fn set_up(&self, members: &Members) -> Result<()> {
@@ -185,10 +189,6 @@ impl Plan for PostgreSqlPlan<'_> {
         }
         let statements: Vec<String> = self.accounts.iter().flat_map(accounts::statements).collect();
         cluster::run_statements(&socket, &statements).map_err(failed)
-    }
-
-    fn socket(&self, folder: &Path) -> Option<PathBuf> {
-        Some(folder.join(SOCKET))
     }
 
     fn settings(&self) -> BTreeMap<String, String> {

@@ -1,16 +1,12 @@
 //! Proof that an arm on PostgreSQL is what it says, before anything is measured.
 
-use std::io;
 use std::net::SocketAddr;
 
 use ciphertax_model::Transport;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 
-use super::cluster;
-use crate::error::Error;
 use crate::proof::{self, Claim, ProofError, Provable, Proved};
-use crate::server::family::Running;
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
 #[derive(Clone, Copy, Default)]
@@ -69,35 +65,4 @@ impl Provable for Session {
             error => error.is_access_denied(),
         }
     }
-}
-
-/// Of its own, so that it is gone without a trace.
-const CANARY_TABLE: &str = "ciphertax_file_system";
-
-/// Writes it to a table, and all tables to the disk.
-///
-/// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
-    run(
-        server,
-        &[
-            format!("CREATE TABLE {CANARY_TABLE} (v text)"),
-            format!("INSERT INTO {CANARY_TABLE} VALUES ('{canary}')"),
-        ],
-    )?;
-    run(server, &["CHECKPOINT".into()])
-}
-
-/// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
-    run(server, &[format!("DROP TABLE IF EXISTS {CANARY_TABLE}")])
-}
-
-fn run(server: &Running<'_>, statements: &[String]) -> crate::error::Result<()> {
-    // Every server of this family has a socket.
-    let socket = server.socket.unwrap_or("".as_ref());
-    cluster::run_statements(socket, statements).map_err(|problem: io::Error| Error::SetUp {
-        server: server.entry.name,
-        problem: problem.to_string(),
-    })
 }

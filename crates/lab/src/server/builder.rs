@@ -18,7 +18,7 @@ use crate::server::family::sweep_stale;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::family::{Members, Plan, family};
+use super::family::{Members, Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
@@ -219,7 +219,7 @@ impl PrivateServerBuilder {
         spec.at_rest.file_system.map_or(Ok(()), file_system::check)?;
         let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
-        let disk_mb = spec.disk_mb.unwrap_or(plan.needed_mb());
+        let disk_mb = spec.disk_mb.unwrap_or(plan.outline().needed_mb);
         let mut guard = Guard::start(&guard, PrivateFolder::create(disk_mb)?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
         let (trust, files) = tls.unzip();
@@ -241,7 +241,7 @@ impl PrivateServerBuilder {
             at_rest: spec.at_rest,
             file_system,
             accounts: plan.accounts().to_vec(),
-            socket: plan.socket(guard.folder()),
+            socket: plan.outline().socket.map(|name| guard.folder().join(name)),
             settings: plan.settings(),
             ports_between: plan.ports_between(
                 &members
@@ -267,8 +267,18 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
         true => Authority::new(kind)?.of_servers_that_are_clients(spec.measured_at()),
         false => Authority::new(kind)?,
     };
-    let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.clone()), files)))
+    let Outline {
+        key_format,
+        client_name,
+        ..
+    } = plan.outline();
+    let files = authority.issue_chain_for_localhost(folder, spec.chain_length, key_format)?;
+    let trust = Trust {
+        files: files.clone(),
+        client_name,
+        authority,
+    };
+    Ok(Some((trust, files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.

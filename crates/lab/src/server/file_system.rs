@@ -8,7 +8,7 @@ use ciphertax_model::FileSystem;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use rustix::fs::statvfs;
 
-use super::family::family;
+use super::family::Canary;
 use super::private_server::PrivateServer;
 use super::spec::disk_of;
 use crate::catalogue::Entry;
@@ -125,15 +125,13 @@ impl PrivateServer {
     /// Writes canaries, looks for them on both sides of the file system, and removes them.
     fn look_beneath(&self) -> Result<Found> {
         let disk = self.disk();
-        let family = family(self.entry);
-        let running = self.running();
         let [row, contents, name] =
             ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
         let (row, contents, name) = (row?, contents?, name?);
         let path = disk.join(&name);
         let look = || {
             fs::write(&path, &contents).map_err(Error::write(&path))?;
-            family.write_canary(&running, &row)?;
+            self.canary(Canary::Write(&row))?;
             let beneath = |canary: &str| match &self.file_system {
                 Some(file_system) => file_system.search_disk(canary.as_bytes()),
                 None => search(&disk, canary.as_bytes()),
@@ -148,7 +146,7 @@ impl PrivateServer {
             })
         };
         let found: Result<Found> = look();
-        let removed = family.remove_canary(&running);
+        let removed = self.canary(Canary::Remove);
         let _ = fs::remove_file(&path);
         let found = found?;
         removed.map(|()| found)

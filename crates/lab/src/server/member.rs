@@ -13,7 +13,7 @@ use crate::files::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
-use super::family::{Plan, family};
+use super::family::{Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::spec::Spec;
 
@@ -37,10 +37,9 @@ pub(super) struct Member {
 
 /// Starts all members, and waits until each is ready.
 pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
-    let mut members = Vec::with_capacity(plan.members());
-    for number in 0..plan.members() {
-        members.push(Member::launch(number, spec, plan, guard)?);
-    }
+    let numbers = 0..plan.outline().members;
+    let members = numbers.map(|number| Member::launch(number, spec, plan, guard));
+    let mut members = members.collect::<Result<Vec<_>>>()?;
     for (number, member) in members.iter_mut().enumerate() {
         let mut attempt = 1;
         while let Readiness::PortTaken = member.wait_until_ready(spec, plan, guard.folder())? {
@@ -61,13 +60,14 @@ impl Member {
         command_line.extend(spec.options.iter().map(Into::into));
         let log = log_of(number);
         let path = guard.folder().join(&log);
+        let Outline { user, ending, .. } = plan.outline();
         let log_start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let process = guard.add(Helper {
             command_line,
             log,
-            user: plan.user(),
+            user,
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
-            ending: plan.ending(),
+            ending,
         })?;
         Ok(Self {
             process,
@@ -79,14 +79,14 @@ impl Member {
 
     /// Waits for the server's word, and does meanwhile what it waits for.
     fn wait_until_ready(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
-        let family = family(spec.entry);
+        let ready = spec.entry.family.program().ready_mark;
         let deadline = Instant::now() + STARTUP;
         let mut attended = false;
         loop {
             attended = attended || plan.attend()?;
             let ended = self.process.has_ended();
             let text = read_from(&self.log, self.log_start);
-            if !ended && family.is_ready(&text) {
+            if !ended && text.contains(ready) {
                 return Ok(Readiness::Ready);
             }
             if ended && text.contains("Address already in use") {
@@ -98,7 +98,7 @@ impl Member {
             if stop::is_over(deadline) {
                 return Err(Error::NotReady {
                     seconds: STARTUP.as_secs(),
-                    log: family.complaints(&self.log),
+                    log: family(spec.entry).complaints(&self.log),
                 });
             }
             thread::sleep(LOOK_AGAIN);

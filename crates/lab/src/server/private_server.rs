@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use ciphertax_supervise::guard::Guard;
 
-use super::family::{Running, family};
+use super::family::{Canary, family};
 use super::file_system::filled;
 use super::member::Member;
 use super::spec::Trust;
@@ -135,12 +135,12 @@ impl PrivateServer {
 
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
-        self.trust.as_ref().map(Trust::ca)
+        self.trust.as_ref().map(|trust| trust.files.ca.as_path())
     }
 
     /// Its certificate, for what stands before it and speaks in its name; `None` for a server without TLS.
     pub(crate) fn certificate_files(&self) -> Option<&CertificateFiles> {
-        self.trust.as_ref().map(Trust::files)
+        self.trust.as_ref().map(|trust| &trust.files)
     }
 
     /// All its accounts; the default account is the first.
@@ -154,7 +154,8 @@ impl PrivateServer {
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
     pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
-        self.certificate_of(family(self.entry).client_name(), self.folder(), kind)
+        let issue = |trust: &Trust| trust.client_certificate(self.folder(), trust.client_name, kind);
+        self.trust.as_ref().map(issue).transpose()
     }
 
     /// A new certificate of the same authority that no account has, to prove that it is refused; `None` for a server
@@ -167,16 +168,7 @@ impl PrivateServer {
         kind: CertificateKind,
     ) -> Result<Option<ClientCertificateFiles>> {
         const NAME: &str = "unknown-client";
-        self.certificate_of(NAME, &self.folder().join(NAME), kind)
-    }
-
-    fn certificate_of(
-        &self,
-        client: &str,
-        folder: &Path,
-        kind: CertificateKind,
-    ) -> Result<Option<ClientCertificateFiles>> {
-        let issue = |trust: &Trust| trust.client_certificate(folder, client, kind);
+        let issue = |trust: &Trust| trust.client_certificate(&self.folder().join(NAME), NAME, kind);
         self.trust.as_ref().map(issue).transpose()
     }
 
@@ -244,24 +236,9 @@ impl PrivateServer {
         Ok(member.process.kill()?)
     }
 
-    /// Writes a row whose text is these two in one, which all its members are told of.
-    pub(crate) fn write_replicated(&self, halves: [&str; 2]) -> Result<()> {
-        family(self.entry).write_replicated(&self.running(), halves)
-    }
-
-    /// Removes a row that was written for a proof, if it is there.
-    pub(crate) fn remove_canary(&self) -> Result<()> {
-        family(self.entry).remove_canary(&self.running())
-    }
-
-    /// How it is asked.
-    pub(super) fn running(&self) -> Running<'_> {
-        Running {
-            entry: self.entry,
-            addresses: self.addresses(),
-            socket: self.socket.as_deref(),
-            account: self.default_account(),
-        }
+    /// Does something with the row that it is proved by.
+    pub(crate) fn canary(&self, canary: Canary<'_>) -> Result<()> {
+        family(self.entry).canary(self, canary)
     }
 
     /// Ends it and removes everything it had. Dropping does the same without a word.

@@ -149,26 +149,14 @@ impl Spec {
 
 /// What clients of a server with TLS trust, and what signs their certificates.
 pub(crate) struct Trust {
-    files: CertificateFiles,
-    authority: Authority,
+    /// The server's certificate, and that of the authority.
+    pub(crate) files: CertificateFiles,
+    /// The common name of clients that the server takes.
+    pub(crate) client_name: &'static str,
+    pub(crate) authority: Authority,
 }
 
 impl Trust {
-    /// The authority, and the files of the server's certificate.
-    pub(crate) fn new(authority: Authority, files: CertificateFiles) -> Self {
-        Self { files, authority }
-    }
-
-    /// The certificate of the authority.
-    pub(crate) fn ca(&self) -> &Path {
-        &self.files.ca
-    }
-
-    /// The server's certificate.
-    pub(crate) fn files(&self) -> &CertificateFiles {
-        &self.files
-    }
-
     /// A new certificate for a client of this name with a key of this kind, in a folder of its own below `folder`.
     pub(crate) fn client_certificate(
         &self,

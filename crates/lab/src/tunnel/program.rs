@@ -1,7 +1,7 @@
 //! The programs that tunnels are made of.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::{child, create_private_file};
+use ciphertax_supervise::child;
 
 use crate::error::{Error, Result};
 use crate::locate::{cache_root, command_line, library_folders, program_in, system_folders};
@@ -116,12 +116,7 @@ impl Program {
     }
 }
 
-/// Writes a file that only its owner may read.
-pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
-    create_private_file(path)?
-        .write_all(text.as_bytes())
-        .map_err(Error::write(path))
-}
+pub(crate) use crate::files::write_private as write_settings;
 
 /// Runs a command that ends by itself, and fails if it fails.
 pub(crate) fn run_to_success(command_line: &[OsString]) -> Result<String> {

@@ -141,7 +141,7 @@ pub(super) fn look_in_passing<T>(
 }
 
 /// Who is asked, and what it is.
-pub(super) fn asked(server: &PrivateServer) -> Result<(Asked<'_>, &MySqlVariant)> {
+pub(in crate::mysql) fn asked(server: &PrivateServer) -> Result<(Asked<'_>, &MySqlVariant)> {
     let (Some(socket), ServerFamily::MySql(variant)) = (server.socket(), &server.entry().family) else {
         return Err(Error::SetUp {
             server: server.entry().name,

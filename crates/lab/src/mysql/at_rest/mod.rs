@@ -23,6 +23,7 @@ use crate::catalogue::{AtRestControl, MySqlVariant};
 use crate::error::{Error, Result};
 use crate::server::ask_within;
 
+pub(super) use canary::asked;
 pub use canary::{DISK_PROOF_OPTIONS, OnDisk, look_at_the_disk};
 pub use file_kind::FileKind;
 pub(super) use keys::{close_keys_to_others, plugin};
@@ -51,12 +52,12 @@ impl Encryption {
         if at_rest.parts().next().is_none() {
             return Ok(Self::default());
         }
-        let mut encryption = match mysql.variant().at_rest {
+        let mut encryption = match mysql.variant.at_rest {
             AtRestControl::None => Self::default(),
             AtRestControl::FileKeyManagement { .. } => keys::prepare_file_keys(mysql, folder)?,
             AtRestControl::KeyringComponent => keys::prepare_keyring(mysql, folder)?,
         };
-        let settings = settings(mysql.variant(), at_rest);
+        let settings = settings(mysql.variant, at_rest);
         let lines = settings.into_iter().map(|(name, value)| Line::Value(name, value));
         encryption.lines.extend(lines);
         Ok(encryption)

@@ -162,7 +162,7 @@ fn install_server(name: &str) -> Outcome {
     let installation = install(entry(name)?, &AtomicBool::new(false), &mut |step| {
         println!("{name}: {step}");
     })?;
-    println!("{name}: {}", installation.program().display());
+    println!("{name}: {}", installation.program.display());
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, r
 use crate::error::{Error, Result};
 use crate::proof::{Objection, ProofError, proof};
 use crate::server::PrivateServer;
-use crate::server::family::Canary;
+use crate::server::family::{Canary, family};
 
 /// How often it is looked again where packets were missed: a machine may be busy for a moment.
 const ATTEMPTS: u32 = 3;
@@ -57,11 +57,11 @@ fn look(server: &PrivateServer) -> Result<Seen> {
 
 /// `None` if the row was not seen, and perhaps only because not all was.
 fn look_once(server: &PrivateServer) -> Result<Option<Seen>> {
-    let halves = [half()?, half()?];
-    let capture = Capture::start(server.namespace(), server.ports_between())?;
-    let written = server.canary(Canary::Replicate([&halves[0], &halves[1]]));
+    let (halves, family) = ([half()?, half()?], family(server.entry()));
+    let capture = Capture::start(server.namespace.as_deref(), &server.ports_between)?;
+    let written = family.canary(server, Canary::Replicate([&halves[0], &halves[1]]));
     let captured = capture.stop();
-    server.canary(Canary::Remove)?;
+    family.canary(server, Canary::Remove)?;
     written?;
     let captured = captured?;
     let row = captured.saw(halves.concat().as_bytes());

@@ -156,7 +156,7 @@ impl HelperProcess {
     }
 
     fn gone(&self, problem: &str) -> Error {
-        gone(self.role, &self.process, self.folder(), problem)
+        gone(self.role, self.pid, self.folder(), problem)
     }
 }
 
@@ -164,10 +164,10 @@ fn log_of(role: &Role) -> String {
     format!("{}.log", role.name)
 }
 
-fn gone(role: &Role, process: &Process, folder: &Path, problem: &str) -> Error {
+fn gone(role: &Role, pid: u32, folder: &Path, problem: &str) -> Error {
     HelperError::Gone {
         who: role.title,
-        pid: process.pid(),
+        pid,
         problem: problem.into(),
         log: files::tail_of(&folder.join(log_of(role))),
     }
@@ -184,7 +184,9 @@ fn connect(process: &Process, folder: &Path, role: &Role) -> Result<Conversation
                 Ok(conversation) => return Ok(conversation),
                 Err(cause) => break cause,
             },
-            Err(_) if process.has_ended() => return Err(gone(role, process, folder, "it ended at once")),
+            Err(_) if process.has_ended() => {
+                return Err(gone(role, process.pid(), folder, "it ended at once"));
+            }
             // The socket is bound a moment before anyone listens.
             Err(error)
                 if matches!(

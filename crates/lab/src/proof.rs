@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::DiskRecord;
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sql::Statements;
-use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, WireError};
+use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 
 use crate::error::Error;
 use crate::files::random_digits;
@@ -102,10 +102,10 @@ impl Objection {
         }
     }
 
-    /// Says of what could not be asked what can be done about it.
-    fn with_remedy(self, protocol: Protocol) -> Self {
+    /// The same, with what is said of what could not be asked.
+    fn saying(self, say: impl FnOnce(&WireError) -> String) -> Self {
         match self {
-            Self::Wire(error) => Self::NotTried(with_remedy(&error, protocol)),
+            Self::Wire(error) => Self::NotTried(say(&error)),
             other => other,
         }
     }
@@ -167,7 +167,7 @@ pub(crate) async fn select(session: &mut impl Statements, canary: &str) -> Resul
 pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
     ask_within(PATIENCE, async |reactor| claim.prove(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
-        .map_err(|objection| objection.with_remedy(S::PROTOCOL).of(arm))
+        .map_err(|objection| objection.saying(with_remedy::<S>).of(arm))
 }
 
 impl<S: Provable> Claim<'_, S> {
@@ -254,7 +254,7 @@ pub(crate) fn canary_by<S: Provable>(
         let is_back = ask_within(CANARY_PATIENCE, async |reactor| {
             exchange::<S>(reactor, &options, canary).await
         })?;
-        match is_back.map_err(|error| with_remedy(&error, S::PROTOCOL))? {
+        match is_back.map_err(|error| with_remedy::<S>(&error))? {
             true => Ok(()),
             false => Err(NOT_BACK.into()),
         }
@@ -277,8 +277,8 @@ fn at<S: Client>(options: &S::Options, address: SocketAddr) -> S::Options {
     S::at(options, &address.ip().to_string(), address.port())
 }
 
-fn with_remedy(error: &WireError, protocol: Protocol) -> String {
-    format!("{error}{}", error.remedy(protocol))
+fn with_remedy<S: Client>(error: &WireError) -> String {
+    format!("{error}{}", error.remedy(S::PROTOCOL))
 }
 
 /// What a relay saw of a value that went through it.
@@ -337,6 +337,17 @@ fn client_evidence(facts: &SessionFacts) -> Proof {
     proof(Witness::Client, "negotiated what the arm says", &evidence)
 }
 
+/// What is recorded of a kind of files that are all encrypted, or all readable.
+pub(crate) fn files_on_disk(kind: &str, is_encrypted: bool) -> FilesOnDisk {
+    FilesOnDisk {
+        kind: kind.into(),
+        readability: match is_encrypted {
+            true => Readability::Encrypted,
+            false => Readability::Readable,
+        },
+    }
+}
+
 pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
     Proof {
         witness,
@@ -359,13 +370,8 @@ pub(crate) fn prove_helper<T>(
     name: &str,
     proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, HelperObjection>,
 ) -> Result<T, ProofError> {
-    let named = |problem: String| Objection::NotTried(format!("{name}: {problem}"));
-    let proved = ask_within(HELPER_PATIENCE, async |reactor| proof(reactor).await).map_err(named);
-    let proved = proved.and_then(|proved| {
-        proved.map_err(|objection| match objection {
-            Objection::Wire(error) => named(error.to_string()),
-            other => other,
-        })
-    });
-    proved.map_err(|objection| objection.of(arm))
+    let named = |problem: String| format!("{name}: {problem}");
+    ask_within(HELPER_PATIENCE, async |reactor| proof(reactor).await)
+        .unwrap_or_else(|problem| Err(Objection::NotTried(named(problem))))
+        .map_err(|objection| objection.saying(|error| named(error.to_string())).of(arm))
 }

@@ -35,7 +35,12 @@ pub struct Entry {
 impl Entry {
     /// What its clients speak; `None` for a database that runs in its client.
     pub fn protocol(&self) -> Option<Protocol> {
-        self.family.protocol()
+        match self.family {
+            ServerFamily::MySql(_) => Some(Protocol::MySql),
+            ServerFamily::MongoDb => Some(Protocol::MongoDb),
+            ServerFamily::PostgreSql(_) => Some(Protocol::PostgreSql),
+            ServerFamily::Sqlite => None,
+        }
     }
 
     /// True if it is a part of ciphertax, so that nothing has to be fetched or found.
@@ -135,16 +140,6 @@ pub(crate) enum ServerFamily {
 }
 
 impl ServerFamily {
-    /// What its clients speak; `None` for a database that runs in its client.
-    pub(crate) fn protocol(self) -> Option<Protocol> {
-        match self {
-            Self::MySql(_) => Some(Protocol::MySql),
-            Self::MongoDb => Some(Protocol::MongoDb),
-            Self::PostgreSql(_) => Some(Protocol::PostgreSql),
-            Self::Sqlite => None,
-        }
-    }
-
     /// Its server program.
     pub(crate) fn program(self) -> ServerProgram {
         match self {

@@ -9,8 +9,9 @@ use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Rsa1024, Rsa2048, R
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
-use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption, resumed};
+use super::capabilities::{
+    ALL_OF_STORAGE, AtRestCapabilities, Capabilities, Ciphers, Cluster, VersionResumption, resumed,
+};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 use super::mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 

@@ -7,8 +7,7 @@ use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Ed25519, Rsa2048, R
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestPart, Group, TlsVersion};
 
-use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, Cluster, resumed};
+use super::capabilities::{ALL_OF_STORAGE, AtRestCapabilities, Capabilities, Ciphers, Cluster, resumed};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 use super::mariadb::MARIADB_10_2;
 

@@ -9,8 +9,9 @@ use ciphertax_model::AuthenticationMethod::{
 use ciphertax_model::Resumption::Ticket;
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::at_rest::{AtRestCapabilities, MEMORY_ALONE, StorageCapabilities};
-use super::capabilities::{Capabilities, Ciphers, VersionResumption, resumed};
+use super::capabilities::{
+    AtRestCapabilities, Capabilities, Ciphers, MEMORY_ALONE, StorageCapabilities, VersionResumption, resumed,
+};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 
 /// The PostgreSQL of the distribution; described is that of Debian 12.

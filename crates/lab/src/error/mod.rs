@@ -245,15 +245,19 @@ pub enum Error {
         /// Last lines of its log.
         log: String,
     },
-    /// The server ended before it was ready.
-    #[error("the private server ended while it started; it says: {log}")]
-    EndedEarly {
+    /// A program ended before it was ready.
+    #[error("{program} ended while it started; it says: {log}")]
+    Ended {
+        /// What it is called.
+        program: &'static str,
         /// Last lines of its log.
         log: String,
     },
-    /// The server did not become ready.
-    #[error("the private server was not ready after {seconds} s; it says: {log}")]
+    /// A program did not become ready.
+    #[error("{program} was not ready after {seconds} s; it says: {log}")]
     NotReady {
+        /// What it is called.
+        program: &'static str,
         /// How long it was waited for.
         seconds: u64,
         /// Last lines of its log.
@@ -326,6 +330,12 @@ impl Error {
             folder: folder.into(),
             free_mb: free_mb(folder).unwrap_or(0),
         }
+    }
+
+    /// What a server did not do that it was asked for, or its word.
+    pub(crate) fn set_up(server: &'static str, problem: impl ToString) -> Self {
+        let problem = problem.to_string();
+        Self::SetUp { server, problem }
     }
 
     /// For `map_err` after writing `path`.

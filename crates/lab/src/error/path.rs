@@ -64,16 +64,9 @@ pub enum LinkError {
         /// The system's word.
         cause: std::io::Error,
     },
-    /// A program is missing.
-    #[error(
-        "the program {program} is missing; install the package {package}, or run `scripts/setup.sh demo`"
-    )]
-    NoTool {
-        /// The program.
-        program: &'static str,
-        /// The Debian package it is in.
-        package: &'static str,
-    },
+    /// The program is missing that makes devices and gives them addresses.
+    #[error("the program ip is missing; install the package iproute2, or run `scripts/setup.sh demo`")]
+    NoIp,
 }
 
 /// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
@@ -91,24 +84,6 @@ pub enum TunnelError {
         package: String,
         /// Where it was looked for besides `PATH`.
         searched: String,
-    },
-    /// A program of a tunnel or a pooler ended while it started.
-    #[error("{program} ended while it started; it says: {log}")]
-    Ended {
-        /// The program.
-        program: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// A program of a tunnel or a pooler did not become ready.
-    #[error("{program} was not ready after {seconds} s; it says: {log}")]
-    NotReady {
-        /// The program.
-        program: String,
-        /// How long it was waited for.
-        seconds: u64,
-        /// Last lines of its log.
-        log: String,
     },
     /// A command that prepares something failed.
     #[error("`{command}` failed; it says: {problem}")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
 use crate::tunnel::program::{Program, run_to_success};
 
-use super::{FileSystemError, beside, system};
+use super::{FileSystemError, beside, can_open, system};
 
 /// The program, and Debian's package of it.
 const GOCRYPTFS: &str = "gocryptfs";
@@ -39,8 +39,8 @@ const READY: &str = "Filesystem mounted and ready";
 /// A daemon and what it keeps.
 #[derive(Debug)]
 pub(super) struct Daemon {
-    process: Half,
-    cipher_folder: PathBuf,
+    pub(super) process: Half,
+    pub(super) cipher_folder: PathBuf,
     version: String,
 }
 
@@ -61,15 +61,7 @@ pub(super) fn check() -> Result<()> {
         }
         .into());
     }
-    let opened = File::options().read(true).write(true).open(FUSE);
-    opened.map(drop).map_err(|cause| {
-        FileSystemError::NoDevice {
-            file_system: FileSystem::Gocryptfs,
-            device: FUSE.into(),
-            cause,
-        }
-        .into()
-    })
+    can_open(FileSystem::Gocryptfs, FUSE)
 }
 
 impl Daemon {
@@ -96,14 +88,6 @@ impl Daemon {
             cipher_folder,
             version,
         })
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    pub(super) fn cipher_folder(&self) -> &Path {
-        &self.cipher_folder
     }
 
     pub(super) fn facts(&self) -> BTreeMap<String, String> {
@@ -210,7 +194,7 @@ mod tests {
 
         write_password(&password).unwrap();
         let programs = Programs::find().unwrap();
-        let error = mount(&programs, daemon.cipher_folder(), &password, &folder, &mut guard)
+        let error = mount(&programs, &daemon.cipher_folder, &password, &folder, &mut guard)
             .unwrap_err()
             .to_string();
         assert!(error.contains("Password incorrect"), "{error}");

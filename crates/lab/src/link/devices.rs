@@ -69,8 +69,7 @@ impl Devices {
             .map_err(context("cannot make a network namespace"))?;
         let namespace = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
         let far = open_tun("delayed").map_err(context("cannot make a TUN device"))?;
-        let (near_delayed, far_delayed) = (addresses.near_delayed(), addresses.far_delayed());
-        let (near_direct, far_direct) = (addresses.near_direct(), addresses.far_direct());
+        let [near_delayed, far_delayed, of_nodes, near_direct, far_direct] = addresses.addresses();
         ip_batch(&[
             "link set dev lo up".to_owned(),
             format!("address add {far_delayed} peer {near_delayed} dev delayed"),
@@ -85,7 +84,7 @@ impl Devices {
         .map_err(context("cannot set up its namespace"))?;
         let nodes = distances
             .between_nodes
-            .map(|_| between_nodes(addresses.nodes()))
+            .map(|_| between_nodes(of_nodes))
             .transpose()?;
         move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(io::Error::from)
@@ -99,8 +98,8 @@ impl Devices {
         ];
         // The load reaches nodes by the address that they tell, as far away as the server is.
         lines.extend(nodes.as_ref().map(|_| match distances.to_servers {
-            Some(_) => format!("route add {} dev {tun}", addresses.nodes()),
-            None => format!("route add {} via {far_direct} dev {veth}", addresses.nodes()),
+            Some(_) => format!("route add {of_nodes} dev {tun}"),
+            None => format!("route add {of_nodes} via {far_direct} dev {veth}"),
         }));
         ip_batch(&lines).map_err(context("cannot set up its devices"))?;
         Ok(Self {
@@ -110,7 +109,7 @@ impl Devices {
             endpoints: Endpoints {
                 delayed: far_delayed,
                 direct: far_direct,
-                nodes: nodes.as_ref().map(|_| addresses.nodes()),
+                nodes: nodes.as_ref().map(|_| of_nodes),
                 namespace: path_of(&namespace),
             },
             nodes,
@@ -283,38 +282,16 @@ impl Block {
         }
     }
 
-    /// The link's end of the delayed way in the client's namespace.
-    pub(super) fn near_delayed(&self) -> Ipv4Addr {
-        self.address(1)
-    }
-
-    /// Where a server is reached with delay.
-    pub(super) fn far_delayed(&self) -> Ipv4Addr {
-        self.address(2)
-    }
-
-    /// What the nodes of a server are to each other, and to whoever reaches them by the addresses that they tell.
-    pub(super) fn nodes(&self) -> Ipv4Addr {
-        self.address(3)
-    }
-
-    /// The end of the direct way in the client's namespace.
-    pub(super) fn near_direct(&self) -> Ipv4Addr {
-        self.address(5)
-    }
-
-    /// Where a server is reached without delay.
-    pub(super) fn far_direct(&self) -> Ipv4Addr {
-        self.address(6)
+    /// The link's end of the delayed way in the client's namespace; where a server is reached with delay; what the nodes of a server
+    /// are to each other, and to whoever reaches them by the addresses that they tell; the end of the direct way in the client's
+    /// namespace; where a server is reached without delay.
+    fn addresses(&self) -> [Ipv4Addr; 5] {
+        [1, 2, 3, 5, 6].map(|offset| Ipv4Addr::from_bits(self.first.to_bits() + offset))
     }
 
     /// A name for a device that no other link has: 15 characters, the most that Linux allows.
     pub(super) fn device(&self, kind: &str) -> String {
         format!("{}{:08x}", prefix(kind), self.first.to_bits())
-    }
-
-    fn address(&self, offset: u32) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.first.to_bits() + offset)
     }
 }
 

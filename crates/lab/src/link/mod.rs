@@ -213,10 +213,7 @@ impl TryFrom<&model::Link> for Settings {
 /// # Errors
 /// Names the package it is in.
 fn find_ip() -> std::result::Result<PathBuf, LinkError> {
-    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoTool {
-        program: "ip",
-        package: "iproute2",
-    })
+    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoIp)
 }
 
 /// What `ip` prints with these arguments, about the namespace of this thread.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::guard::{Ending, User};
+use ciphertax_wire::mongodb::Session;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -23,6 +24,7 @@ use crate::locate::{InstallStep, Installation};
 use crate::server::PrivateServer;
 use crate::server::family::{Canary, Family, Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
+use set_up::{connect, find_primary, login};
 use settings::{DATA_OPTION, Settings};
 
 pub use proof::{Conditions, find_canary, prove};
@@ -46,11 +48,28 @@ impl Family for MongoDb {
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
-        Ok(Box::new(MongoDbPlan::new(spec)?))
+        Ok(Box::new(MongoDbPlan {
+            installation: Installation::locate(spec.entry)?,
+            accounts: accounts(spec)?,
+            settings: Settings {
+                spec,
+                tls: None,
+                key_file: None,
+            },
+        }))
     }
 
     fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
-        proof::canary(server, canary)
+        let servers = server.addresses();
+        let commands = proof::canary_commands(canary, servers.len());
+        set_up::run(server.entry(), async |reactor| {
+            let primary = find_primary(reactor, &servers, |_| true).await?;
+            let mut session: Session = connect(reactor, primary, login(server.default_account())?).await?;
+            for command in &commands {
+                session.command(command).await?;
+            }
+            Ok(())
+        })
     }
 
     /// The last complaints, in one line; where there are none, the last messages.
@@ -81,32 +100,9 @@ const KEY_BYTES: usize = 64;
 
 /// Servers that are to be made.
 struct MongoDbPlan<'a> {
-    spec: &'a Spec,
     installation: Installation,
     accounts: Vec<Account>,
-    tls: Option<CertificateFiles>,
-    /// The secret that members of a replica set with access control know each other by.
-    key_file: Option<PathBuf>,
-}
-
-impl<'a> MongoDbPlan<'a> {
-    fn new(spec: &'a Spec) -> Result<Self> {
-        Ok(Self {
-            spec,
-            installation: Installation::locate(spec.entry)?,
-            accounts: accounts(spec)?,
-            tls: None,
-            key_file: None,
-        })
-    }
-
-    fn server_settings(&self) -> Settings<'_> {
-        Settings {
-            spec: self.spec,
-            tls: self.tls.as_ref(),
-            key_file: self.key_file.as_deref(),
-        }
-    }
+    settings: Settings<'a>,
 }
 
 impl Plan for MongoDbPlan<'_> {
@@ -115,7 +111,11 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn outline(&self) -> Outline {
-        let members = self.spec.replica_set.map_or(1, |set| usize::from(set.servers()));
+        let members = self
+            .settings
+            .spec
+            .replica_set
+            .map_or(1, |set| usize::from(set.servers()));
         Outline {
             members,
             // There are six at most.
@@ -137,9 +137,10 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
-        self.tls = tls.cloned();
-        if self.spec.access_control && self.spec.replica_set.is_some() {
-            self.key_file = Some(write_key_file(folder)?);
+        let spec = self.settings.spec;
+        self.settings.tls = tls.cloned();
+        if spec.access_control && spec.replica_set.is_some() {
+            self.settings.key_file = Some(write_key_file(folder)?);
         }
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Plan for MongoDbPlan<'_> {
         let data = disk_of(folder).join(format!("data-{member}"));
         fs::create_dir_all(&data).map_err(Error::write(&data))?;
         let mut command_line = self.installation.command();
-        command_line.extend(self.server_settings().arguments(&data, port));
+        command_line.extend(self.settings.arguments(&data, port));
         Ok(command_line)
     }
 
@@ -157,16 +158,21 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn set_up(&self, members: &Members) -> Result<()> {
-        let to_be_made = if self.spec.access_control {
+        let to_be_made = if self.settings.spec.access_control {
             &self.accounts[..]
         } else {
             &[]
         };
-        set_up::set_up(self.spec.entry, members, self.spec.replica_set, to_be_made)
+        set_up::set_up(
+            self.settings.spec.entry,
+            members,
+            self.settings.spec.replica_set,
+            to_be_made,
+        )
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        self.server_settings().of_interest()
+        self.settings.of_interest()
     }
 }
 

@@ -9,9 +9,7 @@ use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
 use ciphertax_wire::{Client, Session as _, WireError};
 
-use super::set_up::{connect, find_primary, login, run};
 use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, proof};
-use crate::server::PrivateServer;
 use crate::server::family::Canary;
 
 /// The database of ciphertax's own; nothing else is touched.
@@ -192,9 +190,8 @@ const CANARY_DATABASE: &str = "ciphertax_canary";
 
 /// What is written to a collection, and with all collections to the disk. What is replicated the primary puts together, and waits until
 /// all members have it.
-pub(super) fn canary(server: &PrivateServer, canary: Canary<'_>) -> crate::error::Result<()> {
-    let servers = server.addresses();
-    let commands = match canary {
+pub(super) fn canary_commands(canary: Canary<'_>, servers: usize) -> Vec<RawDocumentBuf> {
+    match canary {
         Canary::Write(canary) => {
             let document = rawdoc! { "v": canary };
             vec![
@@ -209,19 +206,11 @@ pub(super) fn canary(server: &PrivateServer, canary: Canary<'_>) -> crate::error
                 "upsert": true,
             };
             // There are six at most.
-            let everywhere = rawdoc! { "w": servers.len() as i32 };
+            let everywhere = rawdoc! { "w": servers as i32 };
             vec![
                 rawdoc! { "update": "t", "updates": [update], "writeConcern": everywhere, "$db": CANARY_DATABASE },
             ]
         }
         Canary::Remove => vec![rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
-    };
-    run(server.entry(), async |reactor| {
-        let primary = find_primary(reactor, &servers, |_| true).await?;
-        let mut session: Session = connect(reactor, primary, login(server.default_account())?).await?;
-        for command in &commands {
-            session.command(command).await?;
-        }
-        Ok::<(), WireError>(())
-    })
+    }
 }

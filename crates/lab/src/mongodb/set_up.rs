@@ -104,10 +104,7 @@ pub(super) fn run<T>(
 ) -> Result<T> {
     ask_within(PATIENCE, task)
         .and_then(|outcome| outcome.map_err(|error| error.to_string()))
-        .map_err(|problem| Error::SetUp {
-            server: entry.name,
-            problem,
-        })
+        .map_err(|problem| Error::set_up(entry.name, problem))
 }
 
 /// Opens a session in plaintext.
@@ -255,7 +252,7 @@ fn creation(account: &Account, servers: usize) -> RawDocumentBuf {
 impl PrivateServer {
     /// The replica set's name; `None` for a server that is none.
     pub fn set_name(&self) -> Option<&'static str> {
-        self.replica_set().map(|_| SET_NAME)
+        self.replica_set.map(|_| SET_NAME)
     }
 
     /// The primary of the replica set.

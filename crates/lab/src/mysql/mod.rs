@@ -94,14 +94,14 @@ impl<'a> MySqlInstallation<'a> {
     /// # Errors
     /// If it has no messages, without which no server starts.
     fn of(installation: &'a Installation, variant: &'a MySqlVariant) -> Result<Self> {
-        let basedir = installation.basedir();
+        let basedir = &installation.basedir;
         // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
         let share = ["share/mysql", "share/mariadb", "share"]
             .map(|folder| basedir.join(folder))
             .into_iter()
             .find(|folder| folder.join("english/errmsg.sys").is_file())
             .ok_or_else(|| Error::Incomplete {
-                server: installation.entry().name,
+                server: installation.entry.name,
                 folder: basedir.into(),
                 missing: "messages (english/errmsg.sys)".into(),
             })?;
@@ -134,7 +134,7 @@ impl<'a> MySqlInstallation<'a> {
             .into_iter()
             .find(|file| file.is_file())
             .ok_or_else(|| Error::Incomplete {
-                server: self.installation.entry().name,
+                server: self.installation.entry.name,
                 folder: self.share.clone(),
                 missing: "system tables (mariadb_system_tables.sql)".into(),
             })

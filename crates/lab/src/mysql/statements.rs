@@ -107,7 +107,7 @@ pub(super) fn defaults_file_option(folder: &Path) -> OsString {
 }
 
 /// The lines of a settings file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct MyCnf {
     lines: Vec<String>,
 }
@@ -116,8 +116,8 @@ impl MyCnf {
     /// Where everything is, data and temporary files in `disk`, that nobody else can reach the server, and what this one
     /// always needs.
     pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path, disk: &Path) -> Self {
-        let mut settings = Self { lines: Vec::new() };
-        settings.path("basedir", installation.installation.basedir());
+        let mut settings = Self::default();
+        settings.path("basedir", &installation.installation.basedir);
         settings.path("lc_messages_dir", &installation.share);
         settings.path("character_sets_dir", &installation.share.join("charsets"));
         if let Some(plugins) = &installation.plugins {
@@ -136,6 +136,11 @@ impl MyCnf {
             settings.set(name, value);
         }
         settings
+    }
+
+    /// Adds those of another one, which come after its own.
+    pub(super) fn add(&mut self, others: &Self) {
+        self.lines.extend_from_slice(&others.lines);
     }
 
     /// Sets `name` to `value`.
@@ -181,7 +186,7 @@ pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'
 fn make(installation: &MySqlInstallation<'_>, encryption: &Encryption, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     let mut settings = MyCnf::new(installation, folder, folder);
-    encryption.set(&mut settings);
+    settings.add(&encryption.settings);
     settings.write(folder)?;
     match installation.variant.system_tables {
         SystemTables::Bootstrap => {
@@ -235,7 +240,7 @@ fn run(
     if to_its_end(&mut command, folder, statements)? {
         Ok(())
     } else {
-        Err(no_system_tables(installation.installation.entry(), folder))
+        Err(no_system_tables(installation.installation.entry, folder))
     }
 }
 

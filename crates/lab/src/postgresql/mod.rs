@@ -40,19 +40,19 @@ impl Family for PostgreSqlVariant {
     }
 
     fn check_files(&self, installation: &Installation) -> Result<()> {
-        if installation.program().with_file_name(INITDB).is_file() {
+        if installation.program.with_file_name(INITDB).is_file() {
             return Ok(());
         }
         Err(Error::Incomplete {
-            server: installation.entry().name,
-            folder: installation.basedir().into(),
+            server: installation.entry.name,
+            folder: installation.basedir.clone(),
             missing: format!("program {INITDB}"),
         })
     }
 
     /// One that was fetched has what its entry says is beside it.
     fn is_complete(&self, installation: &Installation) -> bool {
-        let Source::Apt { beside, .. } = installation.entry().source else {
+        let Source::Apt { beside, .. } = installation.entry.source else {
             return true;
         };
         beside.iter().all(|name| installation.beside(name).is_some())
@@ -70,27 +70,20 @@ impl Family for PostgreSqlVariant {
     /// The disk beneath the server's file system is searched for what is written.
     fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
         const TABLE: &str = "ciphertax_file_system";
-        let failed = |problem: String| Error::SetUp {
-            server: server.entry().name,
-            problem,
-        };
-        let steps = match canary {
+        let name = server.entry().name;
+        let statements = match canary {
             Canary::Write(canary) => vec![
-                vec![
-                    format!("CREATE TABLE {TABLE} (v text)"),
-                    format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
-                ],
-                vec!["CHECKPOINT".into()],
+                format!("CREATE TABLE {TABLE} (v text)"),
+                format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
+                "CHECKPOINT".into(),
             ],
-            Canary::Replicate(_) => return Err(failed("it tells no other server what was written".into())),
-            Canary::Remove => vec![vec![format!("DROP TABLE IF EXISTS {TABLE}")]],
+            Canary::Replicate(_) => {
+                return Err(Error::set_up(name, "it tells no other server what was written"));
+            }
+            Canary::Remove => vec![format!("DROP TABLE IF EXISTS {TABLE}")],
         };
         // Every server of this family has a socket.
-        let socket = server.socket().unwrap_or("".as_ref());
-        let mut steps = steps.iter();
-        steps
-            .try_for_each(|statements| cluster::run_statements(socket, statements))
-            .map_err(|problem| failed(problem.to_string()))
+        cluster::run_statements(name, server.socket().unwrap_or("".as_ref()), &statements)
     }
 }
 
@@ -177,18 +170,15 @@ impl Plan for PostgreSqlPlan<'_> {
     }
 
     fn set_up(&self, members: &Members) -> Result<()> {
-        let failed = |problem: io::Error| Error::SetUp {
-            server: self.spec.entry.name,
-            problem: problem.to_string(),
-        };
-        cluster::let_it_go_with_the_server(&self.folder).map_err(failed)?;
+        let name = self.spec.entry.name;
+        cluster::let_it_go_with_the_server(&self.folder).map_err(|problem| Error::set_up(name, problem))?;
         let socket = self.folder.join(SOCKET);
         for address in &members.from_beside {
             let own = data_of(&self.folder).join(format!(".s.PGSQL.{}", address.port()));
             symlink(&own, &socket).map_err(Error::write(&socket))?;
         }
         let statements: Vec<String> = self.accounts.iter().flat_map(accounts::statements).collect();
-        cluster::run_statements(&socket, &statements).map_err(failed)
+        cluster::run_statements(name, &socket, &statements)
     }
 
     fn settings(&self) -> BTreeMap<String, String> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 use ciphertax_reactor::stop;
@@ -251,7 +251,6 @@ impl PrivateServerBuilder {
             ),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
             trust,
-            started: SystemTime::now(),
             members,
             guard,
         })
@@ -299,10 +298,8 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
                 None => Ok(plan.set_up(&reached)),
             };
             namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {
-                Err(Error::SetUp {
-                    server: spec.entry.name,
-                    problem: format!("its network namespace cannot be entered: {error}"),
-                })
+                let problem = format!("its network namespace cannot be entered: {error}");
+                Err(Error::set_up(spec.entry.name, problem))
             })
         }
     };

@@ -51,10 +51,10 @@ pub(crate) trait Family: Sync {
 
     /// Does something with the row that a server is proved by, which is in a table of its own, so that it is gone without a trace.
     fn canary(&self, server: &PrivateServer, _: Canary<'_>) -> Result<()> {
-        Err(Error::SetUp {
-            server: server.entry().name,
-            problem: "it has no row that it is proved by".into(),
-        })
+        Err(Error::set_up(
+            server.entry().name,
+            "it has no row that it is proved by",
+        ))
     }
 
     /// What a log says that explains the end of its server, in one line.
@@ -164,7 +164,7 @@ impl Installation {
 
     /// True if it has every library that the catalogue promises of it.
     pub fn is_complete(&self) -> bool {
-        family(self.entry()).is_complete(self)
+        family(self.entry).is_complete(self)
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_base::Witness;
 use ciphertax_model::FileSystem;
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::DiskRecord;
 use rustix::fs::statvfs;
 
-use super::family::Canary;
+use super::family::{Canary, family};
 use super::private_server::PrivateServer;
 use super::spec::disk_of;
 use crate::catalogue::Entry;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use crate::file_system::error::FileSystemError;
 use crate::page_cache::{Dropped, drop_cached};
-use crate::proof::{Objection, ProofError, ProvedAtRest, proof, random_text};
+use crate::proof::{Objection, ProofError, ProvedAtRest, files_on_disk, proof, random_text};
 
 /// What readers know the two by that are looked into on the disk, beneath a file system of the server's own.
 const CONTENTS: &str = "files on the disk";
@@ -115,8 +115,8 @@ impl PrivateServer {
             disk: DiskRecord {
                 searched_bytes: found.bytes,
                 files: vec![
-                    files(CONTENTS, is_encrypted(kind)),
-                    files(NAMES, is_encrypted(kind)),
+                    files_on_disk(CONTENTS, is_encrypted(kind)),
+                    files_on_disk(NAMES, is_encrypted(kind)),
                 ],
             },
         })
@@ -124,14 +124,14 @@ impl PrivateServer {
 
     /// Writes canaries, looks for them on both sides of the file system, and removes them.
     fn look_beneath(&self) -> Result<Found> {
-        let disk = self.disk();
+        let (disk, family) = (self.disk(), family(self.entry));
         let [row, contents, name] =
             ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
         let (row, contents, name) = (row?, contents?, name?);
         let path = disk.join(&name);
         let look = || {
             fs::write(&path, &contents).map_err(Error::write(&path))?;
-            self.canary(Canary::Write(&row))?;
+            family.canary(self, Canary::Write(&row))?;
             let beneath = |canary: &str| match &self.file_system {
                 Some(file_system) => file_system.search_disk(canary.as_bytes()),
                 None => search(&disk, canary.as_bytes()),
@@ -146,7 +146,7 @@ impl PrivateServer {
             })
         };
         let found: Result<Found> = look();
-        let removed = self.canary(Canary::Remove);
+        let removed = family.canary(self, Canary::Remove);
         let _ = fs::remove_file(&path);
         let found = found?;
         removed.map(|()| found)
@@ -174,16 +174,6 @@ fn is_encrypted(kind: Option<FileSystem>) -> bool {
 
 fn is_in(searched: &Searched) -> bool {
     !searched.found.is_empty()
-}
-
-fn files(kind: &str, is_encrypted: bool) -> FilesOnDisk {
-    FilesOnDisk {
-        kind: kind.into(),
-        readability: match is_encrypted {
-            true => Readability::Encrypted,
-            false => Readability::Readable,
-        },
-    }
 }
 
 /// What is not as the file system's kind says. Where the server encrypts by itself, its row need not be readable anywhere.

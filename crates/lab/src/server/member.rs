@@ -9,7 +9,7 @@ use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
 
 use crate::error::{Error, Result};
-use crate::files::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
+use crate::files::{PRIVATE_SERVER, Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
@@ -97,6 +97,7 @@ impl Member {
             }
             if stop::is_over(deadline) {
                 return Err(Error::NotReady {
+                    program: PRIVATE_SERVER,
                     seconds: STARTUP.as_secs(),
                     log: family(spec.entry).complaints(&self.log),
                 });
@@ -111,7 +112,10 @@ impl Member {
             return filled(spec.entry, spec.at_rest.file_system, folder);
         }
         let log = family(spec.entry).complaints(&self.log);
-        plan.lack(&log).unwrap_or(Error::EndedEarly { log })
+        plan.lack(&log).unwrap_or(Error::Ended {
+            program: PRIVATE_SERVER,
+            log,
+        })
     }
 
     /// True if its log complains of a full disk, or could not even do that: it is on the same disk.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use ciphertax_base::Secret;
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet};
@@ -15,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use ciphertax_supervise::guard::Guard;
 
-use super::family::{Canary, family};
+use super::family::family;
 use super::file_system::filled;
 use super::member::Member;
 use super::spec::Trust;
@@ -25,8 +24,10 @@ use super::spec::Trust;
 #[derive(Debug)]
 pub struct PrivateServer {
     pub(super) entry: &'static Entry,
-    pub(super) replica_set: Option<ReplicaSet>,
-    pub(super) at_rest: AtRest,
+    /// The replica set that the members make up; `None` for a single server.
+    pub replica_set: Option<ReplicaSet>,
+    /// What it encrypts on the disk.
+    pub at_rest: AtRest,
     pub(super) file_system: Option<MountedFileSystem>,
     /// The first is the default account.
     pub(super) accounts: Vec<Account>,
@@ -34,10 +35,9 @@ pub struct PrivateServer {
     pub(super) trust: Option<Trust>,
     pub(super) settings: BTreeMap<String, String>,
     /// Where its members tell each other what was written.
-    pub(super) ports_between: Vec<u16>,
+    pub(crate) ports_between: Vec<u16>,
     /// The network namespace that it runs in; `None` for that of this process.
-    pub(super) namespace: Option<PathBuf>,
-    pub(super) started: SystemTime,
+    pub(crate) namespace: Option<PathBuf>,
     pub(super) members: Vec<Member>,
     pub(super) guard: Guard,
 }
@@ -72,26 +72,6 @@ impl PrivateServer {
                 members: self.members.len(),
             }),
         }
-    }
-
-    /// The replica set that the members make up; `None` for a single server.
-    pub fn replica_set(&self) -> Option<ReplicaSet> {
-        self.replica_set
-    }
-
-    /// What it encrypts on the disk.
-    pub fn at_rest(&self) -> AtRest {
-        self.at_rest
-    }
-
-    /// The ports by which its members tell each other what was written; none for a single server.
-    pub(crate) fn ports_between(&self) -> &[u16] {
-        &self.ports_between
-    }
-
-    /// The network namespace that it runs in; `None` for that of this process.
-    pub(crate) fn namespace(&self) -> Option<&Path> {
-        self.namespace.as_deref()
     }
 
     /// Its Unix socket; `None` for a server without one.
@@ -183,11 +163,6 @@ impl PrivateServer {
         self.members.iter().map(|member| member.process.pid()).collect()
     }
 
-    /// When it was ready.
-    pub fn started(&self) -> SystemTime {
-        self.started
-    }
-
     /// The settings that differ from the server's defaults or matter for a measurement.
     pub fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings
@@ -229,16 +204,9 @@ impl PrivateServer {
     pub fn kill_member(&self, address: SocketAddr) -> Result<()> {
         let mut members = self.members.iter();
         let member = members.find(|member| member.address == address);
-        let member = member.ok_or_else(|| Error::SetUp {
-            server: self.entry.name,
-            problem: format!("{address} is none of its addresses"),
-        })?;
+        let member = member
+            .ok_or_else(|| Error::set_up(self.entry.name, format!("{address} is none of its addresses")))?;
         Ok(member.process.kill()?)
-    }
-
-    /// Does something with the row that it is proved by.
-    pub(crate) fn canary(&self, canary: Canary<'_>) -> Result<()> {
-        family(self.entry).canary(self, canary)
     }
 
     /// Ends it and removes everything it had. Dropping does the same without a word.

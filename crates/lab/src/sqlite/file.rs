@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use ciphertax_base::Secret;
 use ciphertax_base::{Proof, Witness};
 use ciphertax_model::{Storage, Transport};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::DiskRecord;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, Status, is_wrong_key};
 
 use super::{journal_of, length, log_of};
 use crate::disk_search::search;
 use crate::error::Error;
-use crate::proof::{Objection, ProofError, Proved, proof, random_text};
+use crate::proof::{Objection, ProofError, Proved, files_on_disk, proof, random_text};
 use crate::server::PrivateServer;
 use crate::server::spec::Spec;
 
@@ -23,7 +23,7 @@ pub const MEMORY_MB: u32 = 256;
 
 /// How the file of a private database is opened.
 pub fn options(server: &PrivateServer, storage: &Storage) -> ConnectOptions {
-    let cipher = server.at_rest().sqlcipher.map(|settings| Cipher {
+    let cipher = server.at_rest.sqlcipher.map(|settings| Cipher {
         passphrase: server.password().clone(),
         settings,
     });
@@ -117,12 +117,12 @@ fn prove_disk(options: &ConnectOptions, status: &Status) -> Result<(Proof, DiskR
     let looked = looked?;
     removed?;
     let is_encrypted = options.cipher().is_some();
-    let wrong: Vec<&str> = looked
+    let kinds = looked
         .kinds
         .iter()
-        .filter(|(kind, is_readable)| *is_readable == (is_encrypted || *kind == Kind::Other))
-        .map(|(kind, _)| kind.name())
-        .collect();
+        .filter(|(_, readable)| *readable == is_encrypted);
+    let mut wrong: Vec<&str> = kinds.map(|(kind, _)| *kind).collect();
+    wrong.extend(looked.is_elsewhere.then_some("files without rows"));
     if !wrong.is_empty() {
         let (can, should) = match is_encrypted {
             true => ("can", "encrypted"),
@@ -151,7 +151,12 @@ fn prove_disk(options: &ConnectOptions, status: &Status) -> Result<(Proof, DiskR
             &format!("found in {kinds}; temporary files: {temporary}"),
         ),
     };
-    Ok((proof, looked.record(is_encrypted)))
+    let files = looked.kinds.map(|(kind, _)| files_on_disk(kind, is_encrypted));
+    let record = DiskRecord {
+        searched_bytes: looked.bytes,
+        files: files.into(),
+    };
+    Ok((proof, record))
 }
 
 /// Whoever has the file and not its passphrase has nothing.
@@ -181,49 +186,14 @@ fn wrong_passphrase(options: &ConnectOptions) -> Result<Option<Proof>, Objection
     )))
 }
 
-/// A kind of file that SQLite writes rows to, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Log,
-    Database,
-    Journal,
-    Other,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Log => "write-ahead log",
-            Self::Database => "database",
-            Self::Journal => "rollback journal",
-            Self::Other => "files without rows",
-        }
-    }
-}
-
 /// What was found on the disk.
 struct OnDisk {
-    /// Every kind of file, and whether the canary can be read in it.
-    kinds: Vec<(Kind, bool)>,
+    /// Every kind of file that SQLite writes rows to, and whether the canary can be read in it.
+    kinds: [(&'static str, bool); 3],
+    /// Whether it can be read in others.
+    is_elsewhere: bool,
     /// How many bytes were searched.
     bytes: u64,
-}
-
-impl OnDisk {
-    fn record(&self, is_encrypted: bool) -> DiskRecord {
-        let kinds = self.kinds.iter().filter(|(kind, _)| *kind != Kind::Other);
-        let files = kinds.map(|(kind, _)| FilesOnDisk {
-            kind: kind.name().into(),
-            readability: match is_encrypted {
-                true => Readability::Encrypted,
-                false => Readability::Readable,
-            },
-        });
-        DiskRecord {
-            searched_bytes: self.bytes,
-            files: files.collect(),
-        }
-    }
 }
 
 /// Writes a canary to a new file, and tells in which of its files it can be read.
@@ -262,12 +232,12 @@ fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk,
         .iter()
         .any(|path: &PathBuf| !known.contains(&path.as_path()));
     Ok(OnDisk {
-        kinds: vec![
-            (Kind::Database, found.contains(file)),
-            (Kind::Log, found.contains(&log)),
-            (Kind::Journal, found.contains(&journal)),
-            (Kind::Other, is_elsewhere),
+        kinds: [
+            ("database", found.contains(file)),
+            ("write-ahead log", found.contains(&log)),
+            ("rollback journal", found.contains(&journal)),
         ],
+        is_elsewhere,
         bytes,
     })
 }

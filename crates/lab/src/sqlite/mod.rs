@@ -87,10 +87,7 @@ impl Plan for SqlitePlan<'_> {
         let server = self.spec.entry.name;
         let status = made.map_err(|error| match is_disk_full(&error) {
             true => Error::disk_filled(server, folder),
-            false => Error::SetUp {
-                server,
-                problem: error.to_string(),
-            },
+            false => Error::set_up(server, error),
         })?;
         let words = status.words();
         let settings = words.iter().filter_map(|word| word.split_once('='));

@@ -18,7 +18,6 @@ use procfs::process;
 use super::disproved;
 use super::program::Program;
 use crate::certificates::Authority;
-use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::files::{self, Readiness, write_private};
 use crate::link::Endpoints;
@@ -124,31 +123,28 @@ impl Half {
     }
 
     fn not_ready(&self) -> Error {
-        TunnelError::NotReady {
-            program: self.name.into(),
+        Error::NotReady {
+            program: self.name,
             seconds: STARTUP.as_secs(),
-            log: files::tail_of(&self.log),
+            log: self.last_words(),
         }
-        .into()
     }
 
     /// The error for a program that ended before it was asked to.
     fn ended(&self) -> Error {
-        TunnelError::Ended {
-            program: self.name.into(),
-            log: files::tail_of(&self.log),
+        Error::Ended {
+            program: self.name,
+            log: self.last_words(),
         }
-        .into()
     }
 
     /// Adds this program's last words to the error of one that ended because of it.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error {
-            Error::Tunnel(TunnelError::Ended { program, log }) => TunnelError::Ended {
+            Error::Ended { program, log } => Error::Ended {
                 program,
-                log: format!("{log}; {} says: {}", self.name, files::tail_of(&self.log)),
-            }
-            .into(),
+                log: format!("{log}; {} says: {}", self.name, self.last_words()),
+            },
             other => other,
         }
     }
@@ -156,23 +152,13 @@ impl Half {
     /// Asks the kernel who listens. A connection instead would go on to the server and be counted there as an aborted
     /// one, and each of these programs ends if it cannot have its port.
     fn wait_until_listening(&self, address: SocketAddrV4) -> Result<Readiness> {
-        let deadline = Instant::now() + STARTUP;
-        loop {
-            let listens = is_listening(self.pid(), address);
-            let ended = self.has_ended();
-            if listens && !ended {
-                return Ok(Readiness::Ready);
+        let outcome = self.wait_until(|| is_listening(self.pid(), address) && !self.has_ended());
+        match outcome {
+            Ok(()) => Ok(Readiness::Ready),
+            Err(Error::Ended { .. }) if self.log().contains("Address already in use") => {
+                Ok(Readiness::PortTaken)
             }
-            if ended && self.log().contains("Address already in use") {
-                return Ok(Readiness::PortTaken);
-            }
-            if ended {
-                return Err(self.ended());
-            }
-            if stop::is_over(deadline) {
-                return Err(self.not_ready());
-            }
-            thread::sleep(Duration::from_millis(5));
+            Err(error) => Err(error),
         }
     }
 }

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{Encryption, Line};
+use super::Encryption;
 use crate::catalogue::{MARIADB, ServerFamily};
 use crate::error::{Error, Result};
 use crate::files::{random_digits, write_private};
 use crate::locate::Installation;
 use crate::mysql::MySqlInstallation;
+use crate::mysql::statements::MyCnf;
 
 const PLUGIN: &str = "file_key_management";
 
@@ -22,20 +23,20 @@ const KEY_BYTES: usize = 32;
 /// The file with the key, for its owner alone, and the plugin that reads it.
 pub(super) fn prepare_file_keys(mysql: &MySqlInstallation<'_>, folder: &Path) -> Result<Encryption> {
     let plugin = plugin(mysql)?;
-    let mut lines = Vec::new();
+    let mut settings = MyCnf::default();
     if mysql.plugins.as_deref() != plugin.parent() {
         let plugins = folder.join("plugins");
         fs::create_dir(&plugins).map_err(Error::write(&plugins))?;
         let link = plugins.join(format!("{PLUGIN}.so"));
         symlink(&plugin, &link).map_err(Error::write(&link))?;
-        lines.push(Line::Path("plugin_dir", plugins));
+        settings.path("plugin_dir", &plugins);
     }
     let keys = folder.join("encryption-keys");
     write_private(&keys, format!("1;{}\n", random_digits::<KEY_BYTES>()?))?;
-    lines.push(Line::Value("plugin_load_add", PLUGIN.into()));
-    lines.push(Line::Path("file_key_management_filename", keys));
+    settings.set("plugin_load_add", PLUGIN);
+    settings.path("file_key_management_filename", &keys);
     Ok(Encryption {
-        lines,
+        settings,
         program: None,
         from_the_first: true,
     })
@@ -53,7 +54,7 @@ pub(in crate::mysql) fn plugin(mysql: &MySqlInstallation<'_>) -> Result<PathBuf>
         };
         library(&MySqlInstallation::of(&installation, variant).ok()?)
     };
-    let server = mysql.installation.entry().name;
+    let server = mysql.installation.entry.name;
     of_the_distribution().ok_or(Error::NoKeyPlugin {
         server,
         plugin: PLUGIN,
@@ -78,7 +79,7 @@ const KEYS: &str = "keyring/keys";
 /// the installation, which is everybody's; so this server gets folders of links to it.
 pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> Result<Encryption> {
     let Some(installed) = mysql.plugins.as_deref().filter(|_| mysql.has_plugin(COMPONENT)) else {
-        let server = mysql.installation.entry().name;
+        let server = mysql.installation.entry.name;
         return Err(Error::NoKeyPlugin {
             server,
             plugin: COMPONENT,
@@ -87,7 +88,7 @@ pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> R
     };
     let programs = make(folder.join("keyring"))?;
     let program = programs.join("mysqld");
-    link(mysql.installation.program(), &program)?;
+    link(&mysql.installation.program, &program)?;
     let components = json!({ "components": format!("file://{COMPONENT}") });
     write_private(&programs.join("mysqld.my"), components.to_string())?;
     let plugins = make(folder.join("plugins"))?;
@@ -95,10 +96,12 @@ pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> R
         let entry = entry.map_err(Error::read(installed))?;
         link(&entry.path(), &plugins.join(entry.file_name()))?;
     }
-    let settings = json!({ "path": folder.join(KEYS), "read_only": false });
-    write_private(&plugins.join(format!("{COMPONENT}.cnf")), settings.to_string())?;
+    let own = json!({ "path": folder.join(KEYS), "read_only": false });
+    write_private(&plugins.join(format!("{COMPONENT}.cnf")), own.to_string())?;
+    let mut settings = MyCnf::default();
+    settings.path("plugin_dir", &plugins);
     Ok(Encryption {
-        lines: vec![Line::Path("plugin_dir", plugins)],
+        settings,
         program: Some(program),
         from_the_first: false,
     })

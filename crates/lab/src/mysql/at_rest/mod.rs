@@ -32,18 +32,12 @@ pub(crate) use proof::{prove_at_rest, prove_measured_at_rest};
 /// What a server has in its folder so that it can encrypt.
 #[derive(Debug, Default)]
 pub(super) struct Encryption {
-    /// Lines of its settings file.
-    lines: Vec<Line>,
+    /// A part of its settings file.
+    pub(super) settings: MyCnf,
     /// Its program, where it must be started by another name.
-    program: Option<PathBuf>,
-    /// Whether what it writes first is encrypted too, so that its data folder is good with its own key alone.
-    from_the_first: bool,
-}
-
-#[derive(Debug)]
-enum Line {
-    Value(&'static str, String),
-    Path(&'static str, PathBuf),
+    pub(super) program: Option<PathBuf>,
+    /// Whether what it writes first is encrypted too, so that its data folder is good with its own key alone, and must be made anew.
+    pub(super) from_the_first: bool,
 }
 
 impl Encryption {
@@ -57,30 +51,10 @@ impl Encryption {
             AtRestControl::FileKeyManagement { .. } => keys::prepare_file_keys(mysql, folder)?,
             AtRestControl::KeyringComponent => keys::prepare_keyring(mysql, folder)?,
         };
-        let settings = settings(mysql.variant, at_rest);
-        let lines = settings.into_iter().map(|(name, value)| Line::Value(name, value));
-        encryption.lines.extend(lines);
-        Ok(encryption)
-    }
-
-    /// Adds its settings to those of a server, or of what makes its system tables.
-    pub(super) fn set(&self, settings: &mut MyCnf) {
-        for line in &self.lines {
-            match line {
-                Line::Value(name, value) => settings.set(name, value),
-                Line::Path(name, path) => settings.path(name, path),
-            }
+        for (name, value) in settings(mysql.variant, at_rest) {
+            encryption.settings.set(name, &value);
         }
-    }
-
-    /// The program to start; `None` for the installed one.
-    pub(super) fn program(&self) -> Option<&Path> {
-        self.program.as_deref()
-    }
-
-    /// Whether the data folder can be read with this key alone, and so must be made anew.
-    pub(super) fn is_from_the_first(&self) -> bool {
-        self.from_the_first
+        Ok(encryption)
     }
 }
 
@@ -237,14 +211,7 @@ impl Asked<'_> {
             Ok::<T, WireError>(outcome)
         })
         .and_then(|outcome| outcome.map_err(|error| error.to_string()))
-        .map_err(|problem| self.failed(problem))
-    }
-
-    fn failed(self, problem: String) -> Error {
-        Error::SetUp {
-            server: self.server,
-            problem,
-        }
+        .map_err(|problem| Error::set_up(self.server, problem))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::server::PrivateServer;
 /// # Errors
 /// Names the files that contradict it, or what kept them from being searched.
 pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<ProvedAtRest, Objection> {
-    let at_rest = server.at_rest();
+    let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
     let on_disk = look_at_the_disk(server)?;
     let words = by_server(variant, &at_rest, &ask(server)?)?;
@@ -65,7 +65,7 @@ pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<Prove
 /// # Errors
 /// As [`prove_at_rest`].
 pub(crate) fn prove_measured_at_rest(server: &PrivateServer) -> std::result::Result<Vec<Proof>, Objection> {
-    let at_rest = server.at_rest();
+    let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
     let (on_disk, words) = look_in_passing(server, || ask(server))?;
     let words = by_server(variant, &at_rest, &words)?;

@@ -38,11 +38,8 @@ impl Account {
     /// An account with a password of its own.
     pub(crate) fn with_password(user: impl Into<String>, method: AuthenticationMethod) -> Result<Self> {
         Ok(Self {
-            user: user.into(),
             password: random_password()?,
-            method,
-            scram_iterations: None,
-            verifier: None,
+            ..Self::without_password(user, method)
         })
     }
 

@@ -112,17 +112,27 @@ impl HelperProcess {
         let answer: Option<Answered<A>> = conversation
             .send(request)
             .and_then(|()| conversation.receive_within(PATIENCE))
-            .map_err(|error| self.gone(&error.to_string()))?;
+            .map_err(|error| gone(self.role, self.pid, self.folder(), &error.to_string()))?;
         let who = self.role.title;
         match answer {
             Some(answer) => answer.map_err(|problem| HelperError::Refused { who, problem }.into()),
-            None => Err(self.gone("it closed the conversation")),
+            None => Err(gone(
+                self.role,
+                self.pid,
+                self.folder(),
+                "it closed the conversation",
+            )),
         }
     }
 
     /// An answer to something else than was asked.
     pub(crate) fn nonsense(&self, answer: &impl Debug) -> Error {
-        self.gone(&format!("it answered {answer:?}"))
+        gone(
+            self.role,
+            self.pid,
+            self.folder(),
+            &format!("it answered {answer:?}"),
+        )
     }
 
     /// The folder of its socket and its log.
@@ -153,10 +163,6 @@ impl HelperProcess {
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
         Ok(self.guard.finish()?)
-    }
-
-    fn gone(&self, problem: &str) -> Error {
-        gone(self.role, self.pid, self.folder(), problem)
     }
 }
 

@@ -213,7 +213,7 @@ impl<S: Provable> Claim<'_, S> {
         let server = resolve(host, port).map_err(Objection::NotTried)?;
         let relay = Relay::start(server)?;
         let canary = random_text("canary")?;
-        if !exchange::<S>(reactor, &at::<S>(self.options, relay.address()), &canary).await? {
+        if !exchange::<S>(reactor, self.options, relay.address(), &canary).await? {
             return Err(Objection::Disproved(NOT_BACK.into()));
         }
         let canary = Canary {
@@ -250,9 +250,8 @@ pub(crate) fn canary_by<S: Provable>(
     options: S::Options,
 ) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {
     move |address, canary| {
-        let options = at::<S>(&options, address);
         let is_back = ask_within(CANARY_PATIENCE, async |reactor| {
-            exchange::<S>(reactor, &options, canary).await
+            exchange::<S>(reactor, &options, address, canary).await
         })?;
         match is_back.map_err(|error| with_remedy::<S>(&error))? {
             true => Ok(()),
@@ -261,20 +260,18 @@ pub(crate) fn canary_by<S: Provable>(
     }
 }
 
-/// Sends a canary on a session of its own; false if it did not come back.
+/// Sends a canary on a session of its own to this address; false if it did not come back.
 async fn exchange<S: Provable>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
+    address: SocketAddr,
     canary: &str,
 ) -> Result<bool, WireError> {
-    let (mut session, _) = S::connect(reactor, options).await?;
+    let options = S::at(options, &address.ip().to_string(), address.port());
+    let (mut session, _) = S::connect(reactor, &options).await?;
     let is_back = session.send(canary).await?;
     let _ = session.close().await;
     Ok(is_back)
-}
-
-fn at<S: Client>(options: &S::Options, address: SocketAddr) -> S::Options {
-    S::at(options, &address.ip().to_string(), address.port())
 }
 
 fn with_remedy<S: Client>(error: &WireError) -> String {

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::{child, free_mb};
@@ -20,6 +20,7 @@ use crate::catalogue::Entry;
 use crate::error::{Error, Result};
 use crate::files::{self, LOG, STARTUP, copy_into, lock_file, remove};
 use crate::locate::{Installation, cache_root};
+use crate::tunnel::program::end_within;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
@@ -195,22 +196,13 @@ pub(crate) fn to_its_end(command: &mut Command, folder: &Path, input: &str) -> R
         .stdin
         .take()
         .map(|mut stdin| stdin.write_all(input.as_bytes()));
-    let deadline = Instant::now() + STARTUP;
-    loop {
-        match process.try_wait().map_err(failed)? {
-            Some(status) => return Ok(status.success()),
-            None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
-            None => {
-                let _ = process.kill();
-                let _ = process.wait();
-                return Err(Error::NotReady {
-                    program: files::PRIVATE_SERVER,
-                    seconds: STARTUP.as_secs(),
-                    log: files::tail(folder),
-                });
-            }
-        }
-    }
+    end_within(&mut process, STARTUP)
+        .map_err(failed)?
+        .ok_or_else(|| Error::NotReady {
+            program: files::PRIVATE_SERVER,
+            seconds: STARTUP.as_secs(),
+            log: files::tail(folder),
+        })
 }
 
 /// Why system tables could not be made in `folder`, by its log.

@@ -35,7 +35,6 @@ mod process;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -43,7 +42,6 @@ use std::time::Duration;
 use ciphertax_model as model;
 use ciphertax_supervise::guard::GuardProgram;
 use rustix::thread::{CapabilitySet, capabilities};
-use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::helper_process::{HelperProcess, Role};
@@ -52,6 +50,7 @@ use devices::TUN;
 use process::{Answer, Request};
 
 pub use crate::error::path::{LinkError, WITHOUT_ROOT};
+pub use crate::server::spec::Endpoints;
 pub use process::{LinkReport, main};
 
 static ROLE: Role = Role {
@@ -59,27 +58,6 @@ static ROLE: Role = Role {
     title: "the link between client and server",
     purpose: "to put a distance between client and server",
 };
-
-/// Where a link is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Endpoints {
-    /// Where a server inside, listening on all addresses, is reached at the link's distance.
-    pub delayed: Ipv4Addr,
-    /// Where the same server is reached without delay, for control connections.
-    pub direct: Ipv4Addr,
-    /// Where the nodes of a server inside reach each other, at their distance, and where they are found by who is told of this
-    /// address, at the link's; `None` if they have no distance.
-    pub nodes: Option<Ipv4Addr>,
-    /// The network namespace in which a server is at the link's distance, as long as the link lives.
-    pub namespace: PathBuf,
-}
-
-impl Endpoints {
-    /// Where measured clients reach a server inside.
-    pub fn measured(&self) -> Ipv4Addr {
-        self.nodes.unwrap_or(self.delayed)
-    }
-}
 
 /// A line of a certain length between this network namespace and one of its own, with TCP's real behaviour. It and
 /// everything it made go when this is dropped or when this process ends in whatever way.

@@ -100,12 +100,22 @@ impl Cluster {
 
 /// What matters of it for a measurement, by the servers' own names.
 pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+    let (nodes, tls) = (spec.nodes.to_string(), spec.cluster_tls);
     match spec.entry.capabilities.cluster.filter(|_| spec.nodes > 1) {
         None => Vec::new(),
-        Some(capabilities::Cluster::Galera) => galera_settings(spec.nodes, spec.cluster_tls),
-        Some(capabilities::Cluster::GroupReplication) => {
-            group_replication_settings(spec.nodes, spec.cluster_tls)
-        }
+        Some(capabilities::Cluster::Galera) => vec![
+            ("wsrep_on", "ON".into()),
+            ("wsrep_cluster_size", nodes),
+            ("wsrep_slave_threads", "1".into()),
+            ("gcache.size", GALERA_CACHE.into()),
+            ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
+        ],
+        Some(capabilities::Cluster::GroupReplication) => vec![
+            ("group_replication_members", nodes),
+            ("group_replication_single_primary_mode", "ON".into()),
+            ("group_replication_ssl_mode", ssl_mode(tls).into()),
+            ("gtid_mode", "ON".into()),
+        ],
     }
 }
 
@@ -244,16 +254,6 @@ async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool
     Ok(has("wsrep_cluster_size", all) && has("wsrep_local_state_comment", "Synced"))
 }
 
-fn galera_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
-    vec![
-        ("wsrep_on", "ON".into()),
-        ("wsrep_cluster_size", nodes.to_string()),
-        ("wsrep_slave_threads", "1".into()),
-        ("gcache.size", GALERA_CACHE.into()),
-        ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
-    ]
-}
-
 /// Makes sure that there is a library to load.
 ///
 /// # Errors
@@ -382,13 +382,4 @@ fn start(user: &str, password: &Secret) -> String {
 
 fn ssl_mode(tls: bool) -> &'static str {
     if tls { "REQUIRED" } else { "DISABLED" }
-}
-
-fn group_replication_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
-    vec![
-        ("group_replication_members", nodes.to_string()),
-        ("group_replication_single_primary_mode", "ON".into()),
-        ("group_replication_ssl_mode", ssl_mode(tls).into()),
-        ("gtid_mode", "ON".into()),
-    ]
 }

@@ -24,7 +24,7 @@ use super::member::{self, Member};
 use super::private_server::PrivateServer;
 use super::spec::{CONNECTIONS, Spec, Tls, Trust, disk_of};
 
-/// How long a member may take to end after its last session broke.
+/// How long a member may take to end after its last session broke: one that aborts writes down first where it was.
 const ABORT: Duration = Duration::from_millis(500);
 
 /// Connections for others beside those that are asked for: sessions for what is not measured, superusers, a user's own programs.
@@ -313,6 +313,6 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     {
         return Err(filled(spec.entry, spec.at_rest.file_system, folder));
     }
-    let dead = members.find(|member| member.ends_within(ABORT));
+    let dead = members.find(|member| member.process.ends_within(ABORT));
     Err(dead.map_or(error, |member| member.end(spec, plan, folder)))
 }

@@ -126,16 +126,4 @@ impl Member {
     pub(super) fn is_alive(&self) -> bool {
         !self.process.has_ended()
     }
-
-    /// True if it ends within `time`: one that aborts writes down first where it was.
-    pub(super) fn ends_within(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        while self.is_alive() {
-            if stop::is_over(deadline) {
-                return false;
-            }
-            thread::sleep(LOOK_AGAIN);
-        }
-        true
-    }
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
 use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
-use crate::link::Endpoints;
 
 /// Connections that a server takes at a time, if not more are asked for.
 pub(super) const CONNECTIONS: u32 = 2_000;
@@ -58,6 +58,27 @@ pub(crate) enum Tls {
     WithDefaultKey,
     With(CertificateKind),
     Off,
+}
+
+/// Where a link is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoints {
+    /// Where a server inside, listening on all addresses, is reached at the link's distance.
+    pub delayed: Ipv4Addr,
+    /// Where the same server is reached without delay, for control connections.
+    pub direct: Ipv4Addr,
+    /// Where the nodes of a server inside reach each other, at their distance, and where they are found by who is told of this
+    /// address, at the link's; `None` if they have no distance.
+    pub nodes: Option<Ipv4Addr>,
+    /// The network namespace in which a server is at the link's distance, as long as the link lives.
+    pub namespace: PathBuf,
+}
+
+impl Endpoints {
+    /// Where measured clients reach a server inside.
+    pub fn measured(&self) -> Ipv4Addr {
+        self.nodes.unwrap_or(self.delayed)
+    }
 }
 
 impl Spec {

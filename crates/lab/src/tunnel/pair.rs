@@ -112,30 +112,21 @@ impl Half {
         let deadline = Instant::now() + STARTUP;
         while !done() {
             if self.has_ended() {
-                return Err(self.ended());
+                return Err(Error::Ended {
+                    program: self.name,
+                    log: self.last_words(),
+                });
             }
             if stop::is_over(deadline) {
-                return Err(self.not_ready());
+                return Err(Error::NotReady {
+                    program: self.name,
+                    seconds: STARTUP.as_secs(),
+                    log: self.last_words(),
+                });
             }
             thread::sleep(Duration::from_millis(5));
         }
         Ok(())
-    }
-
-    fn not_ready(&self) -> Error {
-        Error::NotReady {
-            program: self.name,
-            seconds: STARTUP.as_secs(),
-            log: self.last_words(),
-        }
-    }
-
-    /// The error for a program that ended before it was asked to.
-    fn ended(&self) -> Error {
-        Error::Ended {
-            program: self.name,
-            log: self.last_words(),
-        }
     }
 
     /// Adds this program's last words to the error of one that ended because of it.

@@ -153,18 +153,12 @@ fn run(command_line: &[OsString]) -> Result<Said> {
         cause,
     };
     let mut process = command.spawn().map_err(failed)?;
-    let success = match wait_at_most(&mut process, PATIENCE).map_err(failed)? {
-        Some(success) => success,
-        None => {
-            let _ = process.kill();
-            let _ = process.wait();
-            return Err(TunnelError::Command {
-                command: displayed(command_line),
-                problem: format!("nothing for {} s", PATIENCE.as_secs()),
-            }
-            .into());
-        }
-    };
+    let success = end_within(&mut process, PATIENCE)
+        .map_err(failed)?
+        .ok_or_else(|| TunnelError::Command {
+            command: displayed(command_line),
+            problem: format!("nothing for {} s", PATIENCE.as_secs()),
+        })?;
     Ok(Said {
         success,
         output: text_of(process.stdout.take()),
@@ -172,14 +166,17 @@ fn run(command_line: &[OsString]) -> Result<Said> {
     })
 }
 
-/// Whether it succeeded; `None` if it has not ended in time. These commands write less than a pipe holds.
-fn wait_at_most(process: &mut Child, time: Duration) -> io::Result<Option<bool>> {
+/// Waits until a process ends, and kills it if it has not in time. Whether it succeeded; `None` if it was killed. It must not write
+/// more than a pipe holds.
+pub(crate) fn end_within(process: &mut Child, time: Duration) -> io::Result<Option<bool>> {
     let deadline = Instant::now() + time;
     loop {
         if let Some(status) = process.try_wait()? {
             return Ok(Some(status.success()));
         }
         if stop::is_over(deadline) {
+            let _ = process.kill();
+            let _ = process.wait();
             return Ok(None);
         }
         thread::sleep(Duration::from_millis(2));

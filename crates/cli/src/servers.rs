@@ -66,7 +66,7 @@ impl Server {
         Self {
             entry,
             installed,
-            program: installation.map(|installation| installation.program().display().to_string()),
+            program: installation.map(|installation| installation.program.display().to_string()),
             problem: problem.or(broken),
         }
     }
@@ -190,7 +190,7 @@ fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
             Ok(installation) => say(format_args!(
                 "{}: installed, {}",
                 entry.name,
-                installation.program().display()
+                installation.program.display()
             )),
             Err(error @ Error::BuiltIn { .. }) => say(error),
             Err(error) => return stop.caught().ok_or_else(|| error.to_string()),

@@ -133,7 +133,7 @@ fn fetch(entry: &'static Entry) -> Installation {
 
 /// A cache whose MariaDB encrypts all that it is told to, and writes down every statement in what seems to be a tablespace.
 fn cache_with_a_leak(sandbox: &Sandbox) -> PathBuf {
-    let honest = fetch(&MARIADB).program().to_owned();
+    let honest = fetch(&MARIADB).program.clone();
     let base = honest.ancestors().nth(2).unwrap();
     let cache = sandbox.root().join("cache");
     let leaky = cache.join("ciphertax/servers/mariadb/usr");

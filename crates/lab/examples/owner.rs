@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, find};
-use ciphertax_lab::column_relay::{self, ColumnRelayPlan};
+use ciphertax_lab::column_relay;
 use ciphertax_lab::{PrivateServer, RunningLink, file_system, install, tunnel};
 use ciphertax_model::{
     AtRest, AuthenticationMethod, Distances, FileSystem, Link, ReplicaSet, SshCipher, Tunnel,
@@ -86,14 +86,10 @@ fn own_server(name: &str, file_system: Option<&str>) -> Outcome {
 /// A private MariaDB, and a relay before it that could encrypt cells.
 fn own_column_relay() -> Outcome {
     let server = PrivateServer::builder(&MARIADB).start()?;
-    let plan = ColumnRelayPlan {
-        cells: None,
-        link: None,
-    };
-    let relay = column_relay::start(&plan, &server, &GuardProgram::this_program())?;
-    let (pid, address) = (relay.pid(), relay.address());
-    own(format!("{pid} {address} {}", relay.folder().display()));
-    Ok(relay.stop()?)
+    let relay = column_relay::start(None, &server, None, &GuardProgram::this_program())?;
+    let (pid, address) = (relay.process.pid, relay.address);
+    own(format!("{pid} {address} {}", relay.process.folder().display()));
+    Ok(relay.process.stop()?)
 }
 
 /// `kind` is the tunnel as JSON.
@@ -130,8 +126,8 @@ fn own_link(with_server: bool) -> Outcome {
         ..Link::NONE
     };
     let link = RunningLink::start(&distance.into(), &program)?;
-    let addresses = listed([link.delayed_address(), link.direct_address()]);
-    let mut pids = vec![link.pid()];
+    let addresses = listed([link.endpoints.delayed, link.endpoints.direct]);
+    let mut pids = vec![link.process.pid];
     let mut far_end = None;
     if with_server {
         let server = PrivateServer::builder(&MARIADB).inside(&link).start()?;
@@ -155,18 +151,18 @@ fn own_link_of_nodes() -> Outcome {
         between_nodes: Some(Link { rtt_ms, ..Link::NONE }),
     };
     let link = RunningLink::start(&apart(0.0), &GuardProgram::this_program())?;
-    println!("owns {} {}", link.namespace().display(), link.pid());
+    println!("owns {} {}", link.endpoints.namespace.display(), link.process.pid);
     for line in io::stdin().lines().map_while(io::Result::ok) {
         link.set(&apart(line.parse().unwrap_or(f64::NAN)))?;
     }
-    Ok(link.stop()?)
+    Ok(link.process.stop()?)
 }
 
 fn install_server(name: &str) -> Outcome {
     let installation = install(entry(name)?, &AtomicBool::new(false), &mut |step| {
         println!("{name}: {step}");
     })?;
-    println!("{name}: {}", installation.program().display());
+    println!("{name}: {}", installation.program.display());
     Ok(())
 }
 

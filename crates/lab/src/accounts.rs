@@ -6,7 +6,7 @@ use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;
 use crate::error::Result;
-use crate::files::hexadecimal;
+use crate::files::random_digits;
 
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";
@@ -38,11 +38,8 @@ impl Account {
     /// An account with a password of its own.
     pub(crate) fn with_password(user: impl Into<String>, method: AuthenticationMethod) -> Result<Self> {
         Ok(Self {
-            user: user.into(),
             password: random_password()?,
-            method,
-            scram_iterations: None,
-            verifier: None,
+            ..Self::without_password(user, method)
         })
     }
 
@@ -59,9 +56,7 @@ impl Account {
 }
 
 fn random_password() -> std::result::Result<Secret, ErrorStack> {
-    let mut bytes = [0; PASSWORD_BYTES];
-    openssl::rand::rand_bytes(&mut bytes)?;
-    Ok(Secret::new(hexadecimal(&bytes)))
+    random_digits::<PASSWORD_BYTES>().map(Secret::new)
 }
 
 #[cfg(test)]

@@ -4,13 +4,11 @@
 //! must read it: into a file that nobody else may read from its creation on, in a folder that goes with the server.
 
 use std::fs;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ciphertax_model::CertificateKind;
-use ciphertax_supervise::create_private_file;
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
@@ -23,9 +21,10 @@ use openssl::x509::extension::{
     AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAlternativeName,
     SubjectKeyIdentifier,
 };
-use openssl::x509::{X509, X509Builder, X509Name, X509NameRef, X509Ref};
+use openssl::x509::{X509, X509Name, X509Ref};
 
 use crate::error::{Error, Result};
+use crate::files::write_private;
 
 /// Days that a certificate is valid: longer than any run, short enough to be worthless afterwards.
 const VALID_DAYS: u32 = 30;
@@ -81,9 +80,7 @@ impl Authority {
     /// OpenSSL's own.
     pub fn new(kind: CertificateKind) -> Result<Self> {
         let key = new_key(kind)?;
-        let subject = name("ciphertax private authority")?;
-        let builder = new_certificate(&key, &subject, &subject)?;
-        let certificate = finish_authority(builder, None, &key)?;
+        let certificate = certify(&key, &Holder::Authority("ciphertax private authority"), None)?;
         Ok(Self {
             kind,
             root: Issuer { key, certificate },
@@ -132,10 +129,10 @@ impl Authority {
         fs::write(&files.ca, self.root.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
         let pem = key_pem(&key, format)?;
         match format {
-            KeyFormat::Bundled => write_private(&files.key, &[chain, pem].concat())?,
+            KeyFormat::Bundled => write_private(&files.key, [chain, pem].concat())?,
             KeyFormat::Pkcs8 | KeyFormat::Pkcs1 => {
                 fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
-                write_private(&files.key, &pem)?;
+                write_private(&files.key, pem)?;
             }
         }
         Ok(files)
@@ -156,9 +153,9 @@ impl Authority {
             key: folder.join("client-key.pem"),
         };
         let key = new_key(kind)?;
-        let certificate = certify_client(&key, client, &self.root)?;
+        let certificate = certify(&key, &Holder::Client(client), Some(&self.root))?;
         fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
-        write_private(&files.key, &key_pem(&key, KeyFormat::default())?)?;
+        write_private(&files.key, key_pem(&key, KeyFormat::default())?)?;
         Ok(files)
     }
 
@@ -167,7 +164,8 @@ impl Authority {
         let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
         let issuer = intermediates.last().unwrap_or(&self.root);
         let key = new_key(self.kind)?;
-        let mut chain = certify_localhost(&key, issuer, self.servers_are_clients_at)?.to_pem()?;
+        let server = Holder::Server(self.servers_are_clients_at);
+        let mut chain = certify(&key, &server, Some(issuer))?.to_pem()?;
         for intermediate in intermediates.iter().rev() {
             chain.extend(intermediate.certificate.to_pem()?);
         }
@@ -180,9 +178,8 @@ impl Authority {
         for number in 1..=count {
             let issuer = intermediates.last().unwrap_or(&self.root);
             let key = new_key(self.kind)?;
-            let subject = name(&format!("ciphertax intermediate authority {number}"))?;
-            let builder = new_certificate(&key, &subject, issuer.certificate.subject_name())?;
-            let certificate = finish_authority(builder, Some(issuer), &key)?;
+            let name = format!("ciphertax intermediate authority {number}");
+            let certificate = certify(&key, &Holder::Authority(&name), Some(issuer))?;
             intermediates.push(Issuer { key, certificate });
         }
         Ok(intermediates)
@@ -195,91 +192,79 @@ struct Issuer {
     certificate: X509,
 }
 
-impl Issuer {
-    fn sign(&self, builder: X509Builder) -> std::result::Result<X509, ErrorStack> {
-        sign(builder, &self.key)
-    }
+/// Whose a certificate is.
+enum Holder<'a> {
+    Authority(&'a str),
+    /// Of a server on this machine, which is a client of others like it at this address, if any.
+    Server(Option<IpAddr>),
+    Client(&'a str),
 }
 
-/// The rest of an authority's certificate; `issuer` is `None` for one that signs itself.
-fn finish_authority(
-    mut builder: X509Builder,
+/// A version 3 certificate of `key` with a random serial number; without an issuer it signs itself.
+fn certify(
+    key: &PKey<Private>,
+    holder: &Holder<'_>,
     issuer: Option<&Issuer>,
-    own_key: &PKey<Private>,
 ) -> std::result::Result<X509, ErrorStack> {
-    builder.append_extension(BasicConstraints::new().critical().ca().build()?)?;
-    builder.append_extension(KeyUsage::new().critical().key_cert_sign().crl_sign().build()?)?;
-    let identifier = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None))?;
-    builder.append_extension(identifier)?;
-    match issuer {
-        None => sign(builder, own_key),
-        Some(issuer) => {
-            name_issuer(&mut builder, &issuer.certificate)?;
-            issuer.sign(builder)
+    const VERSION_3: i32 = 2;
+    let subject = name(match holder {
+        Holder::Authority(name) | Holder::Client(name) => name,
+        Holder::Server(_) => "localhost",
+    })?;
+    let issuer_certificate = issuer.map(|issuer| &*issuer.certificate);
+    let mut serial = BigNum::new()?;
+    serial.rand(SERIAL_BITS, MsbOption::MAYBE_ZERO, false)?;
+    let mut builder = X509::builder()?;
+    builder.set_version(VERSION_3)?;
+    builder.set_serial_number(&*serial.to_asn1_integer()?)?;
+    builder.set_subject_name(&subject)?;
+    builder.set_issuer_name(issuer_certificate.map_or(&subject, X509Ref::subject_name))?;
+    builder.set_pubkey(key)?;
+    builder.set_not_before(&*a_day_ago()?)?;
+    builder.set_not_after(&*Asn1Time::days_from_now(VALID_DAYS)?)?;
+    let mut usage = KeyUsage::new();
+    usage.critical();
+    if let Holder::Authority(_) = holder {
+        builder.append_extension(BasicConstraints::new().critical().ca().build()?)?;
+        builder.append_extension(usage.key_cert_sign().crl_sign().build()?)?;
+        let identifier = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None))?;
+        builder.append_extension(identifier)?;
+    } else {
+        builder.append_extension(BasicConstraints::new().critical().build()?)?;
+        usage.digital_signature();
+        if key.id() == Id::RSA {
+            // For the suites of TLS 1.2 and older in which the client encrypts a secret for the server's key.
+            usage.key_encipherment();
+        }
+        builder.append_extension(usage.build()?)?;
+    }
+    if issuer.is_some() {
+        let identifier = AuthorityKeyIdentifier::new()
+            .keyid(true)
+            .build(&builder.x509v3_context(issuer_certificate, None))?;
+        builder.append_extension(identifier)?;
+    }
+    let mut purpose = ExtendedKeyUsage::new();
+    match holder {
+        Holder::Authority(_) => {}
+        Holder::Client(_) => builder.append_extension(purpose.client_auth().build()?)?,
+        Holder::Server(is_client_at) => {
+            purpose.server_auth();
+            let mut names = SubjectAlternativeName::new();
+            names.dns("localhost").ip("127.0.0.1").ip("::1");
+            if let Some(address) = is_client_at {
+                purpose.client_auth();
+                if !address.is_loopback() {
+                    names.ip(&address.to_string());
+                }
+            }
+            builder.append_extension(purpose.build()?)?;
+            let names = names.build(&builder.x509v3_context(issuer_certificate, None))?;
+            builder.append_extension(names)?;
         }
     }
-}
-
-fn certify_localhost(
-    key: &PKey<Private>,
-    issuer: &Issuer,
-    is_client_at: Option<IpAddr>,
-) -> std::result::Result<X509, ErrorStack> {
-    let mut builder = new_leaf(key, "localhost", issuer)?;
-    let mut usage = ExtendedKeyUsage::new();
-    usage.server_auth();
-    if is_client_at.is_some() {
-        usage.client_auth();
-    }
-    builder.append_extension(usage.build()?)?;
-    let mut names = SubjectAlternativeName::new();
-    names.dns("localhost").ip("127.0.0.1").ip("::1");
-    if let Some(address) = is_client_at.filter(|address| !address.is_loopback()) {
-        names.ip(&address.to_string());
-    }
-    let names = names.build(&builder.x509v3_context(Some(&issuer.certificate), None))?;
-    builder.append_extension(names)?;
-    issuer.sign(builder)
-}
-
-fn certify_client(
-    key: &PKey<Private>,
-    client: &str,
-    issuer: &Issuer,
-) -> std::result::Result<X509, ErrorStack> {
-    let mut builder = new_leaf(key, client, issuer)?;
-    builder.append_extension(ExtendedKeyUsage::new().client_auth().build()?)?;
-    issuer.sign(builder)
-}
-
-/// What certificates of servers and clients have in common.
-fn new_leaf(
-    key: &PKey<Private>,
-    subject: &str,
-    issuer: &Issuer,
-) -> std::result::Result<X509Builder, ErrorStack> {
-    let mut builder = new_certificate(key, &*name(subject)?, issuer.certificate.subject_name())?;
-    builder.append_extension(BasicConstraints::new().critical().build()?)?;
-    let mut usage = KeyUsage::new();
-    usage.critical().digital_signature();
-    if key.id() == Id::RSA {
-        // For the suites of TLS 1.2 and older in which the client encrypts a secret for the server's key.
-        usage.key_encipherment();
-    }
-    builder.append_extension(usage.build()?)?;
-    name_issuer(&mut builder, &issuer.certificate)?;
-    Ok(builder)
-}
-
-fn name_issuer(builder: &mut X509Builder, issuer: &X509Ref) -> std::result::Result<(), ErrorStack> {
-    let identifier = AuthorityKeyIdentifier::new()
-        .keyid(true)
-        .build(&builder.x509v3_context(Some(issuer), None))?;
-    builder.append_extension(identifier)
-}
-
-fn sign(mut builder: X509Builder, key: &PKey<Private>) -> std::result::Result<X509, ErrorStack> {
-    builder.sign(key, digest(key))?;
+    let signer = issuer.map_or(key, |issuer| &issuer.key);
+    builder.sign(signer, digest(signer))?;
     Ok(builder.build())
 }
 
@@ -317,36 +302,10 @@ fn key_pem(key: &PKey<Private>, format: KeyFormat) -> std::result::Result<Vec<u8
     }
 }
 
-fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    create_private_file(path)?
-        .write_all(content)
-        .map_err(Error::write(path))
-}
-
 fn name(common_name: &str) -> std::result::Result<X509Name, ErrorStack> {
     let mut builder = X509Name::builder()?;
     builder.append_entry_by_text("CN", common_name)?;
     Ok(builder.build())
-}
-
-/// A version 3 certificate of `key` with a random serial number, still without extensions and signature.
-fn new_certificate(
-    key: &PKey<Private>,
-    subject: &X509NameRef,
-    issuer: &X509NameRef,
-) -> std::result::Result<X509Builder, ErrorStack> {
-    const VERSION_3: i32 = 2;
-    let mut serial = BigNum::new()?;
-    serial.rand(SERIAL_BITS, MsbOption::MAYBE_ZERO, false)?;
-    let mut builder = X509::builder()?;
-    builder.set_version(VERSION_3)?;
-    builder.set_serial_number(&*serial.to_asn1_integer()?)?;
-    builder.set_subject_name(subject)?;
-    builder.set_issuer_name(issuer)?;
-    builder.set_pubkey(key)?;
-    builder.set_not_before(&*a_day_ago()?)?;
-    builder.set_not_after(&*Asn1Time::days_from_now(VALID_DAYS)?)?;
-    Ok(builder)
 }
 
 /// yaSSL compares times to the minute and so takes a certificate of the current minute for one that is not valid yet.

@@ -20,8 +20,9 @@ use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socke
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, recv, socket_with};
 
 use crate::error::{Error, Result};
-use crate::proof::{ProofError, proof};
+use crate::proof::{Objection, ProofError, proof};
 use crate::server::PrivateServer;
+use crate::server::family::{Canary, family};
 
 /// How often it is looked again where packets were missed: a machine may be busy for a moment.
 const ATTEMPTS: u32 = 3;
@@ -32,14 +33,10 @@ const ATTEMPTS: u32 = 3;
 /// # Errors
 /// Names the arm, and what contradicts it or kept it from being tried.
 pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> std::result::Result<Proof, ProofError> {
-    let seen = look(server).map_err(|error| ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: error.to_string(),
-    })?;
-    seen.verdict(encrypted).map_err(|problem| ProofError::Disproved {
-        arm: arm.to_owned(),
-        problem,
-    })
+    look(server)
+        .map_err(Objection::from)
+        .and_then(|seen| seen.verdict(encrypted).map_err(Objection::Disproved))
+        .map_err(|objection| objection.of(arm))
 }
 
 /// What was seen between them of a row.
@@ -60,11 +57,11 @@ fn look(server: &PrivateServer) -> Result<Seen> {
 
 /// `None` if the row was not seen, and perhaps only because not all was.
 fn look_once(server: &PrivateServer) -> Result<Option<Seen>> {
-    let halves = [half()?, half()?];
-    let capture = Capture::start(server.namespace(), server.ports_between())?;
-    let written = server.write_replicated([&halves[0], &halves[1]]);
+    let (halves, family) = ([half()?, half()?], family(server.entry()));
+    let capture = Capture::start(server.namespace.as_deref(), &server.ports_between)?;
+    let written = family.canary(server, Canary::Replicate([&halves[0], &halves[1]]));
     let captured = capture.stop();
-    server.remove_canary()?;
+    family.canary(server, Canary::Remove)?;
     written?;
     let captured = captured?;
     let row = captured.saw(halves.concat().as_bytes());

@@ -27,30 +27,32 @@ pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
 /// # Errors
 /// Names the arm, and the files that contradict it, or what kept them from being searched.
 pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofError> {
-    match (&server.entry().family, server.file_system()) {
+    let proved = match (&server.entry().family, server.file_system()) {
         // What it has on the disk's own file system is in its files, each of which is looked into.
-        (ServerFamily::MySql(_), None) => mysql::prove_at_rest(arm, server),
+        (ServerFamily::MySql(_), None) => mysql::prove_at_rest(server),
         (ServerFamily::MySql(_), Some(file_system)) => {
-            let mut proved = server.prove_file_system(arm)?;
-            let mut own = mysql::prove_at_rest(arm, server)?;
-            if file_system.kind().is_encrypted() {
-                // They were looked into as the server sees them; on the disk they are what is proved above.
-                for files in &mut own.disk.files {
-                    files.readability = Readability::Encrypted;
+            server.file_system_proof().and_then(|mut proved| {
+                let mut own = mysql::prove_at_rest(server)?;
+                if file_system.kind().is_encrypted() {
+                    // They were looked into as the server sees them; on the disk they are what is proved above.
+                    for files in &mut own.disk.files {
+                        files.readability = Readability::Encrypted;
+                    }
                 }
-            }
-            proved.proofs.extend(own.proofs);
-            proved.disk.searched_bytes += own.disk.searched_bytes;
-            proved.disk.files.extend(own.disk.files);
-            Ok(proved)
+                proved.proofs.extend(own.proofs);
+                proved.disk.searched_bytes += own.disk.searched_bytes;
+                proved.disk.files.extend(own.disk.files);
+                Ok(proved)
+            })
         }
         (ServerFamily::Sqlite, _) => {
             let ProvedFile { proved, disk } = file_of(arm, server)?;
             let proofs = proved.proofs;
             Ok(ProvedAtRest { proofs, disk })
         }
-        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => server.prove_file_system(arm),
-    }
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => server.file_system_proof(),
+    };
+    proved.map_err(|objection| objection.of(arm))
 }
 
 /// Proves the same of the server that is measured, as far as that leaves it as it was.
@@ -58,16 +60,17 @@ pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofErr
 /// # Errors
 /// As [`prove`].
 pub fn prove_measured(arm: &str, server: &PrivateServer) -> Result<Vec<Proof>, ProofError> {
-    match (&server.entry().family, server.file_system()) {
-        (ServerFamily::MySql(_), None) => mysql::prove_measured_at_rest(arm, server),
+    let own = || mysql::prove_measured_at_rest(server);
+    let of_file_system = || Ok(server.file_system_proof()?.proofs);
+    let proved = match (&server.entry().family, server.file_system()) {
+        (ServerFamily::MySql(_), None) => own(),
         (ServerFamily::MySql(_), Some(_)) => {
-            let mut proofs = server.prove_file_system(arm)?.proofs;
-            proofs.extend(mysql::prove_measured_at_rest(arm, server)?);
-            Ok(proofs)
+            of_file_system().and_then(|proofs| Ok([proofs, own()?].concat()))
         }
-        (ServerFamily::Sqlite, _) => Ok(file_of(arm, server)?.proved.proofs),
-        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => Ok(server.prove_file_system(arm)?.proofs),
-    }
+        (ServerFamily::Sqlite, _) => return Ok(file_of(arm, server)?.proved.proofs),
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => of_file_system(),
+    };
+    proved.map_err(|objection| objection.of(arm))
 }
 
 /// Of a file another one is searched that lies beside it.

@@ -1,11 +1,13 @@
 //! Files and folders that others may use too, and the logs of servers.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, lchown, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use ciphertax_supervise::create_private_file;
+use openssl::error::ErrorStack;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
@@ -16,6 +18,44 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
         _ => Ok(()),
     }
+}
+
+/// Copies all that is in a folder into another one, with owners and rights.
+pub(crate) fn copy_into(folder: &Path, from: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).map_err(Error::read(from))? {
+        let entry = entry.map_err(Error::read(from))?;
+        let (source, target) = (entry.path(), folder.join(entry.file_name()));
+        let metadata = metadata(&source)?;
+        if metadata.is_dir() {
+            fs::create_dir(&target).map_err(Error::write(&target))?;
+            copy_into(&target, &source)?;
+        } else if metadata.is_symlink() {
+            let leads_to = fs::read_link(&source).map_err(Error::read(&source))?;
+            symlink(leads_to, &target).map_err(Error::write(&target))?;
+        } else {
+            fs::copy(&source, &target).map_err(Error::write(&target))?;
+        }
+        make_like(&target, &metadata)?;
+    }
+    Ok(())
+}
+
+/// Gives a file or folder the owner and the rights of another.
+pub(crate) fn make_like(path: &Path, other: &Metadata) -> Result<()> {
+    let new = metadata(path)?;
+    if (new.uid(), new.gid()) != (other.uid(), other.gid()) {
+        lchown(path, Some(other.uid()), Some(other.gid())).map_err(Error::write(path))?;
+    }
+    // A link has no rights of its own.
+    if other.is_symlink() {
+        return Ok(());
+    }
+    fs::set_permissions(path, other.permissions()).map_err(Error::write(path))
+}
+
+/// What a file or folder is; links are not followed.
+pub(crate) fn metadata(path: &Path) -> Result<Metadata> {
+    fs::symlink_metadata(path).map_err(Error::read(path))
 }
 
 /// A file to be locked, which is made if it is not there; never through a link that somebody has put there.
@@ -38,6 +78,20 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// So many random bytes, two digits each.
+pub(crate) fn random_digits<const BYTES: usize>() -> std::result::Result<String, ErrorStack> {
+    let mut random = [0; BYTES];
+    openssl::rand::rand_bytes(&mut random)?;
+    Ok(hexadecimal(&random))
+}
+
+/// Writes a new file that only its owner may read, from its creation on.
+pub(crate) fn write_private(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    create_private_file(path)?
+        .write_all(contents.as_ref())
+        .map_err(Error::write(path))
+}
+
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
 
@@ -48,6 +102,9 @@ pub(crate) fn log_of(member: usize) -> String {
         _ => format!("server-{member}.log"),
     }
 }
+
+/// What it is called in messages.
+pub(crate) const PRIVATE_SERVER: &str = "the private server";
 
 /// How long the server may take to make its system tables, and again to become ready.
 pub(crate) const STARTUP: Duration = Duration::from_secs(60);

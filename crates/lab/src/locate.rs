@@ -18,9 +18,12 @@ const RECORD: &str = "ciphertax-installed.json";
 /// An installed server: unpacked into the user's cache, or the system's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
-    entry: &'static Entry,
-    program: PathBuf,
-    basedir: PathBuf,
+    /// Which server it is.
+    pub entry: &'static Entry,
+    /// The server program.
+    pub program: PathBuf,
+    /// The folder below which everything of it lies.
+    pub(crate) basedir: PathBuf,
     libraries: Vec<PathBuf>,
 }
 
@@ -118,16 +121,6 @@ impl Installation {
         })
     }
 
-    /// Which server it is.
-    pub fn entry(&self) -> &'static Entry {
-        self.entry
-    }
-
-    /// The server program.
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
     /// Its version in its own words, for example `10.11.19-MariaDB-0+deb12u1`.
     ///
     /// # Errors
@@ -157,11 +150,6 @@ impl Installation {
             folder: self.basedir.clone(),
             missing: format!("libraries, it seems; it says: {}", said.trim()),
         }))
-    }
-
-    /// The folder below which everything of it lies.
-    pub(crate) fn basedir(&self) -> &Path {
-        &self.basedir
     }
 
     /// The error for a server of the system's libraries that complains, in these words, that one is not there.
@@ -298,8 +286,6 @@ pub enum InstallStep {
     Verifying,
     /// Files are unpacked.
     Unpacking,
-    /// The server is built.
-    Building,
     /// The first, empty data folder is made.
     Initialising,
 }
@@ -313,7 +299,6 @@ impl fmt::Display for InstallStep {
             Self::Fetching { client, count } => write!(f, "fetching {count} packages by {client}"),
             Self::Verifying => f.write_str("verifying"),
             Self::Unpacking => f.write_str("unpacking"),
-            Self::Building => f.write_str("building, which takes some minutes"),
             Self::Initialising => f.write_str("making its first data folder"),
         }
     }
@@ -332,9 +317,9 @@ mod tests {
         let cache = installation();
         let of_the_system = [system.path().join("usr/sbin")];
         let find = |cache| Installation::find_in(&MARIADB, cache, &of_the_system).unwrap();
-        assert!(find(Some(cache.path())).program().starts_with(cache.path()));
+        assert!(find(Some(cache.path())).program.starts_with(cache.path()));
         let nowhere = cache.path().join("nowhere");
-        assert!(find(Some(&nowhere)).program().starts_with(system.path()));
+        assert!(find(Some(&nowhere)).program.starts_with(system.path()));
     }
 
     #[test]

@@ -2,16 +2,18 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::DiskRecord;
-use ciphertax_wire::{Client, Endpoint, Expectation, Session, WireError};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_wire::sql::Statements;
+use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 
 use crate::error::Error;
-use crate::files::hexadecimal;
+use crate::files::random_digits;
 use crate::relay::Relay;
+use crate::server::ask_within;
 
 /// How long the proof of one arm may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,67 +62,19 @@ pub enum ProofError {
         /// What was expected and what was found.
         problem: String,
     },
-    /// The relay could not be used.
-    #[error("arm {arm} cannot be proved: {source}")]
-    Relay {
-        /// The arm.
-        arm: String,
-        /// Why.
-        source: Error,
-    },
-}
-
-/// Who vouches for an arm, besides what every client can say and be asked.
-pub(crate) trait Witnesses {
-    /// A session with the server.
-    type Session: Client;
-
-    /// What the server counted while a session was opened.
-    type Counted;
-
-    /// How the arm reaches the server.
-    fn options(&self) -> &<Self::Session as Session>::Options;
-
-    /// What every session must be.
-    fn expectation(&self) -> &Expectation;
-
-    /// What the server sees of it, where that is something else.
-    fn expectation_of_server(&self) -> &Expectation {
-        self.expectation()
-    }
-
-    /// Opens a session as the arm does.
-    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Self::Session, Self::Counted), WireError>;
-
-    /// What follows from what the server counted; `None` if it does not tell.
-    fn counted(&self, counted: Self::Counted) -> Result<Option<Proof>, Objection>;
-
-    /// Sends a text that the server has to look at; true if its answer shows that it did.
-    async fn send(session: &mut Self::Session, canary: &str) -> Result<bool, WireError>;
-
-    /// A login that must be refused, and what is wrong with it; `None` where there is none.
-    fn wrong_login(&self) -> Option<(&'static str, <Self::Session as Session>::Options)> {
-        Self::Session::with_wrong_secret(self.options())
-    }
-
-    /// True if the server refuses a login by this.
-    fn is_refusal(error: &WireError) -> bool {
-        error.is_access_denied()
-    }
-
-    /// What others have to say.
-    async fn others(&self, _: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
-        Ok(None)
-    }
 }
 
 /// What keeps an arm from being proved.
 pub(crate) enum Objection {
-    /// Something could not be asked.
+    /// A session could not be opened or asked.
     Wire(WireError),
+    /// Something else could not be tried.
+    NotTried(String),
     /// A witness contradicts.
     Disproved(String),
 }
+
+pub(crate) use Objection as HelperObjection;
 
 impl From<WireError> for Objection {
     fn from(error: WireError) -> Self {
@@ -128,36 +82,102 @@ impl From<WireError> for Objection {
     }
 }
 
+impl From<Error> for Objection {
+    fn from(error: Error) -> Self {
+        Self::NotTried(error.to_string())
+    }
+}
+
+impl Objection {
+    /// Why this arm is not measured.
+    pub(crate) fn of(self, arm: &str) -> ProofError {
+        let arm = arm.to_owned();
+        match self {
+            Self::Wire(error) => ProofError::NoSession {
+                arm,
+                problem: error.to_string(),
+            },
+            Self::NotTried(problem) => ProofError::NoSession { arm, problem },
+            Self::Disproved(problem) => ProofError::Disproved { arm, problem },
+        }
+    }
+
+    /// The same, with what is said of what could not be asked.
+    fn saying(self, say: impl FnOnce(&WireError) -> String) -> Self {
+        match self {
+            Self::Wire(error) => Self::NotTried(say(&error)),
+            other => other,
+        }
+    }
+}
+
+/// A session by which an arm is proved, and who vouches for it besides what every client can say and be asked.
+pub(crate) trait Provable: Client {
+    /// Who else connects to the server meanwhile, where it counts that.
+    type Others;
+
+    /// Opens a session as the arm does. What follows from what the server counted meanwhile; `None` if it does not tell.
+    async fn open(
+        claim: &Claim<'_, Self>,
+        reactor: &Rc<Reactor>,
+    ) -> Result<(Self, Option<Proof>), Objection> {
+        Self::warm_up(reactor, claim.options, 1).await?;
+        let session = Self::connect_as(reactor, claim.options, claim.expectation).await?;
+        Ok((session, None))
+    }
+
+    /// Sends a text that the server has to look at; true if its answer shows that it did.
+    async fn send(&mut self, canary: &str) -> Result<bool, WireError>;
+
+    /// True if the server refuses a login by this.
+    fn is_refusal(error: &WireError) -> bool {
+        error.is_access_denied()
+    }
+
+    /// What others have to say.
+    async fn others(_: &Claim<'_, Self>, _: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
+        Ok(None)
+    }
+}
+
+/// What an arm says of its sessions.
+pub(crate) struct Claim<'a, S: Provable> {
+    /// How it reaches the server.
+    pub(crate) options: &'a S::Options,
+    /// What every session must be.
+    pub(crate) expectation: &'a Expectation,
+    /// What the server sees of it, where that is something else.
+    pub(crate) seen_by_server: Option<Expectation>,
+    /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
+    pub(crate) unknown_client: Option<&'a S::Options>,
+    pub(crate) others: S::Others,
+}
+
+/// For [`Provable::send`] of databases that speak SQL.
+pub(crate) async fn select(session: &mut impl Statements, canary: &str) -> Result<bool, WireError> {
+    let rows = session.query(&format!("SELECT '{canary}'")).await?;
+    Ok(rows.first().is_some_and(|row| row.text(0) == canary))
+}
+
 /// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
 /// refused, and others that the database has.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
-pub(crate) fn prove<W: Witnesses>(arm: &str, witnesses: &W) -> Result<Proved, ProofError> {
-    let prover = Prover { arm, witnesses };
-    let reactor = Reactor::new().map_err(|error| prover.no_session(error.to_string()))?;
-    let deadline = Instant::now() + PATIENCE;
-    match reactor.run_one(prover.prove(&reactor), deadline) {
-        Ok(Some(proved)) => proved,
-        Ok(None) => Err(prover.no_session(silence(PATIENCE))),
-        Err(error) => Err(prover.no_session(error.to_string())),
-    }
+pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
+    ask_within(PATIENCE, async |reactor| claim.prove(reactor).await)
+        .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
+        .map_err(|objection| objection.saying(with_remedy::<S>).of(arm))
 }
 
-struct Prover<'a, W> {
-    arm: &'a str,
-    witnesses: &'a W,
-}
-
-impl<W: Witnesses> Prover<'_, W> {
-    async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, ProofError> {
-        let objected = |objection| self.objected(objection);
-        let (facts, mut proofs) = self.both_sides(reactor).await.map_err(objected)?;
+impl<S: Provable> Claim<'_, S> {
+    async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, Objection> {
+        let (facts, mut proofs) = self.both_sides(reactor).await?;
         proofs.push(self.canary_on_the_wire(reactor).await?);
         proofs.extend(self.wrong_login(reactor).await?);
-        proofs.extend(self.witnesses.others(reactor).await.map_err(objected)?);
+        proofs.extend(S::others(self, reactor).await?);
         Ok(Proved {
-            expectation: self.witnesses.expectation().proved(&facts),
+            expectation: self.expectation.proved(&facts),
             proofs,
             facts,
         })
@@ -165,23 +185,21 @@ impl<W: Witnesses> Prover<'_, W> {
 
     /// What client and server say of a session.
     async fn both_sides(&self, reactor: &Rc<Reactor>) -> Result<(SessionFacts, Vec<Proof>), Objection> {
-        let (options, expectation) = (self.witnesses.options(), self.witnesses.expectation());
-        let (mut session, counted) = self.witnesses.open(reactor).await?;
-        expectation.check(&session).map_err(Objection::Disproved)?;
+        let (mut session, counted) = S::open(self, reactor).await?;
+        self.expectation.check(&session).map_err(Objection::Disproved)?;
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
-        proofs.extend(self.witnesses.counted(counted)?);
-        let by_server = session
-            .check_by_server(options, self.witnesses.expectation_of_server())
-            .await?;
+        proofs.extend(counted);
+        let seen_by_server = self.seen_by_server.as_ref().unwrap_or(self.expectation);
+        let by_server = session.check_by_server(self.options, seen_by_server).await?;
         proofs.push(by_server.map_err(Objection::Disproved)?);
         let _ = session.close().await;
         Ok((facts, proofs))
     }
 
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
-    async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
-        let (host, port) = match W::Session::endpoint(self.witnesses.options()) {
+    async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, Objection> {
+        let (host, port) = match S::endpoint(self.options) {
             Endpoint::Tcp(host, port) => (host, port),
             // There is no wire to listen on; whether the session is encrypted, both sides have said.
             Endpoint::Unix(socket) => {
@@ -192,115 +210,72 @@ impl<W: Witnesses> Prover<'_, W> {
                 ));
             }
         };
-        let relay_failed = |source| ProofError::Relay {
-            arm: self.arm.to_owned(),
-            source,
-        };
-        let server = resolve(host, port).map_err(|problem| self.no_session(problem))?;
-        let relay = Relay::start(server).map_err(relay_failed)?;
-        let canary = random_text("canary").map_err(relay_failed)?;
-        let through_relay = at::<W>(self.witnesses.options(), relay.address());
-        match exchange::<W>(reactor, &through_relay, &canary).await {
-            Ok(true) => {}
-            Ok(false) => return Err(self.disproved(NOT_BACK.into())),
-            Err(error) => return Err(self.refused(&error)),
+        let server = resolve(host, port).map_err(Objection::NotTried)?;
+        let relay = Relay::start(server)?;
+        let canary = random_text("canary")?;
+        if !exchange::<S>(reactor, self.options, relay.address(), &canary).await? {
+            return Err(Objection::Disproved(NOT_BACK.into()));
         }
-        Canary {
-            encrypted: self.witnesses.expectation().transport.is_encrypted(),
-            seen: relay.saw(canary.as_bytes()).map_err(relay_failed)?,
+        let canary = Canary {
+            encrypted: self.expectation.transport.is_encrypted(),
+            seen: relay.saw(canary.as_bytes())?,
             bytes: relay.bytes_seen(),
-        }
-        .verdict()
-        .map_err(|problem| self.disproved(problem))
+        };
+        canary.verdict().map_err(Objection::Disproved)
     }
 
     /// A server that lets anybody in would make the login cost nothing.
-    async fn wrong_login(&self, reactor: &Rc<Reactor>) -> Result<Option<Proof>, ProofError> {
-        let Some((what, wrong)) = self.witnesses.wrong_login() else {
+    async fn wrong_login(&self, reactor: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
+        let of_nobody = self
+            .unknown_client
+            .map(|unknown| ("a certificate of nobody", unknown.clone()));
+        let Some((what, wrong)) = of_nobody.or_else(|| S::with_wrong_secret(self.options)) else {
             return Ok(None);
         };
-        match W::Session::connect(reactor, &wrong).await {
-            Ok(_) => Err(self.disproved(format!("the server accepts {what}"))),
-            Err(error) if W::is_refusal(&error) => Ok(Some(proof(
+        match S::connect(reactor, &wrong).await {
+            Ok(_) => Err(Objection::Disproved(format!("the server accepts {what}"))),
+            Err(error) if S::is_refusal(&error) => Ok(Some(proof(
                 Witness::Authentication,
                 &format!("{what} is refused"),
                 &error.to_string(),
             ))),
-            Err(error) => Err(self.refused(&error)),
-        }
-    }
-
-    fn objected(&self, objection: Objection) -> ProofError {
-        match objection {
-            Objection::Wire(error) => self.refused(&error),
-            Objection::Disproved(problem) => self.disproved(problem),
-        }
-    }
-
-    fn refused(&self, error: &WireError) -> ProofError {
-        self.no_session(with_remedy::<W>(error))
-    }
-
-    fn no_session(&self, problem: String) -> ProofError {
-        ProofError::NoSession {
-            arm: self.arm.to_owned(),
-            problem,
-        }
-    }
-
-    fn disproved(&self, problem: String) -> ProofError {
-        ProofError::Disproved {
-            arm: self.arm.to_owned(),
-            problem,
+            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options`, which must be without TLS,
 /// at the address it is given, and sends the canary.
-pub(crate) fn canary_by<W: Witnesses>(
-    options: <W::Session as Session>::Options,
+pub(crate) fn canary_by<S: Provable>(
+    options: S::Options,
 ) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {
     move |address, canary| {
-        let options = at::<W>(&options, address);
-        let reactor = Reactor::new().map_err(|error| error.to_string())?;
-        let is_back = reactor
-            .run_one(
-                exchange::<W>(&reactor, &options, canary),
-                Instant::now() + CANARY_PATIENCE,
-            )
-            .map_err(|error| error.to_string())?
-            .ok_or_else(|| silence(CANARY_PATIENCE))?
-            .map_err(|error| with_remedy::<W>(&error))?;
-        if is_back { Ok(()) } else { Err(NOT_BACK.into()) }
+        let is_back = ask_within(CANARY_PATIENCE, async |reactor| {
+            exchange::<S>(reactor, &options, address, canary).await
+        })?;
+        match is_back.map_err(|error| with_remedy::<S>(&error))? {
+            true => Ok(()),
+            false => Err(NOT_BACK.into()),
+        }
     }
 }
 
-/// Sends a canary on a session of its own; false if it did not come back.
-async fn exchange<W: Witnesses>(
+/// Sends a canary on a session of its own to this address; false if it did not come back.
+async fn exchange<S: Provable>(
     reactor: &Rc<Reactor>,
-    options: &<W::Session as Session>::Options,
+    options: &S::Options,
+    address: SocketAddr,
     canary: &str,
 ) -> Result<bool, WireError> {
-    let (mut session, _) = W::Session::connect(reactor, options).await?;
-    let is_back = W::send(&mut session, canary).await?;
+    let options = S::at(options, &address.ip().to_string(), address.port());
+    let (mut session, _) = S::connect(reactor, &options).await?;
+    let is_back = session.send(canary).await?;
     let _ = session.close().await;
     Ok(is_back)
 }
 
-fn at<W: Witnesses>(
-    options: &<W::Session as Session>::Options,
-    address: SocketAddr,
-) -> <W::Session as Session>::Options {
-    W::Session::at(options, &address.ip().to_string(), address.port())
-}
-
-fn with_remedy<W: Witnesses>(error: &WireError) -> String {
-    format!("{error}{}", error.remedy(W::Session::PROTOCOL))
-}
-
-fn silence(patience: Duration) -> String {
-    format!("the server did not answer within {} s", patience.as_secs())
+fn with_remedy<S: Client>(error: &WireError) -> String {
+    format!("{error}{}", error.remedy(S::PROTOCOL))
 }
 
 /// What a relay saw of a value that went through it.
@@ -336,9 +311,7 @@ impl Canary {
 
 /// A text that is nowhere else.
 pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
-    let mut random = [0; 16];
-    openssl::rand::rand_bytes(&mut random)?;
-    Ok(format!("{begin}{}", hexadecimal(&random)))
+    Ok(format!("{begin}{}", random_digits::<16>()?))
 }
 
 /// The first address of a host, or what is wrong with it.
@@ -361,6 +334,17 @@ fn client_evidence(facts: &SessionFacts) -> Proof {
     proof(Witness::Client, "negotiated what the arm says", &evidence)
 }
 
+/// What is recorded of a kind of files that are all encrypted, or all readable.
+pub(crate) fn files_on_disk(kind: &str, is_encrypted: bool) -> FilesOnDisk {
+    FilesOnDisk {
+        kind: kind.into(),
+        readability: match is_encrypted {
+            true => Readability::Encrypted,
+            false => Readability::Readable,
+        },
+    }
+}
+
 pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
     Proof {
         witness,
@@ -371,28 +355,6 @@ pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
 
 /// How long all questions together may take.
 const HELPER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// What keeps it from being proved.
-pub(crate) enum HelperObjection {
-    /// Something could not be asked.
-    Wire(WireError),
-    /// It or a relay beside it failed.
-    Lab(Error),
-    /// What was seen contradicts.
-    Disproved(String),
-}
-
-impl From<WireError> for HelperObjection {
-    fn from(error: WireError) -> Self {
-        Self::Wire(error)
-    }
-}
-
-impl From<Error> for HelperObjection {
-    fn from(error: Error) -> Self {
-        Self::Lab(error)
-    }
-}
 
 /// Has it proved on an event loop of its own. `name` is what it is called in a problem.
 ///
@@ -405,24 +367,8 @@ pub(crate) fn prove_helper<T>(
     name: &str,
     proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, HelperObjection>,
 ) -> Result<T, ProofError> {
-    let no_session = |problem: String| ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: format!("{name}: {problem}"),
-    };
-    let reactor = Reactor::new().map_err(|error| no_session(error.to_string()))?;
-    let proved = reactor.run_one(proof(&reactor), Instant::now() + HELPER_PATIENCE);
-    let proved = proved
-        .map_err(|error| no_session(error.to_string()))?
-        .ok_or_else(|| no_session(format!("no answer within {} s", HELPER_PATIENCE.as_secs())))?;
-    proved.map_err(|objection| match objection {
-        HelperObjection::Wire(error) => no_session(error.to_string()),
-        HelperObjection::Lab(source) => ProofError::Relay {
-            arm: arm.to_owned(),
-            source,
-        },
-        HelperObjection::Disproved(problem) => ProofError::Disproved {
-            arm: arm.to_owned(),
-            problem,
-        },
-    })
+    let named = |problem: String| format!("{name}: {problem}");
+    ask_within(HELPER_PATIENCE, async |reactor| proof(reactor).await)
+        .unwrap_or_else(|problem| Err(Objection::NotTried(named(problem))))
+        .map_err(|objection| objection.saying(|error| named(error.to_string())).of(arm))
 }

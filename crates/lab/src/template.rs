@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::{child, free_mb};
@@ -18,8 +18,9 @@ use rustix::io::Errno;
 
 use crate::catalogue::Entry;
 use crate::error::{Error, Result};
-use crate::files::{self, LOG, STARTUP, lock_file, remove};
+use crate::files::{self, LOG, STARTUP, copy_into, lock_file, remove};
 use crate::locate::{Installation, cache_root};
+use crate::tunnel::program::end_within;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
@@ -83,7 +84,7 @@ impl<'a> Template<'a> {
     fn open(recipe: &'a Recipe<'a>) -> Option<Self> {
         let templates = cache_root()?.join("templates");
         fs::create_dir_all(&templates).ok()?;
-        let name = recipe.installation.entry().name;
+        let name = recipe.installation.entry.name;
         let template = Self {
             recipe,
             folder: templates.join(name),
@@ -96,7 +97,9 @@ impl<'a> Template<'a> {
 
     fn copy_to(&self, folder: &Path) -> Result<()> {
         self.locked()?;
-        copy_folder(&self.folder.join(DATA), &folder.join(DATA))
+        let data = folder.join(DATA);
+        fs::create_dir(&data).map_err(Error::write(&data))?;
+        copy_into(&data, &self.folder.join(DATA))
     }
 
     /// Locks the template against being replaced, for as long as this lives, after making it if it has to be made.
@@ -161,29 +164,13 @@ fn make_at(recipe: &Recipe<'_>, folder: &Path, workshop: &Path) -> Result<()> {
 
 /// The server program, with its size and the time of its last change: another one makes other tables.
 fn made_by_text(installation: &Installation) -> String {
-    let program = installation.program();
+    let program = &installation.program;
     let state = |metadata: Metadata| {
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
         format!("{} bytes of {seconds}.{nanoseconds:09}", metadata.len())
     };
     let state = fs::metadata(program).map_or_else(|error| error.to_string(), state);
     format!("{FORMAT} {} {state}\n", program.display())
-}
-
-/// Copies all files and folders of `from` into `to`, which must not exist.
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir(to).map_err(Error::write(to))?;
-    for entry in fs::read_dir(from).map_err(Error::read(from))? {
-        let entry = entry.map_err(Error::read(from))?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(Error::read(&source))?;
-        if kind.is_dir() {
-            copy_folder(&source, &target)?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target).map_err(Error::write(&target))?;
-        }
-    }
-    Ok(())
 }
 
 /// Runs a command to its end, which reads `input`, and whose complaints are added to the log in `folder`. True if it
@@ -209,21 +196,13 @@ pub(crate) fn to_its_end(command: &mut Command, folder: &Path, input: &str) -> R
         .stdin
         .take()
         .map(|mut stdin| stdin.write_all(input.as_bytes()));
-    let deadline = Instant::now() + STARTUP;
-    loop {
-        match process.try_wait().map_err(failed)? {
-            Some(status) => return Ok(status.success()),
-            None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
-            None => {
-                let _ = process.kill();
-                let _ = process.wait();
-                return Err(Error::NotReady {
-                    seconds: STARTUP.as_secs(),
-                    log: files::tail(folder),
-                });
-            }
-        }
-    }
+    end_within(&mut process, STARTUP)
+        .map_err(failed)?
+        .ok_or_else(|| Error::NotReady {
+            program: files::PRIVATE_SERVER,
+            seconds: STARTUP.as_secs(),
+            log: files::tail(folder),
+        })
 }
 
 /// Why system tables could not be made in `folder`, by its log.

@@ -1,7 +1,7 @@
 //! The relay that encrypts cells before real servers: what it makes of every type, what it passes on, and that nothing of it stays.
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_lab::column_relay::{self, ColumnRelayPlan, EncryptedColumns, RunningColumnRelay};
+use ciphertax_lab::column_relay::{self, EncryptedColumns, RunningColumnRelay};
 use ciphertax_model::ColumnEncryption;
 use ciphertax_testkit::*;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
@@ -55,20 +55,17 @@ fn servers() -> impl Iterator<Item = (&'static Entry, Lease)> {
 
 fn start(server: &PrivateServer, encrypts: Option<(&ColumnEncryption, &[String])>) -> RunningColumnRelay {
     let key = MasterKey::from_hex(KEY).unwrap();
-    let plan = ColumnRelayPlan {
-        cells: encrypts.map(|(encryption, columns)| EncryptedColumns {
-            encryption,
-            columns,
-            key: &key,
-        }),
-        link: None,
-    };
-    column_relay::start(&plan, server, &GuardProgram::this_program()).unwrap()
+    let encrypts = encrypts.map(|(encryption, columns)| EncryptedColumns {
+        encryption: encryption.clone(),
+        columns: columns.to_vec(),
+        key,
+    });
+    column_relay::start(encrypts, server, None, &GuardProgram::this_program()).unwrap()
 }
 
 fn through(server: &PrivateServer, relay: &RunningColumnRelay) -> ConnectOptions {
     ConnectOptions {
-        port: relay.address().port(),
+        port: relay.address.port(),
         ..plain(server)
     }
 }
@@ -168,7 +165,7 @@ fn cells_of_every_type_decrypt_to_what_a_direct_session_reads() {
                 }
             }
             assert_eq!(relay.counts().unwrap().cells, count);
-            assert!(relay.death().is_none());
+            assert!(relay.process.death().is_none());
         }
     }
 }
@@ -298,7 +295,11 @@ fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
     let server = lease(&MARIADB);
     let encryption = encryption("");
     let relay = start(&server, Some((&encryption, &["customer.v".into()])));
-    let (address, folder, pid) = (relay.address(), relay.folder().to_owned(), relay.pid());
+    let (address, folder, pid) = (
+        relay.address,
+        relay.process.folder().to_owned(),
+        relay.process.pid,
+    );
     assert_eq!(files_with(&folder, KEY), Vec::<std::path::PathBuf>::new());
     for file in ["cmdline", "environ"] {
         let told = fs::read(format!("/proc/{pid}/{file}")).unwrap();
@@ -308,7 +309,7 @@ fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
     assert!(!format!("{relay:?}").contains(KEY));
     // A client that stays does not keep it from ending.
     let _client = TcpStream::connect(address).unwrap();
-    relay.stop().unwrap();
+    relay.process.stop().unwrap();
     assert!(!folder.exists());
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     assert_eq!(command_lines_with(folder.to_str().unwrap()), Vec::<String>::new());
@@ -319,9 +320,9 @@ fn its_key_is_in_no_file_argument_or_environment_and_nothing_of_it_stays() {
 fn one_that_is_killed_says_so_and_its_clients_lose_their_connections() {
     let server = lease(&MARIADB);
     let relay = start(&server, None);
-    assert!(relay.is_alive() && relay.death().is_none());
+    assert!(relay.process.is_alive() && relay.process.death().is_none());
     let options = through(&server, &relay);
-    let pid = rustix::process::Pid::from_raw(relay.pid().cast_signed()).unwrap();
+    let pid = rustix::process::Pid::from_raw(relay.process.pid.cast_signed()).unwrap();
     let lost = run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options).await?;
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -329,7 +330,7 @@ fn one_that_is_killed_says_so_and_its_clients_lose_their_connections() {
     });
     assert!(lost.is_err());
     // Its connections end a moment before it does.
-    assert!(within(PATIENCE, || !relay.is_alive()));
-    assert!(relay.death().unwrap().contains("ended"));
+    assert!(within(PATIENCE, || !relay.process.is_alive()));
+    assert!(relay.process.death().unwrap().contains("ended"));
     assert!(relay.counts().is_err());
 }

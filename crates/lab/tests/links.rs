@@ -18,12 +18,12 @@ fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     let Some(link) = link_of(rtt(40.0)) else { return };
     let port = echo_inside(&link);
     let connect = |address| fastest((0..15).map(|_| time(|| drop(tcp((address, port))))));
-    let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
+    let (delayed, direct) = (connect(link.endpoints.delayed), connect(link.endpoints.direct));
     assert!(delayed >= 40 * MS, "{delayed:?}");
     assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
     is_no_longer_than_it_says(
         |rtt_ms| link.set(&rtt(rtt_ms).into()).unwrap(),
-        || connect(link.delayed_address()),
+        || connect(link.endpoints.delayed),
     );
     let report = link.report().unwrap();
     assert_eq!(report.drops, 0);
@@ -35,7 +35,7 @@ fn opening_a_connection_takes_one_round_trip_more_than_directly() {
         report.lateness_max_us,
     ];
     assert!(late[0] > 0.0 && late.is_sorted(), "{report:?}");
-    link.stop().unwrap();
+    link.process.stop().unwrap();
 }
 
 /// One round trip, which `take` measures, is as long as `set` makes it, and not twice as long.
@@ -57,7 +57,7 @@ fn is_no_longer_than_it_says(set: impl Fn(f64), mut take: impl FnMut() -> Durati
 #[test]
 fn a_new_distance_holds_for_connections_that_are_open() {
     let Some(link) = link_of(rtt(5.0)) else { return };
-    let mut stream = tcp((link.delayed_address(), echo_inside(&link)));
+    let mut stream = tcp((link.endpoints.delayed, echo_inside(&link)));
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
     let mut answer = || fastest((0..15).map(|_| ask(&mut stream)));
@@ -110,7 +110,7 @@ fn delays_in_order(link: &RunningLink) -> Vec<f64> {
         (0..PACKETS).map(next).collect::<Vec<_>>()
     });
     let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-    sender.connect((link.delayed_address(), port)).unwrap();
+    sender.connect((link.endpoints.delayed, port)).unwrap();
     let mut sent = Vec::new();
     for number in 0..PACKETS {
         sent.push(Instant::now());
@@ -145,7 +145,7 @@ fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
         return;
     };
     let (listener, port) = listen_inside(&link);
-    let client = tcp((link.delayed_address(), port));
+    let client = tcp((link.endpoints.delayed, port));
     let server = listener.accept().unwrap().0;
     for (from, to) in [(&client, &server), (&server, &client)] {
         let mut seen = Vec::new();
@@ -174,7 +174,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     sender
-        .connect((link.delayed_address(), socket.local_addr().unwrap().port()))
+        .connect((link.endpoints.delayed, socket.local_addr().unwrap().port()))
         .unwrap();
     for number in 0..PACKETS {
         let mut bytes = [0; BYTES];
@@ -196,7 +196,7 @@ fn a_server_inside_answers_at_both_addresses() {
     let Some(link) = link_of(rtt(30.0)) else { return };
     let server = PrivateServer::builder(&MARIADB).inside(&link).start().unwrap();
     let direct = server.address();
-    assert_eq!(direct.ip(), link.direct_address());
+    assert_eq!(direct.ip(), link.endpoints.direct);
     let greet = |address: SocketAddr| {
         let start = Instant::now();
         let mut greeting = [0; 64];
@@ -207,12 +207,12 @@ fn a_server_inside_answers_at_both_addresses() {
     };
     greet(direct);
     // One round trip to connect; the greeting comes half a round trip after the server got the last word of that.
-    assert!(greet((link.delayed_address(), direct.port()).into()) >= 60 * MS);
+    assert!(greet((link.endpoints.delayed, direct.port()).into()) >= 60 * MS);
     let is_outside = TcpStream::connect((Ipv4Addr::LOCALHOST, direct.port())).is_err();
     assert!(is_outside, "it is outside");
     server.stop().unwrap();
-    assert!(link.is_alive());
-    link.stop().unwrap();
+    assert!(link.process.is_alive());
+    link.process.stop().unwrap();
 }
 
 #[test]
@@ -220,10 +220,10 @@ fn links_live_side_by_side() {
     let (Some(one), Some(other)) = (link_of(rtt(1.0)), link_of(rtt(30.0))) else {
         return;
     };
-    assert_ne!(one.delayed_address(), other.delayed_address());
-    assert_ne!(one.pid(), other.pid());
+    assert_ne!(one.endpoints.delayed, other.endpoints.delayed);
+    assert_ne!(one.process.pid, other.process.pid);
     for link in [&one, &other] {
-        ask(&mut tcp((link.delayed_address(), echo_inside(link))));
+        ask(&mut tcp((link.endpoints.delayed, echo_inside(link))));
     }
 }
 
@@ -232,7 +232,7 @@ fn nothing_is_left_of_a_link_that_was_dropped() {
     let Some(link) = link_of(rtt(1.0)) else { return };
     // A socket inside holds the namespace.
     let held = listen_inside(&link);
-    let (addresses, pid) = (Addresses::of(&link), link.pid());
+    let (addresses, pid) = (Addresses::of(&link), link.process.pid);
     assert!(addresses.exist());
     drop(link);
     assert!(!addresses.exist());
@@ -335,11 +335,11 @@ fn the_next_link_removes_a_device_that_a_killed_one_left() {
     let held = listen_inside(&link);
     let addresses = Addresses::of(&link);
     kill_process(
-        Pid::from_raw(link.pid().try_into().unwrap()).unwrap(),
+        Pid::from_raw(link.process.pid.try_into().unwrap()).unwrap(),
         Signal::KILL,
     )
     .unwrap();
-    assert!(within(PATIENCE, || !link.is_alive()));
+    assert!(within(PATIENCE, || !link.process.is_alive()));
     drop(link);
     assert!(addresses.exist());
     let next = link_of(rtt(1.0)).unwrap();
@@ -353,11 +353,11 @@ fn a_killed_link_process_is_known_to_be_gone() {
     let Some(link) = link_of(rtt(1.0)) else { return };
     let addresses = Addresses::of(&link);
     kill_process(
-        Pid::from_raw(link.pid().try_into().unwrap()).unwrap(),
+        Pid::from_raw(link.process.pid.try_into().unwrap()).unwrap(),
         Signal::KILL,
     )
     .unwrap();
-    assert!(within(PATIENCE, || !link.is_alive()));
+    assert!(within(PATIENCE, || !link.process.is_alive()));
     assert!(within(PATIENCE, || !addresses.exist()));
     let error = link.report().unwrap_err().to_string();
     assert!(error.contains("is gone"), "{error}");
@@ -413,7 +413,7 @@ fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
 
 /// Runs `work` in the link's namespace. What it opens there may be used elsewhere.
 fn inside<T: Send>(link: &RunningLink, work: impl FnOnce() -> T + Send) -> T {
-    let namespace = File::open(link.namespace()).unwrap();
+    let namespace = File::open(&link.endpoints.namespace).unwrap();
     thread::scope(|scope| {
         scope
             .spawn(|| {
@@ -507,7 +507,7 @@ struct Addresses(Vec<IpAddr>);
 
 impl Addresses {
     fn of(link: &RunningLink) -> Self {
-        Self(vec![link.delayed_address(), link.direct_address()])
+        Self(vec![link.endpoints.delayed.into(), link.endpoints.direct.into()])
     }
 
     fn exist(&self) -> bool {
@@ -636,7 +636,7 @@ mod test_all {
             };
             let program = GuardProgram::this_program();
             let link = RunningLink::start(&distances(0.0, 40.0), &program).unwrap();
-            let (nodes, port) = (link.nodes_address().unwrap(), echo_inside(&link));
+            let (nodes, port) = (link.endpoints.nodes.unwrap(), echo_inside(&link));
             let of_nodes = || {
                 inside(&link, || {
                     fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))))
@@ -665,7 +665,7 @@ mod test_all {
                 Some(_) => assert!(away >= 60 * MS, "{away:?}"),
                 None => assert!(away < apart, "{away:?}, {apart:?}"),
             }
-            link.stop().unwrap();
+            link.process.stop().unwrap();
         }
     }
 }

@@ -58,7 +58,7 @@ fn a_postgresql_works_for_an_ordinary_user() {
     for folder in [parent.path(), home.path()] {
         user.give(folder);
     }
-    let mut command = match installation.program().starts_with(cache()) {
+    let mut command = match installation.program.starts_with(cache()) {
         false => {
             let mut command = command(&program, POSTGRESQL_SERVER, parent.path());
             // Its own templates, not root's.

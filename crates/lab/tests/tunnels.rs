@@ -96,7 +96,7 @@ fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
         assert!(times.iter().all(|time| *time >= at_least), "{times:?}");
         times.into_iter().min().unwrap()
     };
-    let delayed = (link.delayed_address(), server.address().port());
+    let delayed = (link.endpoints.delayed, server.address().port());
     let directly = fastest(delayed.into(), Duration::from_millis(1000));
     // TCP's own round trip is not taken again.
     let through_ssh = fastest(tunnel.address(), Duration::from_millis(500));
@@ -435,7 +435,8 @@ mod test_all {
             let witnesses: Vec<String> = proofs.iter().map(|proof| proof.witness.to_string()).collect();
             assert_eq!(witnesses, ["wire", "tunnel"]);
             for process in tunnel.processes() {
-                let is_inside = network_of(process.pid) == fs::metadata(link.namespace()).unwrap().ino();
+                let is_inside =
+                    network_of(process.pid) == fs::metadata(&link.endpoints.namespace).unwrap().ino();
                 assert_eq!(is_inside, process.side == Side::Server, "{kind}: {process:?}");
             }
             // What is carried crosses the link, where it is also after the link was set anew.
@@ -455,6 +456,6 @@ mod test_all {
             assert!(connect(address).is_err());
         }
         server.stop().unwrap();
-        link.stop().unwrap();
+        link.process.stop().unwrap();
     }
 }

@@ -136,7 +136,7 @@ impl Distance {
 
     /// Where the servers are reached at this distance, in the same order.
     pub(crate) fn addresses(&self, servers: &[SocketAddr]) -> Vec<SocketAddr> {
-        let measured = self.link.measured_address();
+        let measured = self.link.endpoints.measured();
         servers
             .iter()
             .map(|server| (measured, server.port()).into())

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, PipeReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use procfs::process::all_processes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -141,7 +142,7 @@ impl ChildPipe {
 /// A process that its guard started and does not reap before the end, so that its number stays its own.
 #[derive(Debug)]
 pub struct Process {
-    pid: Pid,
+    pub(crate) pid: Pid,
     handle: OwnedFd,
 }
 
@@ -160,13 +161,13 @@ impl Process {
     }
 
     /// Its number.
-    pub fn pid(&self) -> Pid {
-        self.pid
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
     /// True once it has ended.
     pub fn has_ended(&self) -> bool {
-        self.ends_within(0)
+        self.ends_within(Duration::ZERO)
     }
 
     /// Kills it and waits until it is dead; one that has ended stays as it is.
@@ -174,21 +175,20 @@ impl Process {
     /// # Errors
     /// If it cannot be killed or does not die.
     pub fn kill(&self) -> Result<()> {
-        const LONGEST_DEATH_S: i64 = 5;
+        const LONGEST_DEATH: Duration = Duration::from_secs(5);
         let problem = |problem: String| Error::Guard { problem };
         match pidfd_send_signal(&self.handle, Signal::KILL) {
-            Ok(()) if self.ends_within(LONGEST_DEATH_S) => Ok(()),
+            Ok(()) if self.ends_within(LONGEST_DEATH) => Ok(()),
             Ok(()) => Err(problem("has a server that does not die".into())),
             Err(_) if self.has_ended() => Ok(()),
             Err(errno) => Err(problem(format!("has a server that cannot be killed ({errno})"))),
         }
     }
 
-    fn ends_within(&self, seconds: i64) -> bool {
-        let at_most = Timespec {
-            tv_sec: seconds,
-            tv_nsec: 0,
-        };
+    /// True if it ends within `time`.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        // A time that the system cannot count is none.
+        let at_most = Timespec::try_from(time).unwrap_or_default();
         matches!(
             retry_on_intr(|| poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_most))),
             Ok(1..)
@@ -244,7 +244,7 @@ fn processes_with_parents() -> Vec<(u32, u32)> {
 mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 

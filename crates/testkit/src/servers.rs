@@ -32,7 +32,7 @@ pub fn fetched(entry: &'static Entry) -> Option<Installation> {
 #[track_caller]
 pub fn postgresql_programs() -> Option<PathBuf> {
     let installation = fetched(&POSTGRESQL)?;
-    installation.program().parent().map(Path::to_owned)
+    installation.program.parent().map(Path::to_owned)
 }
 
 /// Options of a plaintext session over TCP, by the default account.

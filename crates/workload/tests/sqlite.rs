@@ -263,7 +263,7 @@ impl File {
     fn foreign(&self) -> Connection {
         let path: &Path = self.options.path();
         let connection = Connection::open(path).unwrap();
-        if let Some(SqlCipher { kdf_iter, .. }) = self.server.at_rest().sqlcipher {
+        if let Some(SqlCipher { kdf_iter, .. }) = self.server.at_rest.sqlcipher {
             let passphrase = self.server.password().expose();
             let key = format!("PRAGMA key = '{passphrase}'; PRAGMA kdf_iter = {kdf_iter}");
             connection.execute_batch(&key).unwrap();

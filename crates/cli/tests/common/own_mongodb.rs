@@ -52,7 +52,7 @@ impl OwnMongoDb {
         use_it: impl FnOnce(&mut dyn FnMut(&RawDocument) -> RawDocumentBuf) -> T,
     ) -> T {
         let reactor: Rc<Reactor> = Reactor::new().unwrap();
-        let address = match self.0.server.replica_set() {
+        let address = match self.0.server.replica_set {
             Some(_) => self.0.server.primary().unwrap(),
             None => self.0.server.address(),
         };

@@ -35,7 +35,12 @@ pub struct Entry {
 impl Entry {
     /// What its clients speak; `None` for a database that runs in its client.
     pub fn protocol(&self) -> Option<Protocol> {
-        self.family.protocol()
+        match self.family {
+            ServerFamily::MySql(_) => Some(Protocol::MySql),
+            ServerFamily::MongoDb => Some(Protocol::MongoDb),
+            ServerFamily::PostgreSql(_) => Some(Protocol::PostgreSql),
+            ServerFamily::Sqlite => None,
+        }
     }
 
     /// True if it is a part of ciphertax, so that nothing has to be fetched or found.
@@ -108,22 +113,6 @@ pub(crate) enum Source {
         /// Debian's packages of the libraries of the system that it needs.
         libraries: &'static str,
     },
-    /// A module of Go's, built here by Go, which checks all that it needs by the database of checksums that this user has set up;
-    /// if none other, that of Go.
-    #[expect(
-        dead_code,
-        reason = "no entry needs it yet; Vitess can only be built from its module"
-    )]
-    Go {
-        module: &'static str,
-        version: &'static str,
-        /// The checksum of the module, as in `go.sum`.
-        sum: &'static str,
-        /// The folder of the server program in the module.
-        package: &'static str,
-        /// The variable by which the program says what it was built from, and its value.
-        revision: (&'static str, &'static str),
-    },
     /// It is a part of ciphertax.
     BuiltIn,
 }
@@ -151,16 +140,6 @@ pub(crate) enum ServerFamily {
 }
 
 impl ServerFamily {
-    /// What its clients speak; `None` for a database that runs in its client.
-    pub(crate) fn protocol(self) -> Option<Protocol> {
-        match self {
-            Self::MySql(_) => Some(Protocol::MySql),
-            Self::MongoDb => Some(Protocol::MongoDb),
-            Self::PostgreSql(_) => Some(Protocol::PostgreSql),
-            Self::Sqlite => None,
-        }
-    }
-
     /// Its server program.
     pub(crate) fn program(self) -> ServerProgram {
         match self {
@@ -215,6 +194,9 @@ pub(crate) struct ServerProgram {
     pub(crate) version_options: &'static [&'static str],
     /// The word that it prints before its version.
     pub(crate) version_mark: &'static str,
+    /// The words in its log by which it says that it takes connections. Connecting instead could reach a foreign server, or
+    /// ourselves.
+    pub(crate) ready_mark: &'static str,
     /// Other programs in these folders that need its libraries, as far as they are there.
     pub(crate) companions: &'static [&'static str],
 }
@@ -232,6 +214,7 @@ const MYSQL_PROGRAM: ServerProgram = ServerProgram {
     folders: &["usr/sbin", "bin", "usr/libexec"],
     version_options: &["--no-defaults", "--version"],
     version_mark: "Ver",
+    ready_mark: ": ready for connections",
     companions: &[],
 };
 
@@ -241,6 +224,8 @@ const MONGODB_PROGRAM: ServerProgram = ServerProgram {
     folders: &["bin"],
     version_options: &["--version"],
     version_mark: "version",
+    // The number of the message `Waiting for connections`.
+    ready_mark: "\"id\":23016,",
     companions: &[],
 };
 
@@ -258,6 +243,7 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
     ],
     version_options: &["--version"],
     version_mark: "(PostgreSQL)",
+    ready_mark: "database system is ready to accept connections",
     companions: &[
         "initdb",
         "odyssey",
@@ -275,5 +261,6 @@ const NO_PROGRAM: ServerProgram = ServerProgram {
     folders: &[],
     version_options: &[],
     version_mark: "",
+    ready_mark: "",
     companions: &[],
 };

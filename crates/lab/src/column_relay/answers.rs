@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::packet::{self, Client, HEADER, Header, LONGEST, Question, Trouble, Turn};
-use super::rows::{Cells, Column, Encryptor, Policy};
+use super::rows::{Column, Encryptor, MakeCell, Policy};
 
 /// Longest packet that is no row, in bytes.
 const LONGEST_SAYING: usize = 1 << 20;
@@ -21,9 +21,9 @@ const MOST_COLUMNS: u64 = 4096;
 const KEPT: usize = 256 << 10;
 
 /// The packets of one server.
-pub(super) struct Answers<C> {
+pub(super) struct Answers {
     policy: Rc<Policy>,
-    pub(super) encryptor: Encryptor<C>,
+    pub(super) encryptor: Encryptor,
     state: State,
     columns: Vec<Column>,
     has_cells: bool,
@@ -67,8 +67,8 @@ enum Step {
     Taken,
 }
 
-impl<C: Cells> Answers<C> {
-    pub(super) fn new(policy: Rc<Policy>, cells: C) -> Self {
+impl Answers {
+    pub(super) fn new(policy: Rc<Policy>, cells: MakeCell) -> Self {
         Self {
             policy,
             encryptor: Encryptor::new(cells),

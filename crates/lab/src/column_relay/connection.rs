@@ -7,7 +7,6 @@ use rustix::event::epoll::EventFlags;
 
 use super::answers::Answers;
 use super::packet::{Commands, HEADER, Trouble, Turn, finish};
-use super::rows::Cells;
 
 /// Memory that a connection keeps between two readings, in bytes.
 const KEPT: usize = 256 << 10;
@@ -46,11 +45,11 @@ impl Scratch {
 }
 
 /// Two sockets, and what is between them.
-pub(super) struct Connection<C> {
+pub(super) struct Connection {
     pub(super) client: TcpStream,
     pub(super) server: TcpStream,
     /// `None` to pass everything on without looking at it.
-    encrypting: Option<Box<Encrypting<C>>>,
+    encrypting: Option<Box<Encrypting>>,
     up: Way,
     down: Way,
     client_is_done: bool,
@@ -59,10 +58,10 @@ pub(super) struct Connection<C> {
 }
 
 /// What is known of a connection whose cells are encrypted.
-struct Encrypting<C> {
+struct Encrypting {
     turn: Turn,
     commands: Commands,
-    answers: Answers<C>,
+    answers: Answers,
 }
 
 /// One direction.
@@ -76,8 +75,8 @@ struct Way {
     sent: usize,
 }
 
-impl<C: Cells> Connection<C> {
-    pub(super) fn new(client: TcpStream, server: TcpStream, answers: Option<Answers<C>>) -> Self {
+impl Connection {
+    pub(super) fn new(client: TcpStream, server: TcpStream, answers: Option<Answers>) -> Self {
         Self {
             client,
             server,
@@ -127,8 +126,11 @@ impl<C: Cells> Connection<C> {
     /// What an end is to tell.
     pub(super) fn wanted(&self, end: End) -> EventFlags {
         let (reads, writes) = match end {
-            End::Client => (self.up.is_empty() && !self.client_is_done, !self.down.is_empty()),
-            End::Server => (self.down.is_empty(), !self.up.is_empty()),
+            End::Client => (
+                self.up.unsent.is_empty() && !self.client_is_done,
+                !self.down.unsent.is_empty(),
+            ),
+            End::Server => (self.down.unsent.is_empty(), !self.up.unsent.is_empty()),
         };
         let flag = |is_wanted, flag| if is_wanted { flag } else { EventFlags::empty() };
         flag(reads, EventFlags::IN) | flag(writes, EventFlags::OUT)
@@ -144,7 +146,7 @@ impl<C: Cells> Connection<C> {
     /// Tells the client why its connection ends, if it is not in the middle of a packet. It may be gone.
     pub(super) fn say(&mut self, trouble: &Trouble) {
         let sequence = match &self.encrypting {
-            Some(encrypting) if self.down.is_empty() => encrypting.answers.own_sequence(),
+            Some(encrypting) if self.down.unsent.is_empty() => encrypting.answers.own_sequence(),
             _ => None,
         };
         let Some(sequence) = sequence else { return };
@@ -208,7 +210,7 @@ impl<C: Cells> Connection<C> {
 
     /// Tells the server that the client has said all, once it was passed on.
     fn finish_up(&self) -> io::Result<()> {
-        match self.client_is_done && self.up.is_empty() {
+        match self.client_is_done && self.up.unsent.is_empty() {
             true => self.server.shutdown(Shutdown::Write),
             false => Ok(()),
         }
@@ -216,10 +218,6 @@ impl<C: Cells> Connection<C> {
 }
 
 impl Way {
-    fn is_empty(&self) -> bool {
-        self.unsent.is_empty()
-    }
-
     /// Sends what there is room for, and keeps the rest.
     fn send(&mut self, to: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
         let sent = write(to, bytes)?;

@@ -4,8 +4,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,55 +12,44 @@ use std::{fmt, io, thread};
 use ciphertax_columns::{CellCipher, KeyError, MasterKey};
 use ciphertax_model::ColumnEncryption;
 use ciphertax_supervise::child::raise_limit_of_files;
-use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
+use ciphertax_supervise::{Conversation, say};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
 
+use super::ROLE;
 use super::answers::Answers;
 use super::connection::{Broken, Connection, End, Scratch};
-use super::rows::{Cells, Policy};
-use crate::{helper_process, port};
+use super::rows::{MakeCell, Policy};
+use crate::helper_process::Answered;
+use crate::port;
 
 /// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
-/// What the process of a relay that encrypts cells does; the whole of the hidden command `column-relay`. Its guard starts it in a
-/// private folder.
+/// What the process of a relay that encrypts cells does; the whole of the hidden command `column-relay`.
 pub fn main() -> ExitCode {
-    if !Path::new(MARKER).exists() {
-        say("`column-relay` is started by ciphertax itself, to encrypt columns of results");
-        return ExitCode::FAILURE;
-    }
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
+    ROLE.play(serve)
+}
+
+fn serve(mut owner: Conversation) -> io::Result<()> {
+    let start = match owner.receive()? {
+        None => return Ok(()),
+        Some(Request::Start(start)) => start,
+        Some(Request::Count) => return owner.send(&refused("was not started")),
+    };
+    match raise_limit_of_files().and_then(|()| listen(start.host)) {
+        Ok(listener) => run(listener, owner, start),
         Err(error) => {
-            say(format_args!("the relay that encrypts columns ends: {error}"));
-            ExitCode::FAILURE
+            let problem = format!("cannot be started: cannot listen on {}: {error}", start.host);
+            owner.send(&refused(problem))
         }
     }
 }
 
-fn serve() -> io::Result<()> {
-    let (stream, _) = UnixListener::bind(SOCKET)?.accept()?;
-    let mut owner = Conversation::over(stream)?;
-    let start = match owner.receive()? {
-        None => return Ok(()),
-        Some(Request::Start(start)) => start,
-        Some(Request::Count) => return owner.send(&Answer::Refused("was not started".into())),
-    };
-    let listener = raise_limit_of_files().and_then(|()| listen(start.host));
-    let listener = match listener {
-        Ok(listener) => listener,
-        Err(error) => {
-            return owner.send(&Answer::Refused(format!(
-                "cannot listen on {}: {error}",
-                start.host
-            )));
-        }
-    };
-    run(listener, owner, start)
+fn refused(problem: impl ToString) -> Answered<Answer> {
+    Err(problem.to_string())
 }
 
 /// Serves connections; what cannot be encrypted is told before the first.
@@ -70,27 +57,30 @@ fn run(listener: TcpListener, mut owner: Conversation, start: Start) -> io::Resu
     let Start { server, cells, .. } = start;
     let encryption = match cells.map(encryption).transpose() {
         Ok(encryption) => encryption,
-        Err(problem) => return owner.send(&Answer::Refused(problem)),
+        Err(problem) => return owner.send(&refused(format!("cannot be started: {problem}"))),
     };
-    owner.send(&Answer::Started(listener.local_addr()?))?;
+    owner.send(&Answered::Ok(Answer::Started(listener.local_addr()?)))?;
     EventLoop::new(listener, owner, server, encryption)?.run()
 }
 
 /// What makes the ciphers of connections, each with a data key of its own.
-fn encryption(
-    cells: EncryptedCells,
-) -> Result<Encryption<impl Fn() -> Result<CellCipher, ciphertax_columns::KeyError>>, String> {
+fn encryption(cells: EncryptedCells) -> Result<Encryption, String> {
     let EncryptedCells {
         encryption,
         columns,
         key,
     } = cells;
     let key = MasterKey::from_hex(&key).map_err(|error| error.to_string())?;
-    let open = move || CellCipher::open(&encryption, &key);
-    open().map_err(|error| error.to_string())?;
+    let open = move || -> Result<MakeCell, KeyError> {
+        let mut cipher = CellCipher::open(&encryption, &key)?;
+        Ok(Box::new(move |kind, plaintext, cell| {
+            cipher.encrypt(kind, plaintext, cell)
+        }))
+    };
+    open().map(drop).map_err(|error| error.to_string())?;
     Ok(Encryption {
         policy: Rc::new(Policy::new(&columns)),
-        cells: open,
+        cells: Box::new(open),
     })
 }
 
@@ -107,14 +97,6 @@ fn listen(host: Ipv4Addr) -> io::Result<TcpListener> {
     }
     outcome
 }
-
-/// The socket in the private folder.
-pub(super) const SOCKET: &str = "cells.sock";
-
-const _: () = assert!(
-    SOCKET.len() <= LONGEST_SOCKET_NAME,
-    "the path of the socket is checked"
-);
 
 /// What the owner asks. The first is [`Request::Start`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,17 +136,6 @@ pub(super) enum Answer {
     /// It listens here.
     Started(SocketAddr),
     Counted(Counts),
-    /// What went wrong.
-    Refused(String),
-}
-
-impl helper_process::Answer for Answer {
-    fn refusal(self) -> Result<Self, String> {
-        match self {
-            Self::Refused(problem) => Err(problem),
-            answer => Ok(answer),
-        }
-    }
 }
 
 /// What a relay did since it was started.
@@ -190,10 +161,10 @@ const BREATH: Duration = Duration::from_millis(1);
 const MOST_TOLD: u64 = 100;
 
 /// What is encrypted, and by what in each connection.
-pub(super) struct Encryption<M> {
+pub(super) struct Encryption {
     pub(super) policy: Rc<Policy>,
     /// Makes what encrypts the cells of one connection.
-    pub(super) cells: M,
+    pub(super) cells: Box<dyn Fn() -> Result<MakeCell, KeyError>>,
 }
 
 /// The relay, as its thread has it.
@@ -202,25 +173,25 @@ pub(super) struct Encryption<M> {
 /// there are cells, their encryption: a thread for each direction of each connection would add a change of context to every packet
 /// either way, and with many connections busy one wake-up serves several of them. Sockets are asked level by level, each once for an
 /// event, so nobody with much to say keeps the others waiting, and nothing has to be read in vain.
-pub(super) struct EventLoop<C, M> {
+pub(super) struct EventLoop {
     epoll: OwnedFd,
     listener: TcpListener,
     owner: Conversation,
     server: SocketAddr,
     /// `None` to pass everything on.
-    encryption: Option<Encryption<M>>,
-    connections: Vec<Option<Connection<C>>>,
+    encryption: Option<Encryption>,
+    connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     scratch: Scratch,
     counts: Counts,
 }
 
-impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
+impl EventLoop {
     pub(super) fn new(
         listener: TcpListener,
         owner: Conversation,
         server: SocketAddr,
-        encryption: Option<Encryption<M>>,
+        encryption: Option<Encryption>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         listener.set_nonblocking(true)?;
@@ -275,8 +246,8 @@ impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
     fn answer(&mut self) -> io::Result<bool> {
         let answer = match self.owner.receive()? {
             None => return Ok(false),
-            Some(Request::Count) => Answer::Counted(self.counts),
-            Some(Request::Start(_)) => Answer::Refused("runs already".into()),
+            Some(Request::Count) => Ok(Answer::Counted(self.counts)),
+            Some(Request::Start(_)) => refused("runs already"),
         };
         self.owner.send(&answer)?;
         Ok(true)
@@ -355,11 +326,7 @@ impl<C: Cells, M: Fn() -> Result<C, KeyError>> EventLoop<C, M> {
 
 /// Asks both ends for what is wanted of them, where that has changed. An end of which nothing is wanted is not asked at all: that it has
 /// closed its connection would be told again and again, before what it sent last has found room at the other end.
-fn tell_what_is_wanted<C: Cells>(
-    epoll: &OwnedFd,
-    slot: usize,
-    connection: &mut Connection<C>,
-) -> io::Result<()> {
+fn tell_what_is_wanted(epoll: &OwnedFd, slot: usize, connection: &mut Connection) -> io::Result<()> {
     for end in [End::Client, End::Server] {
         let (told, wanted) = (connection.told[end as usize], connection.wanted(end));
         if told == wanted {
@@ -396,7 +363,7 @@ fn connect_to(server: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn socket<C>(connection: &Connection<C>, end: End) -> impl AsFd {
+fn socket(connection: &Connection, end: End) -> impl AsFd {
     match end {
         End::Client => connection.client.as_fd(),
         End::Server => connection.server.as_fd(),

@@ -12,7 +12,7 @@ use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::packet::counted;
-use super::{Encrypts, RunningColumnRelay};
+use super::{EncryptedColumns, RunningColumnRelay};
 use crate::proof::{self, HelperObjection, ProofError, proof, random_text};
 
 /// Of its own, so that it is gone without a trace.
@@ -115,7 +115,7 @@ impl RunningColumnRelay {
 }
 
 /// Where the canary is put: all columns that are encrypted, by table.
-fn tables(encrypts: Option<&Encrypts>) -> BTreeMap<String, Vec<String>> {
+fn tables(encrypts: Option<&EncryptedColumns>) -> BTreeMap<String, Vec<String>> {
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in encrypts.map_or(&[][..], |encrypts| &encrypts.columns) {
         let (table, column) = name.split_once('.').unwrap_or((ANY_TABLE, name));
@@ -186,9 +186,9 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn of(encrypts: Option<&Encrypts>, canary: &'a str) -> Result<Self, HelperObjection> {
+    fn of(encrypts: Option<&EncryptedColumns>, canary: &'a str) -> Result<Self, HelperObjection> {
         let encrypts = encrypts.filter(|encrypts| !encrypts.columns.is_empty());
-        let open = |encrypts: &Encrypts| CellCipher::open(&encrypts.encryption, &encrypts.key);
+        let open = |encrypts: &EncryptedColumns| CellCipher::open(&encrypts.encryption, &encrypts.key);
         let cipher = encrypts.map(open).transpose();
         Ok(Self {
             canary: canary.as_bytes(),

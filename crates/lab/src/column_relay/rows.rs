@@ -16,34 +16,25 @@
 
 use std::collections::HashMap;
 
-use ciphertax_columns::{CellCipher, CellError, CellKind};
+use ciphertax_columns::{CellError, CellKind};
 
 use super::packet::{Trouble, counted, push_counted};
 
-/// What makes cells.
-pub(super) trait Cells {
-    /// Appends the cell of a value.
-    fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError>;
-}
-
-impl Cells for CellCipher {
-    fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
-        CellCipher::encrypt(self, kind, plaintext, cell)
-    }
-}
+/// Appends the cell of a value.
+pub(super) type MakeCell = Box<dyn FnMut(CellKind, &[u8], &mut Vec<u8>) -> Result<(), CellError>>;
 
 /// Makes the cells of rows, and counts them.
-pub(super) struct Encryptor<C> {
-    cells: C,
+pub(super) struct Encryptor {
+    make: MakeCell,
     cell: Vec<u8>,
     /// Cells made so far.
     pub(super) count: u64,
 }
 
-impl<C: Cells> Encryptor<C> {
-    pub(super) fn new(cells: C) -> Self {
+impl Encryptor {
+    pub(super) fn new(make: MakeCell) -> Self {
         Self {
-            cells,
+            make,
             cell: Vec::new(),
             count: 0,
         }
@@ -101,12 +92,10 @@ impl<C: Cells> Encryptor<C> {
 
     fn push(&mut self, index: usize, kind: CellKind, value: &[u8], out: &mut Vec<u8>) -> Result<(), Trouble> {
         self.cell.clear();
-        self.cells
-            .encrypt(kind, value, &mut self.cell)
-            .map_err(|error| Trouble::Cell {
-                column: index + 1,
-                error,
-            })?;
+        (self.make)(kind, value, &mut self.cell).map_err(|error| Trouble::Cell {
+            column: index + 1,
+            error,
+        })?;
         self.count += 1;
         push_counted(&self.cell, out);
         Ok(())

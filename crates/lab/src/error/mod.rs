@@ -9,7 +9,7 @@ use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
 use crate::catalogue::entry::Product;
-use crate::error::path::{ColumnRelayError, LinkError, TunnelError};
+use crate::error::path::{HelperError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
 
 /// Result of everything in this crate.
@@ -245,15 +245,19 @@ pub enum Error {
         /// Last lines of its log.
         log: String,
     },
-    /// The server ended before it was ready.
-    #[error("the private server ended while it started; it says: {log}")]
-    EndedEarly {
+    /// A program ended before it was ready.
+    #[error("{program} ended while it started; it says: {log}")]
+    Ended {
+        /// What it is called.
+        program: &'static str,
         /// Last lines of its log.
         log: String,
     },
-    /// The server did not become ready.
-    #[error("the private server was not ready after {seconds} s; it says: {log}")]
+    /// A program did not become ready.
+    #[error("{program} was not ready after {seconds} s; it says: {log}")]
     NotReady {
+        /// What it is called.
+        program: &'static str,
         /// How long it was waited for.
         seconds: u64,
         /// Last lines of its log.
@@ -310,9 +314,9 @@ pub enum Error {
     /// There is no link.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// There is no relay that encrypts cells.
+    /// A link or a relay that was started does not work.
     #[error(transparent)]
-    ColumnRelay(#[from] ColumnRelayError),
+    Helper(#[from] HelperError),
     /// There is no such file system.
     #[error(transparent)]
     FileSystem(#[from] FileSystemError),
@@ -326,6 +330,12 @@ impl Error {
             folder: folder.into(),
             free_mb: free_mb(folder).unwrap_or(0),
         }
+    }
+
+    /// What a server did not do that it was asked for, or its word.
+    pub(crate) fn set_up(server: &'static str, problem: impl ToString) -> Self {
+        let problem = problem.to_string();
+        Self::SetUp { server, problem }
     }
 
     /// For `map_err` after writing `path`.

@@ -3,15 +3,22 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why it did not do what it was asked for.
-pub(crate) enum Fault {
-    /// It could not.
+/// Why a process that helps does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// It could not do what it was asked for.
+    #[error("{who} {problem}")]
     Refused {
+        /// What it is called.
+        who: &'static str,
         /// Its own words.
         problem: String,
     },
     /// It has ended or does not answer.
+    #[error("the process {pid} of {who} is gone ({problem}); it says: {log}")]
     Gone {
+        /// What it is called.
+        who: &'static str,
         /// Its number.
         pid: u32,
         /// How that showed.
@@ -19,9 +26,12 @@ pub(crate) enum Fault {
         /// Last lines of its log.
         log: String,
     },
-    /// It does not listen.
+    /// The guard's folder is not where it listens.
+    #[error("cannot speak with {who} at {socket}: {cause}")]
     Unreachable {
-        /// Where it should.
+        /// What it is called.
+        who: &'static str,
+        /// Where it should listen.
         socket: PathBuf,
         /// The system's word.
         cause: io::Error,
@@ -54,50 +64,9 @@ pub enum LinkError {
         /// The system's word.
         cause: std::io::Error,
     },
-    /// A program is missing.
-    #[error(
-        "the program {program} is missing; install the package {package}, or run `scripts/setup.sh demo`"
-    )]
-    NoTool {
-        /// The program.
-        program: &'static str,
-        /// The Debian package it is in.
-        package: &'static str,
-    },
-    /// The link process could not do what it was asked for.
-    #[error("the link between client and server {problem}")]
-    Refused {
-        /// Its own words.
-        problem: String,
-    },
-    /// The link process has ended or does not answer.
-    #[error("the process {pid} of the link between client and server is gone ({problem}); it says: {log}")]
-    Gone {
-        /// Its number.
-        pid: u32,
-        /// How that showed.
-        problem: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// The guard's folder is not where the link process listens.
-    #[error("cannot speak with the link process at {socket}: {cause}")]
-    Unreachable {
-        /// Where it should listen.
-        socket: PathBuf,
-        /// The system's word.
-        cause: std::io::Error,
-    },
-}
-
-impl From<Fault> for LinkError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Refused { problem } => Self::Refused { problem },
-            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
-            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
-        }
-    }
+    /// The program is missing that makes devices and gives them addresses.
+    #[error("the program ip is missing; install the package iproute2, or run `scripts/setup.sh demo`")]
+    NoIp,
 }
 
 /// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
@@ -116,24 +85,6 @@ pub enum TunnelError {
         /// Where it was looked for besides `PATH`.
         searched: String,
     },
-    /// A program of a tunnel or a pooler ended while it started.
-    #[error("{program} ended while it started; it says: {log}")]
-    Ended {
-        /// The program.
-        program: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// A program of a tunnel or a pooler did not become ready.
-    #[error("{program} was not ready after {seconds} s; it says: {log}")]
-    NotReady {
-        /// The program.
-        program: String,
-        /// How long it was waited for.
-        seconds: u64,
-        /// Last lines of its log.
-        log: String,
-    },
     /// A command that prepares something failed.
     #[error("`{command}` failed; it says: {problem}")]
     Command {
@@ -150,45 +101,6 @@ pub enum TunnelError {
         /// What was expected and what was found.
         problem: String,
     },
-}
-
-/// Why a relay that encrypts cells cannot be started or asked.
-#[derive(Debug, thiserror::Error)]
-pub enum ColumnRelayError {
-    /// It could not do what it was asked for.
-    #[error("the relay that encrypts columns cannot be started: {problem}")]
-    Refused {
-        /// Its own words.
-        problem: String,
-    },
-    /// Its process has ended or does not answer.
-    #[error("the process {pid} of the relay that encrypts columns is gone ({problem}); it says: {log}")]
-    Gone {
-        /// Its number.
-        pid: u32,
-        /// How that showed.
-        problem: String,
-        /// Last lines of its log.
-        log: String,
-    },
-    /// The guard's folder is not where the process listens.
-    #[error("cannot speak with the relay that encrypts columns at {socket}: {cause}")]
-    Unreachable {
-        /// Where it should listen.
-        socket: PathBuf,
-        /// The system's word.
-        cause: std::io::Error,
-    },
-}
-
-impl From<Fault> for ColumnRelayError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Refused { problem } => Self::Refused { problem },
-            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
-            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
-        }
-    }
 }
 
 /// How an ordinary user gets the rights that a link needs. The namespaces have a network of their own, which leads nowhere, so

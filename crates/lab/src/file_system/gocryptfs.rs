@@ -3,23 +3,22 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 use ciphertax_supervise::namespace::unmount;
-use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::files::{hexadecimal, read_from};
+use crate::files::{random_digits, read_from, write_private};
 use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
-use crate::tunnel::program::{Program, run_to_success, write_settings};
+use crate::tunnel::program::{Program, run_to_success};
 
-use super::{FileSystemError, beside, system};
+use super::{FileSystemError, beside, can_open, system};
 
 /// The program, and Debian's package of it.
 const GOCRYPTFS: &str = "gocryptfs";
@@ -40,8 +39,8 @@ const READY: &str = "Filesystem mounted and ready";
 /// A daemon and what it keeps.
 #[derive(Debug)]
 pub(super) struct Daemon {
-    process: Half,
-    cipher_folder: PathBuf,
+    pub(super) process: Half,
+    pub(super) cipher_folder: PathBuf,
     version: String,
 }
 
@@ -62,15 +61,7 @@ pub(super) fn check() -> Result<()> {
         }
         .into());
     }
-    let opened = File::options().read(true).write(true).open(FUSE);
-    opened.map(drop).map_err(|cause| {
-        FileSystemError::NoDevice {
-            file_system: FileSystem::Gocryptfs,
-            device: FUSE.into(),
-            cause,
-        }
-        .into()
-    })
+    can_open(FileSystem::Gocryptfs, FUSE)
 }
 
 impl Daemon {
@@ -97,14 +88,6 @@ impl Daemon {
             cipher_folder,
             version,
         })
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    pub(super) fn cipher_folder(&self) -> &Path {
-        &self.cipher_folder
     }
 
     pub(super) fn facts(&self) -> BTreeMap<String, String> {
@@ -181,9 +164,7 @@ fn mount(
 
 /// Writes a random password that its owner alone may read.
 fn write_password(path: &Path) -> Result<()> {
-    let mut random = [0; 32];
-    rand_bytes(&mut random)?;
-    write_settings(path, &hexadecimal(&random))
+    write_private(path, random_digits::<32>()?)
 }
 
 #[cfg(test)]
@@ -213,7 +194,7 @@ mod tests {
 
         write_password(&password).unwrap();
         let programs = Programs::find().unwrap();
-        let error = mount(&programs, daemon.cipher_folder(), &password, &folder, &mut guard)
+        let error = mount(&programs, &daemon.cipher_folder, &password, &folder, &mut guard)
             .unwrap_err()
             .to_string();
         assert!(error.contains("Password incorrect"), "{error}");

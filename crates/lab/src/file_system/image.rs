@@ -22,7 +22,7 @@ use linux_raw_sys::ioctl::{
 use openssl::rand::rand_bytes;
 use rustix::io::Errno;
 
-use super::{FileSystemError, beside, system};
+use super::{FileSystemError, beside, can_open, system};
 use crate::error::{Error, Result};
 use crate::files::hexadecimal;
 use crate::tunnel::program::{Program, run_to_success};
@@ -49,10 +49,13 @@ const DATA: &str = "data";
 /// An image with a file system that is mounted.
 #[derive(Debug)]
 pub(super) struct Image {
-    path: PathBuf,
-    device: String,
-    direct_io: bool,
-    key: Option<Key>,
+    pub(super) path: PathBuf,
+    /// The name of its loop device.
+    pub(super) device: String,
+    /// True if the loop device is read and written past the page cache.
+    pub(super) direct_io: bool,
+    /// `None` if it does not encrypt.
+    pub(super) key: Option<Key>,
 }
 
 /// Whether this user can have such a file system on this machine.
@@ -64,15 +67,7 @@ pub(super) fn check(kind: FileSystem, may_mount: bool) -> Result<()> {
         return Err(FileSystemError::NoEncryption.into());
     }
     find_mkfs()?;
-    let opened = File::options().read(true).write(true).open(CONTROL);
-    opened.map(drop).map_err(|cause| {
-        FileSystemError::NoDevice {
-            file_system: kind,
-            device: CONTROL.into(),
-            cause,
-        }
-        .into()
-    })
+    can_open(kind, CONTROL)
 }
 
 impl Image {
@@ -102,24 +97,6 @@ impl Image {
             direct_io,
             key,
         })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The name of its loop device.
-    pub(super) fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// True if the loop device is read and written past the page cache.
-    pub(super) fn has_direct_io(&self) -> bool {
-        self.direct_io
-    }
-
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.key.is_some()
     }
 
     pub(super) fn facts(&self) -> BTreeMap<String, String> {

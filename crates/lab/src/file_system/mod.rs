@@ -20,9 +20,8 @@ mod gocryptfs;
 mod image;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
@@ -35,7 +34,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 
 use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
-use crate::files::remove;
+use crate::files::{copy_into, make_like, metadata, remove};
 use crate::page_cache::{Dropped, drop_cached, flush};
 use gocryptfs::Daemon;
 use image::Image;
@@ -121,8 +120,8 @@ impl MountedFileSystem {
     pub fn beneath(&self) -> &Path {
         match &self.beneath {
             Beneath::Folder(folder) => folder,
-            Beneath::Image(image) => image.path(),
-            Beneath::Daemon(daemon) => daemon.cipher_folder(),
+            Beneath::Image(image) => &image.path,
+            Beneath::Daemon(daemon) => &daemon.cipher_folder,
         }
     }
 
@@ -141,8 +140,8 @@ impl MountedFileSystem {
     pub fn workers(&self) -> Workers {
         match &self.beneath {
             Beneath::Folder(_) => Workers::of_the_machines_own(),
-            Beneath::Image(image) => Workers::of_image(image.device(), image.is_encrypted()),
-            Beneath::Daemon(daemon) => Workers::of_daemon(daemon.pid()),
+            Beneath::Image(image) => Workers::of_image(&image.device, image.key.is_some()),
+            Beneath::Daemon(daemon) => Workers::of_daemon(daemon.process.pid()),
         }
     }
 
@@ -150,7 +149,7 @@ impl MountedFileSystem {
     /// file system of the kernel's.
     pub fn daemon(&self) -> Option<u32> {
         match &self.beneath {
-            Beneath::Daemon(daemon) => Some(daemon.pid()),
+            Beneath::Daemon(daemon) => Some(daemon.process.pid()),
             Beneath::Folder(_) | Beneath::Image(_) => None,
         }
     }
@@ -186,7 +185,7 @@ impl MountedFileSystem {
     pub fn heeds_direct_io(&self) -> bool {
         match &self.beneath {
             Beneath::Folder(_) => true,
-            Beneath::Image(image) => !image.is_encrypted() && image.has_direct_io(),
+            Beneath::Image(image) => image.key.is_none() && image.direct_io,
             Beneath::Daemon(_) => false,
         }
     }
@@ -280,6 +279,19 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
 fn may_mount() -> bool {
     let may = |sets: CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
     geteuid().is_root() && capabilities(None).is_ok_and(may)
+}
+
+/// Whether this user can open a device that a file system needs.
+fn can_open(file_system: FileSystem, device: &str) -> Result<()> {
+    let opened = File::options().read(true).write(true).open(device);
+    opened.map(drop).map_err(|cause| {
+        FileSystemError::NoDevice {
+            file_system,
+            device: device.into(),
+            cause,
+        }
+        .into()
+    })
 }
 
 /// For `map_err` after what is named by a verb and its object.
@@ -393,40 +405,4 @@ fn put_back(aside: &Path, folder: &Path) -> Result<()> {
     copy_into(folder, aside)?;
     make_like(folder, &metadata(aside)?)?;
     remove(aside)
-}
-
-fn copy_into(folder: &Path, from: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).map_err(Error::read(from))? {
-        let entry = entry.map_err(Error::read(from))?;
-        let (source, target) = (entry.path(), folder.join(entry.file_name()));
-        let metadata = metadata(&source)?;
-        if metadata.is_dir() {
-            fs::create_dir(&target).map_err(Error::write(&target))?;
-            copy_into(&target, &source)?;
-        } else if metadata.is_symlink() {
-            let leads_to = fs::read_link(&source).map_err(Error::read(&source))?;
-            symlink(leads_to, &target).map_err(Error::write(&target))?;
-        } else {
-            fs::copy(&source, &target).map_err(Error::write(&target))?;
-        }
-        make_like(&target, &metadata)?;
-    }
-    Ok(())
-}
-
-/// Gives a file or folder the owner and the rights of another.
-fn make_like(path: &Path, other: &Metadata) -> Result<()> {
-    let new = metadata(path)?;
-    if (new.uid(), new.gid()) != (other.uid(), other.gid()) {
-        lchown(path, Some(other.uid()), Some(other.gid())).map_err(Error::write(path))?;
-    }
-    // A link has no rights of its own.
-    if other.is_symlink() {
-        return Ok(());
-    }
-    fs::set_permissions(path, other.permissions()).map_err(Error::write(path))
-}
-
-fn metadata(path: &Path) -> Result<Metadata> {
-    fs::symlink_metadata(path).map_err(Error::read(path))
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Job;
-use super::client::{APT_CONFIG, APT_GET, DPKG};
-use super::unpack::{PATCHELF, use_own_libraries};
+use super::client::{APT_CONFIG, APT_GET, DPKG, PATCHELF};
+use super::unpack::use_own_libraries;
 use crate::catalogue::{Source, Suite};
 use crate::error::{Error, Result};
 use crate::locate::InstallStep;

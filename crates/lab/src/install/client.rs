@@ -31,40 +31,21 @@ pub(super) struct Client {
     pub(super) package: &'static str,
 }
 
-pub(super) const APT_GET: Client = Client {
-    program: "apt-get",
-    package: "apt",
-};
-pub(super) const APT_CONFIG: Client = Client {
-    program: "apt-config",
-    package: "apt",
-};
-pub(super) const DPKG: Client = Client {
-    program: "dpkg",
-    package: "dpkg",
-};
-pub(super) const NPM: Client = Client {
-    program: "npm",
-    package: "npm",
-};
-pub(super) const MVN: Client = Client {
-    program: "mvn",
-    package: "maven",
-};
-pub(super) const GO: Client = Client {
-    program: "go",
-    package: "golang-go",
-};
-pub(super) const PYTHON: Client = Client {
-    program: "python3",
-    package: "python3-pip",
-};
-pub(super) const TAR: Client = Client {
-    program: "tar",
-    package: "tar",
-};
+pub(super) const APT_GET: Client = Client::new("apt-get", "apt");
+pub(super) const APT_CONFIG: Client = Client::new("apt-config", "apt");
+pub(super) const DPKG: Client = Client::new("dpkg", "dpkg");
+pub(super) const NPM: Client = Client::new("npm", "npm");
+pub(super) const MVN: Client = Client::new("mvn", "maven");
+pub(super) const PYTHON: Client = Client::new("python3", "python3-pip");
+pub(super) const TAR: Client = Client::new("tar", "tar");
+/// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.
+pub(super) const PATCHELF: Client = Client::new("patchelf", "patchelf");
 
 impl Client {
+    const fn new(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+
     /// A command line that begins with the program.
     pub(super) fn command(self) -> Command {
         Command::new(self.program)
@@ -156,10 +137,7 @@ mod tests {
     use super::*;
     use crate::catalogue::MYSQL_5_6;
 
-    const SHELL: Client = Client {
-        program: "sh",
-        package: "dash",
-    };
+    const SHELL: Client = Client::new("sh", "dash");
 
     #[test]
     fn a_failure_is_told_in_the_programs_words_and_a_missing_program_by_its_package() {
@@ -172,10 +150,7 @@ mod tests {
                 "{error}"
             );
 
-            let missing = Client {
-                program: "no-such-program",
-                package: "nothing",
-            };
+            let missing = Client::new("no-such-program", "nothing");
             let error = missing.run(job, &mut missing.command()).unwrap_err().to_string();
             assert!(
                 error.contains("no-such-program") && error.contains("package nothing"),

@@ -10,7 +10,7 @@ use openssl::sha::Sha256;
 use zip::ZipArchive;
 
 use super::Job;
-use super::client::Client;
+use super::client::PATCHELF;
 use crate::error::{Error, Result};
 use crate::files::hexadecimal;
 use crate::locate::{InstallStep, library_folders, program_in};
@@ -119,12 +119,6 @@ fn sha256_of(file: &Path) -> io::Result<String> {
         }
     }
 }
-
-/// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.
-pub(super) const PATCHELF: Client = Client {
-    program: "patchelf",
-    package: "patchelf",
-};
 
 /// Lets all files of `folder` be run.
 pub(super) fn make_executable(folder: &Path) -> Result<()> {

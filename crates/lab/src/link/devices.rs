@@ -14,7 +14,7 @@ use ciphertax_model as model;
 use rand::RngExt;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use super::{ip, ip_batch};
+use super::{Endpoints, ip, ip_batch};
 
 /// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";
@@ -44,9 +44,11 @@ pub(super) struct Devices {
     pub(super) nodes: Option<File>,
     /// The name of the veth device in the namespace of this thread.
     veth: String,
-    /// Keeps the namespace alive and gives it a path.
-    namespace: File,
-    addresses: Block,
+    /// Where the link is; the namespace has its path from the file below.
+    pub(super) endpoints: Endpoints,
+    /// Keeps the namespace alive.
+    _namespace: File,
+    _addresses: Block,
 }
 
 impl Devices {
@@ -67,8 +69,7 @@ impl Devices {
             .map_err(context("cannot make a network namespace"))?;
         let namespace = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
         let far = open_tun("delayed").map_err(context("cannot make a TUN device"))?;
-        let (near_delayed, far_delayed) = (addresses.near_delayed(), addresses.far_delayed());
-        let (near_direct, far_direct) = (addresses.near_direct(), addresses.far_direct());
+        let [near_delayed, far_delayed, of_nodes, near_direct, far_direct] = addresses.addresses();
         ip_batch(&[
             "link set dev lo up".to_owned(),
             format!("address add {far_delayed} peer {near_delayed} dev delayed"),
@@ -83,7 +84,7 @@ impl Devices {
         .map_err(context("cannot set up its namespace"))?;
         let nodes = distances
             .between_nodes
-            .map(|_| between_nodes(addresses.nodes()))
+            .map(|_| between_nodes(of_nodes))
             .transpose()?;
         move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(io::Error::from)
@@ -97,38 +98,24 @@ impl Devices {
         ];
         // The load reaches nodes by the address that they tell, as far away as the server is.
         lines.extend(nodes.as_ref().map(|_| match distances.to_servers {
-            Some(_) => format!("route add {} dev {tun}", addresses.nodes()),
-            None => format!("route add {} via {far_direct} dev {veth}", addresses.nodes()),
+            Some(_) => format!("route add {of_nodes} dev {tun}"),
+            None => format!("route add {of_nodes} via {far_direct} dev {veth}"),
         }));
         ip_batch(&lines).map_err(context("cannot set up its devices"))?;
         Ok(Self {
             near,
             far,
-            nodes,
             veth,
-            namespace,
-            addresses,
+            endpoints: Endpoints {
+                delayed: far_delayed,
+                direct: far_direct,
+                nodes: nodes.as_ref().map(|_| of_nodes),
+                namespace: path_of(&namespace),
+            },
+            nodes,
+            _namespace: namespace,
+            _addresses: addresses,
         })
-    }
-
-    /// Where a server in the namespace is reached with delay.
-    pub(super) fn delayed_address(&self) -> Ipv4Addr {
-        self.addresses.far_delayed()
-    }
-
-    /// Where a server in the namespace is reached without delay.
-    pub(super) fn direct_address(&self) -> Ipv4Addr {
-        self.addresses.far_direct()
-    }
-
-    /// What the nodes inside are to each other; `None` if they have no distance.
-    pub(super) fn nodes_address(&self) -> Option<Ipv4Addr> {
-        self.nodes.as_ref().map(|_| self.addresses.nodes())
-    }
-
-    /// The namespace, as long as this process lives.
-    pub(super) fn namespace(&self) -> PathBuf {
-        path_of(&self.namespace)
     }
 }
 
@@ -295,38 +282,16 @@ impl Block {
         }
     }
 
-    /// The link's end of the delayed way in the client's namespace.
-    pub(super) fn near_delayed(&self) -> Ipv4Addr {
-        self.address(1)
-    }
-
-    /// Where a server is reached with delay.
-    pub(super) fn far_delayed(&self) -> Ipv4Addr {
-        self.address(2)
-    }
-
-    /// What the nodes of a server are to each other, and to whoever reaches them by the addresses that they tell.
-    pub(super) fn nodes(&self) -> Ipv4Addr {
-        self.address(3)
-    }
-
-    /// The end of the direct way in the client's namespace.
-    pub(super) fn near_direct(&self) -> Ipv4Addr {
-        self.address(5)
-    }
-
-    /// Where a server is reached without delay.
-    pub(super) fn far_direct(&self) -> Ipv4Addr {
-        self.address(6)
+    /// The link's end of the delayed way in the client's namespace; where a server is reached with delay; what the nodes of a server
+    /// are to each other, and to whoever reaches them by the addresses that they tell; the end of the direct way in the client's
+    /// namespace; where a server is reached without delay.
+    fn addresses(&self) -> [Ipv4Addr; 5] {
+        [1, 2, 3, 5, 6].map(|offset| Ipv4Addr::from_bits(self.first.to_bits() + offset))
     }
 
     /// A name for a device that no other link has: 15 characters, the most that Linux allows.
     pub(super) fn device(&self, kind: &str) -> String {
         format!("{}{:08x}", prefix(kind), self.first.to_bits())
-    }
-
-    fn address(&self, offset: u32) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.first.to_bits() + offset)
     }
 }
 

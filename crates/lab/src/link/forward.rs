@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::thread::Timespec;
 
 use super::devices::{Devices, MTU};
-use super::process::{Answer, Request, Tally};
+use super::process::{Answer, Request, Tally, refused};
 use super::{Settings, WaySettings};
 
 /// Packets of one direction that are moved before the other has its turn.
@@ -47,10 +47,10 @@ pub(super) fn forward(devices: &Devices, settings: WaySettings, mut owner: Conve
                 return Ok(());
             };
             owner.send(&match request {
-                Request::Report => Answer::Report(tally.report()),
-                Request::Start(_) => Answer::Refused("runs already".into()),
+                Request::Report => Ok(Answer::Report(tally.report())),
+                Request::Start(_) => refused("runs already"),
                 Request::Set(distances) => match WaySettings::try_from(&distances) {
-                    Err(error) => Answer::Refused(error.to_string()),
+                    Err(error) => refused(error),
                     Ok(settings) => {
                         for way in &mut to_servers {
                             way.line.set(settings.to_servers, Instant::now());
@@ -58,7 +58,7 @@ pub(super) fn forward(devices: &Devices, settings: WaySettings, mut owner: Conve
                         if let Some(way) = &mut between_nodes {
                             way.line.set(settings.between_nodes, Instant::now());
                         }
-                        Answer::Set
+                        Ok(Answer::Set)
                     }
                 },
             })?;

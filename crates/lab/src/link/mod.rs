@@ -35,8 +35,7 @@ mod process;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -44,27 +43,31 @@ use ciphertax_model as model;
 use ciphertax_supervise::guard::GuardProgram;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::helper_process::{HelperProcess, Role};
 use crate::locate::{program_in, system_folders};
 use devices::TUN;
-use process::{Answer, Endpoints, Request, SOCKET};
+use process::{Answer, Request};
 
 pub use crate::error::path::{LinkError, WITHOUT_ROOT};
+pub use crate::server::spec::Endpoints;
 pub use process::{LinkReport, main};
 
-const ROLE: Role = Role {
+static ROLE: Role = Role {
     name: "link",
-    socket: SOCKET,
-    log: "link.log",
+    title: "the link between client and server",
+    purpose: "to put a distance between client and server",
 };
 
 /// A line of a certain length between this network namespace and one of its own, with TCP's real behaviour. It and
 /// everything it made go when this is dropped or when this process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningLink {
-    endpoints: Endpoints,
-    process: HelperProcess,
+    /// Where it is.
+    pub endpoints: Endpoints,
+    /// Its process, which also runs the kernel's receiving side of every packet. When it has ended, nothing travels any more. Servers
+    /// inside should be ended before it is stopped.
+    pub process: HelperProcess,
 }
 
 impl RunningLink {
@@ -78,13 +81,10 @@ impl RunningLink {
     pub fn start(distances: &model::Distances, program: &GuardProgram) -> Result<Self> {
         WaySettings::try_from(distances)?;
         Self::check()?;
-        let process = HelperProcess::start::<LinkError>(&ROLE, None, program)?;
-        match process
-            .ask(&Request::Start(*distances))
-            .map_err(LinkError::from)?
-        {
+        let process = HelperProcess::start(&ROLE, None, program)?;
+        match process.ask(&Request::Start(*distances))? {
             Answer::Started(endpoints) => Ok(Self { endpoints, process }),
-            other => Err(LinkError::from(process.nonsense(&other)).into()),
+            other => Err(process.nonsense(&other)),
         }
     }
 
@@ -98,38 +98,9 @@ impl RunningLink {
         Ok(())
     }
 
-    /// Where a server inside, listening on all addresses, is reached at the link's distance.
-    pub fn delayed_address(&self) -> IpAddr {
-        self.endpoints.delayed.into()
-    }
-
-    /// Where the nodes of a server inside reach each other, at their distance, and where they are found by who is told of this
-    /// address, at the link's; `None` if they have no distance.
-    pub fn nodes_address(&self) -> Option<IpAddr> {
-        self.endpoints.nodes.map(IpAddr::from)
-    }
-
-    /// Where measured clients reach a server inside.
-    pub fn measured_address(&self) -> IpAddr {
-        self.nodes_address().unwrap_or(self.delayed_address())
-    }
-
-    /// Where the same server is reached without delay, for control connections.
-    pub fn direct_address(&self) -> IpAddr {
-        self.endpoints.direct.into()
-    }
-
-    /// The network namespace in which a server is at the link's distance, as long as the link lives.
-    pub fn namespace(&self) -> &Path {
-        &self.endpoints.namespace
-    }
-
     /// The link as a tunnel sees it.
-    pub(crate) fn far_side(&self) -> FarSide {
-        FarSide {
-            delayed: self.endpoints.delayed,
-            namespace: self.endpoints.namespace.clone(),
-        }
+    pub(crate) fn far_side(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// Changes the distances for packets sent from now on; connections stay.
@@ -138,9 +109,9 @@ impl RunningLink {
     /// If the settings are impossible or the link process is gone.
     pub fn set(&self, distances: &model::Distances) -> Result<()> {
         WaySettings::try_from(distances)?;
-        match self.ask(&Request::Set(*distances))? {
+        match self.process.ask(&Request::Set(*distances))? {
             Answer::Set => Ok(()),
-            other => Err(self.nonsense(&other)),
+            other => Err(self.process.nonsense(&other)),
         }
     }
 
@@ -149,47 +120,11 @@ impl RunningLink {
     /// # Errors
     /// If the link process is gone.
     pub fn report(&self) -> Result<LinkReport> {
-        match self.ask(&Request::Report)? {
+        match self.process.ask(&Request::Report)? {
             Answer::Report(report) => Ok(report),
-            other => Err(self.nonsense(&other)),
+            other => Err(self.process.nonsense(&other)),
         }
     }
-
-    /// The link process, which also runs the kernel's receiving side of every packet.
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    /// False once the link process has ended: then nothing travels any more.
-    pub fn is_alive(&self) -> bool {
-        !self.process.has_ended()
-    }
-
-    /// Ends it and removes everything it had. Servers inside should be ended before. Dropping does the same without a
-    /// word.
-    ///
-    /// # Errors
-    /// If something could not be removed.
-    pub fn stop(mut self) -> Result<()> {
-        self.process.stop()
-    }
-
-    fn ask(&self, request: &Request) -> Result<Answer> {
-        Ok(self.process.ask(request).map_err(LinkError::from)?)
-    }
-
-    fn nonsense(&self, answer: &Answer) -> Error {
-        LinkError::from(self.process.nonsense(answer)).into()
-    }
-}
-
-/// What is on the other side of a link, and how it is reached.
-#[derive(Debug, Clone)]
-pub(crate) struct FarSide {
-    /// Where the other side is reached.
-    pub(crate) delayed: Ipv4Addr,
-    /// Its network namespace.
-    pub(crate) namespace: PathBuf,
 }
 
 /// Finds out whether this process may make devices and namespaces, and whether there are TUN devices that it may open.
@@ -256,10 +191,7 @@ impl TryFrom<&model::Link> for Settings {
 /// # Errors
 /// Names the package it is in.
 fn find_ip() -> std::result::Result<PathBuf, LinkError> {
-    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoTool {
-        program: "ip",
-        package: "iproute2",
-    })
+    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoIp)
 }
 
 /// What `ip` prints with these arguments, about the namespace of this thread.

@@ -2,61 +2,45 @@
 //! socket in the private folder (see [`ciphertax_supervise::Conversation`]).
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use ciphertax_model as model;
-use ciphertax_supervise::{Conversation, LONGEST_SOCKET_NAME, MARKER, say};
+use ciphertax_supervise::Conversation;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::WaySettings;
 use super::devices::Devices;
 use super::forward::{forward, run_first, sleep_precisely};
-use crate::helper_process;
+use super::{Endpoints, ROLE, WaySettings};
+use crate::helper_process::Answered;
 
-/// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
+/// What the process of a link does; the whole of the hidden command `link`.
 pub fn main() -> ExitCode {
-    if !Path::new(MARKER).exists() {
-        say("`link` is started by ciphertax itself, to put a distance between client and server");
-        return ExitCode::FAILURE;
-    }
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(format_args!("the link ends: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    ROLE.play(serve)
 }
 
-fn serve() -> io::Result<()> {
-    let (stream, _) = UnixListener::bind(SOCKET)?.accept()?;
-    let mut owner = Conversation::over(stream)?;
+fn serve(mut owner: Conversation) -> io::Result<()> {
     sleep_precisely();
     match owner.receive()? {
         None => Ok(()),
         Some(Request::Start(distances)) => match start(&distances) {
-            Err(error) => owner.send(&Answer::Refused(error.to_string())),
+            Err(error) => owner.send(&refused(error)),
             Ok((settings, devices)) => {
                 end_on_sigterm(&owner);
-                owner.send(&Answer::Started(Endpoints {
-                    delayed: devices.delayed_address(),
-                    direct: devices.direct_address(),
-                    nodes: devices.nodes_address(),
-                    namespace: devices.namespace(),
-                }))?;
+                owner.send(&Answered::Ok(Answer::Started(devices.endpoints.clone())))?;
                 run_first();
                 forward(&devices, settings, owner)
             }
         },
-        Some(_) => owner.send(&Answer::Refused("was not started".into())),
+        Some(_) => owner.send(&refused("was not started")),
     }
+}
+
+pub(super) fn refused(problem: impl ToString) -> Answered<Answer> {
+    Err(problem.to_string())
 }
 
 fn start(distances: &model::Distances) -> io::Result<(WaySettings, Devices)> {
@@ -81,14 +65,6 @@ fn end_on_sigterm(owner: &Conversation) {
     };
 }
 
-/// The socket in the private folder.
-pub(super) const SOCKET: &str = "link.sock";
-
-const _: () = assert!(
-    SOCKET.len() <= LONGEST_SOCKET_NAME,
-    "the path of the socket is checked"
-);
-
 /// What the owner asks. The first is [`Request::Start`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Request {
@@ -103,27 +79,6 @@ pub(super) enum Answer {
     Started(Endpoints),
     Set,
     Report(LinkReport),
-    /// What went wrong, as the end of a sentence about the link.
-    Refused(String),
-}
-
-impl helper_process::Answer for Answer {
-    fn refusal(self) -> Result<Self, String> {
-        match self {
-            Self::Refused(problem) => Err(problem),
-            answer => Ok(answer),
-        }
-    }
-}
-
-/// Where a link is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Endpoints {
-    pub(super) delayed: Ipv4Addr,
-    pub(super) direct: Ipv4Addr,
-    /// What nodes inside are to each other; `None` if they have no distance.
-    pub(super) nodes: Option<Ipv4Addr>,
-    pub(super) namespace: PathBuf,
 }
 
 /// Nanoseconds: the greatest lateness kept; greater ones count as this.

@@ -7,22 +7,24 @@ mod settings;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
-use ciphertax_supervise::create_private_file;
+use ciphertax_supervise::guard::{Ending, User};
+use ciphertax_wire::mongodb::Session;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::accounts::{Account, USER};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::files::{hexadecimal, read_from};
+use crate::files::{random_digits, read_from, write_private};
 use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Members, Plan, Running};
+use crate::server::PrivateServer;
+use crate::server::family::{Canary, Family, Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
+use set_up::{connect, find_primary, login};
 use settings::{DATA_OPTION, Settings};
 
 pub use proof::{Conditions, find_canary, prove};
@@ -40,37 +42,53 @@ impl Family for MongoDb {
         }
     }
 
-    fn client_name(&self) -> &'static str {
-        X509_COMMON_NAME
-    }
-
     /// It makes its first data folder in a moment; what may be missing are libraries of the system.
     fn after_install(&self, installation: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
         installation.version().map(drop)
     }
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
-        Ok(Box::new(MongoDbPlan::new(spec)?))
+        Ok(Box::new(MongoDbPlan {
+            installation: Installation::locate(spec.entry)?,
+            accounts: accounts(spec)?,
+            settings: Settings {
+                spec,
+                tls: None,
+                key_file: None,
+            },
+        }))
     }
 
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write_canary(server, canary)
+    fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
+        let servers = server.addresses();
+        let commands = proof::canary_commands(canary, servers.len());
+        set_up::run(server.entry(), async |reactor| {
+            let primary = find_primary(reactor, &servers, |_| true).await?;
+            let mut session: Session = connect(reactor, primary, login(server.default_account())?).await?;
+            for command in &commands {
+                session.command(command).await?;
+            }
+            Ok(())
+        })
     }
 
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove_canary(server)
-    }
-
-    fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        proof::write_replicated_canary(server, halves)
-    }
-
-    fn is_ready(&self, log: &str) -> bool {
-        says_ready(log)
-    }
-
+    /// The last complaints, in one line; where there are none, the last messages.
     fn complaints(&self, log: &Path) -> String {
-        complaints_in(log)
+        let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
+        let text = read_from(log, length.saturating_sub(TAIL_BYTES));
+        let serious: Vec<String> = text.lines().filter_map(complaint).collect();
+        let chosen = if serious.is_empty() {
+            text.lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(message)
+                .collect()
+        } else {
+            serious
+        };
+        match chosen.len() {
+            0 => "nothing".into(),
+            count => chosen[count.saturating_sub(TAIL_LINES)..].join(" | "),
+        }
     }
 }
 
@@ -82,32 +100,9 @@ const KEY_BYTES: usize = 64;
 
 /// Servers that are to be made.
 struct MongoDbPlan<'a> {
-    spec: &'a Spec,
     installation: Installation,
     accounts: Vec<Account>,
-    tls: Option<CertificateFiles>,
-    /// The secret that members of a replica set with access control know each other by.
-    key_file: Option<PathBuf>,
-}
-
-impl<'a> MongoDbPlan<'a> {
-    fn new(spec: &'a Spec) -> Result<Self> {
-        Ok(Self {
-            spec,
-            installation: Installation::locate(spec.entry)?,
-            accounts: accounts(spec)?,
-            tls: None,
-            key_file: None,
-        })
-    }
-
-    fn server_settings(&self) -> Settings<'_> {
-        Settings {
-            spec: self.spec,
-            tls: self.tls.as_ref(),
-            key_file: self.key_file.as_deref(),
-        }
-    }
+    settings: Settings<'a>,
 }
 
 impl Plan for MongoDbPlan<'_> {
@@ -115,8 +110,22 @@ impl Plan for MongoDbPlan<'_> {
         &self.accounts
     }
 
-    fn members(&self) -> usize {
-        self.spec.replica_set.map_or(1, |set| usize::from(set.servers()))
+    fn outline(&self) -> Outline {
+        let members = self
+            .settings
+            .spec
+            .replica_set
+            .map_or(1, |set| usize::from(set.servers()));
+        Outline {
+            members,
+            // There are six at most.
+            needed_mb: NEEDED_MB * members as u64,
+            key_format: KeyFormat::Bundled,
+            client_name: X509_COMMON_NAME,
+            user: User::Owner,
+            ending: Ending::Terminate,
+            socket: None,
+        }
     }
 
     /// Those that clients use too.
@@ -127,19 +136,11 @@ impl Plan for MongoDbPlan<'_> {
         }
     }
 
-    fn needed_mb(&self) -> u64 {
-        // There are six at most.
-        NEEDED_MB * self.members() as u64
-    }
-
-    fn key_format(&self) -> KeyFormat {
-        KeyFormat::Bundled
-    }
-
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
-        self.tls = tls.cloned();
-        if self.spec.access_control && self.spec.replica_set.is_some() {
-            self.key_file = Some(write_key_file(folder)?);
+        let spec = self.settings.spec;
+        self.settings.tls = tls.cloned();
+        if spec.access_control && spec.replica_set.is_some() {
+            self.settings.key_file = Some(write_key_file(folder)?);
         }
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Plan for MongoDbPlan<'_> {
         let data = disk_of(folder).join(format!("data-{member}"));
         fs::create_dir_all(&data).map_err(Error::write(&data))?;
         let mut command_line = self.installation.command();
-        command_line.extend(self.server_settings().arguments(&data, port));
+        command_line.extend(self.settings.arguments(&data, port));
         Ok(command_line)
     }
 
@@ -157,26 +158,27 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn set_up(&self, members: &Members) -> Result<()> {
-        let to_be_made = if self.spec.access_control {
+        let to_be_made = if self.settings.spec.access_control {
             &self.accounts[..]
         } else {
             &[]
         };
-        set_up::set_up(self.spec.entry, members, self.spec.replica_set, to_be_made)
+        set_up::set_up(
+            self.settings.spec.entry,
+            members,
+            self.settings.spec.replica_set,
+            to_be_made,
+        )
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        self.server_settings().of_interest()
+        self.settings.of_interest()
     }
 }
 
 fn write_key_file(folder: &Path) -> Result<PathBuf> {
-    let mut key = [0; KEY_BYTES];
-    openssl::rand::rand_bytes(&mut key)?;
     let path = folder.join("members.key");
-    create_private_file(&path)?
-        .write_all(hexadecimal(&key).as_bytes())
-        .map_err(Error::write(&path))?;
+    write_private(&path, &random_digits::<KEY_BYTES>()?)?;
     Ok(path)
 }
 
@@ -211,9 +213,6 @@ fn account_for(method: AuthenticationMethod) -> Result<Account> {
     Account::with_password(format!("{USER}_{name}"), method)
 }
 
-/// The number of the message `Waiting for connections`.
-const READY_MESSAGE: u32 = 23_016;
-
 /// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of
 /// each.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -227,34 +226,9 @@ const LONGEST_LINE: usize = 400;
 struct Line {
     /// `F`, `E`, `W`, `I` or `D` and a number.
     s: String,
-    id: u32,
     msg: String,
     #[serde(default)]
     attr: Map<String, Value>,
-}
-
-/// True if there is the message by which a server says that it takes connections.
-fn says_ready(log: &str) -> bool {
-    lines(log).any(|line| line.id == READY_MESSAGE)
-}
-
-/// The last complaints, in one line; where there are none, the last messages.
-fn complaints_in(log: &Path) -> String {
-    let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
-    let text = read_from(log, length.saturating_sub(TAIL_BYTES));
-    let serious: Vec<String> = text.lines().filter_map(complaint).collect();
-    let chosen = if serious.is_empty() {
-        text.lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(message)
-            .collect()
-    } else {
-        serious
-    };
-    match chosen.len() {
-        0 => "nothing".into(),
-        count => chosen[count.saturating_sub(TAIL_LINES)..].join(" | "),
-    }
 }
 
 /// An error of the server, or whatever is no message of its own, such as the loader's.
@@ -276,10 +250,6 @@ fn message(line: &str) -> String {
     text.chars().take(LONGEST_LINE).collect()
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Line> + '_ {
-    text.lines().filter_map(parse)
-}
-
 fn parse(line: &str) -> Option<Line> {
     serde_json::from_str(line).ok()
 }
@@ -297,15 +267,15 @@ mod tests {
     fn complaints_come_before_all_else() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        assert_eq!(complaints_in(&log), "nothing");
+        assert_eq!(MongoDb.complaints(&log), "nothing");
         fs::write(&log, format!("{WORD}\n{WORD}\n")).unwrap();
         assert_eq!(
-            complaints_in(&log),
+            MongoDb.complaints(&log),
             r#"Shutting down: {"exitCode":1} | Shutting down: {"exitCode":1}"#
         );
         fs::write(&log, format!("{ERROR}\n{WORD}\n")).unwrap();
         assert_eq!(
-            complaints_in(&log),
+            MongoDb.complaints(&log),
             r#"Cannot read certificate file: {"error":"ee key too small"}"#
         );
     }
@@ -317,6 +287,6 @@ mod tests {
         let words =
             "mongod: error while loading shared libraries: libcurl.so.4: cannot open shared object file";
         fs::write(&log, words).unwrap();
-        assert_eq!(complaints_in(&log), words);
+        assert_eq!(MongoDb.complaints(&log), words);
     }
 }

@@ -9,9 +9,8 @@ use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
 use ciphertax_wire::{Client, Session as _, WireError};
 
-use super::set_up::{connect, find_primary, login, run};
-use crate::proof::{self, Objection, ProofError, Proved, Witnesses, proof};
-use crate::server::family::Running;
+use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, proof};
+use crate::server::family::Canary;
 
 /// The database of ciphertax's own; nothing else is touched.
 const DATABASE: &str = "ciphertax";
@@ -39,96 +38,46 @@ pub fn prove(
     expectation: &Expectation,
     conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
-    let witnesses = MongoDbWitnesses {
+    let is_by_certificate = matches!(options.login, Login::X509);
+    let claim = Claim::<Session> {
         options,
         expectation,
-        conditions,
+        seen_by_server: None,
+        unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
+        others: conditions.others,
     };
-    proof::prove(arm, &witnesses)
+    proof::prove(arm, &claim)
 }
 
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options` at the address it is given,
 /// always without TLS, and looks for the canary, which is nowhere.
 pub fn find_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<> {
-    proof::canary_by::<MongoDbWitnesses<'static>>(ConnectOptions {
+    proof::canary_by::<Session>(ConnectOptions {
         tls: None,
         ..options.clone()
     })
 }
 
-struct MongoDbWitnesses<'a> {
-    options: &'a ConnectOptions,
-    expectation: &'a Expectation,
-    conditions: Conditions<'a>,
-}
+impl Provable for Session {
+    type Others = Others;
 
-impl Witnesses for MongoDbWitnesses<'_> {
-    type Session = Session;
-
-    type Counted = [Result<ServerCounters, WireError>; 2];
-
-    fn options(&self) -> &ConnectOptions {
-        self.options
-    }
-
-    fn expectation(&self) -> &Expectation {
-        self.expectation
-    }
-
-    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Session, Self::Counted), WireError> {
-        let (mut observer, _) = Session::connect(reactor, self.options).await?;
-        Session::warm_up(reactor, self.options, 1).await?;
+    async fn open(
+        claim: &Claim<'_, Self>,
+        reactor: &Rc<Reactor>,
+    ) -> Result<(Self, Option<Proof>), Objection> {
+        let (mut observer, _) = Self::connect(reactor, claim.options).await?;
+        Self::warm_up(reactor, claim.options, 1).await?;
         let before = ServerCounters::read(&mut observer).await;
-        let (session, _) = Session::connect(reactor, self.options).await?;
+        let (session, _) = Self::connect(reactor, claim.options).await?;
         let after = ServerCounters::read(&mut observer).await;
         let _ = observer.close().await;
-        Ok((session, [before, after]))
-    }
-
-    /// An account that may not ask is told nothing.
-    fn counted(&self, [before, after]: Self::Counted) -> Result<Option<Proof>, Objection> {
-        let (before, after) = match (before, after) {
-            (Ok(before), Ok(after)) => (before, after),
-            (Err(error), _) | (_, Err(error)) if error.is_access_denied() => {
-                return Ok(None);
-            }
-            (Err(error), _) | (_, Err(error)) => return Err(error.into()),
-        };
-        let counted = after.since(&before);
-        let speculative = self.options.speculative && self.options.login != Login::None;
-        self.expectation
-            .check_counters(&counted, 1, speculative, self.conditions.others)
-            .map_err(Objection::Disproved)?;
-        let handshakes = counted.handshakes.iter();
-        let logins = counted.logins.iter();
-        let words: Vec<String> = handshakes
-            .filter(|(_, count)| **count > 0)
-            .map(|(version, count)| format!("{count} of {version}"))
-            .chain(
-                logins
-                    .filter(|(_, logins)| logins.successful > 0)
-                    .map(|(mechanism, logins)| format!("{} by {mechanism}", logins.successful)),
-            )
-            .collect();
-        let evidence = if words.is_empty() {
-            "no handshake and no login".to_owned()
-        } else {
-            words.join(", ")
-        };
-        let claim = "its counters of TLS handshakes and logins agree";
-        Ok(Some(proof(Witness::Server, claim, &evidence)))
+        claim.expectation.check(&session).map_err(Objection::Disproved)?;
+        Ok((session, counted(claim, before, after)?))
     }
 
     /// A search that finds nothing is answered by the server alone.
-    async fn send(session: &mut Session, canary: &str) -> Result<bool, WireError> {
-        session.command(&question(canary)).await.map(|_| true)
-    }
-
-    fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
-        match (&self.options.login, self.conditions.unknown_client) {
-            (Login::X509, Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
-            _ => Session::with_wrong_secret(self.options),
-        }
+    async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
+        self.command(&question(canary)).await.map(|_| true)
     }
 
     fn is_refusal(error: &WireError) -> bool {
@@ -136,10 +85,10 @@ impl Witnesses for MongoDbWitnesses<'_> {
     }
 
     /// Access control is off if a write without a login succeeds, and on if it is refused.
-    async fn others(&self, reactor: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
+    async fn others(claim: &Claim<'_, Self>, reactor: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
         let anonymous = ConnectOptions {
             login: Login::None,
-            ..self.options.clone()
+            ..claim.options.clone()
         };
         let (mut session, _) = Session::connect(reactor, &anonymous).await?;
         let write = rawdoc! { "insert": COLLECTION, "documents": [{ "by": "ciphertax" }], "$db": DATABASE };
@@ -149,7 +98,7 @@ impl Witnesses for MongoDbWitnesses<'_> {
             session.command(&removal).await?;
         }
         let _ = session.close().await;
-        let (claim, evidence) = match (&self.options.login, outcome) {
+        let (claim, evidence) = match (&claim.options.login, outcome) {
             (Login::None, Ok(_)) => (
                 "a write without a login succeeds",
                 "one document was written and removed".to_owned(),
@@ -174,6 +123,43 @@ impl Witnesses for MongoDbWitnesses<'_> {
         };
         Ok(Some(proof(Witness::AccessControl, claim, &evidence)))
     }
+}
+
+/// An account that may not ask is told nothing.
+fn counted(
+    claim: &Claim<'_, Session>,
+    before: Result<ServerCounters, WireError>,
+    after: Result<ServerCounters, WireError>,
+) -> Result<Option<Proof>, Objection> {
+    let (before, after) = match (before, after) {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(error), _) | (_, Err(error)) if error.is_access_denied() => return Ok(None),
+        (Err(error), _) | (_, Err(error)) => return Err(error.into()),
+    };
+    let counted = after.since(&before);
+    let speculative = claim.options.speculative && claim.options.login != Login::None;
+    claim
+        .expectation
+        .check_counters(&counted, 1, speculative, claim.others)
+        .map_err(Objection::Disproved)?;
+    let handshakes = counted.handshakes.iter();
+    let logins = counted.logins.iter();
+    let words: Vec<String> = handshakes
+        .filter(|(_, count)| **count > 0)
+        .map(|(version, count)| format!("{count} of {version}"))
+        .chain(
+            logins
+                .filter(|(_, logins)| logins.successful > 0)
+                .map(|(mechanism, logins)| format!("{} by {mechanism}", logins.successful)),
+        )
+        .collect();
+    let evidence = if words.is_empty() {
+        "no handshake and no login".to_owned()
+    } else {
+        words.join(", ")
+    };
+    let claim = "its counters of TLS handshakes and logins agree";
+    Ok(Some(proof(Witness::Server, claim, &evidence)))
 }
 
 /// True if the server knows no account of the certificate, which it says to its owner alone.
@@ -202,55 +188,29 @@ fn question(canary: &str) -> RawDocumentBuf {
 /// Of its own, so that it is gone without a trace.
 const CANARY_DATABASE: &str = "ciphertax_canary";
 
-/// Writes it to a collection, and all collections to the disk.
-///
-/// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
-    let document = rawdoc! { "v": canary };
-    command(
-        server,
-        &[
-            rawdoc! { "insert": "t", "documents": [document], "$db": CANARY_DATABASE },
-            rawdoc! { "fsync": 1_i32, "$db": "admin" },
-        ],
-    )
-}
-
-/// Writes it to a collection, put together by the primary from these two, and waits until all members have it.
-pub(super) fn write_replicated_canary(
-    server: &Running<'_>,
-    [first, second]: [&str; 2],
-) -> crate::error::Result<()> {
-    let update = rawdoc! {
-        "q": { "_id": 1_i32 },
-        "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
-        "upsert": true,
-    };
-    // There are six at most.
-    let all = i32::try_from(server.addresses.len()).unwrap_or(i32::MAX);
-    command(
-        server,
-        &[
-            rawdoc! { "update": "t", "updates": [update], "writeConcern": { "w": all }, "$db": CANARY_DATABASE },
-        ],
-    )
-}
-
-/// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
-    command(
-        server,
-        &[rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
-    )
-}
-
-fn command(server: &Running<'_>, commands: &[RawDocumentBuf]) -> crate::error::Result<()> {
-    run(server.entry, async |reactor| {
-        let primary = find_primary(reactor, &server.addresses, |_| true).await?;
-        let mut session: Session = connect(reactor, primary, login(server.account)?).await?;
-        for command in commands {
-            session.command(command).await?;
+/// What is written to a collection, and with all collections to the disk. What is replicated the primary puts together, and waits until
+/// all members have it.
+pub(super) fn canary_commands(canary: Canary<'_>, servers: usize) -> Vec<RawDocumentBuf> {
+    match canary {
+        Canary::Write(canary) => {
+            let document = rawdoc! { "v": canary };
+            vec![
+                rawdoc! { "insert": "t", "documents": [document], "$db": CANARY_DATABASE },
+                rawdoc! { "fsync": 1_i32, "$db": "admin" },
+            ]
         }
-        Ok::<(), WireError>(())
-    })
+        Canary::Replicate([first, second]) => {
+            let update = rawdoc! {
+                "q": { "_id": 1_i32 },
+                "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
+                "upsert": true,
+            };
+            // There are six at most.
+            let everywhere = rawdoc! { "w": servers as i32 };
+            vec![
+                rawdoc! { "update": "t", "updates": [update], "writeConcern": everywhere, "$db": CANARY_DATABASE },
+            ]
+        }
+        Canary::Remove => vec![rawdoc! { "dropDatabase": 1_i32, "$db": CANARY_DATABASE }],
+    }
 }

@@ -17,8 +17,8 @@ use ciphertax_wire::{Session as _, WireError};
 use crate::accounts::Account;
 use crate::catalogue::Entry;
 use crate::error::{Error, Result};
-use crate::server::PrivateServer;
 use crate::server::family::Members;
+use crate::server::{PrivateServer, ask_within};
 
 /// The name of a private replica set.
 pub(super) const SET_NAME: &str = "ciphertax";
@@ -97,41 +97,14 @@ async fn make(
     }
 }
 
-/// The primary of a replica set.
-pub(super) fn primary(entry: &Entry, servers: &[SocketAddr]) -> Result<SocketAddr> {
-    run(entry, async |reactor| {
-        find_primary(reactor, servers, |_| true).await
-    })
-}
-
-/// Makes the primary step down, and waits for the next, which it returns.
-pub(super) fn step_down(entry: &Entry, servers: &[SocketAddr], account: &Account) -> Result<SocketAddr> {
-    run(entry, async |reactor| {
-        let old = with_primary(reactor, servers, async |primary| {
-            let mut session = connect(reactor, primary, login(account)?).await?;
-            let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
-            session.command(&command).await.map(|_| primary)
-        })
-        .await?;
-        find_primary(reactor, servers, |server| server != old).await
-    })
-}
-
 /// Runs a task to its end, but for no longer than [`PATIENCE`].
 pub(super) fn run<T>(
     entry: &Entry,
     task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>,
 ) -> Result<T> {
-    let failed = |problem: String| Error::SetUp {
-        server: entry.name,
-        problem,
-    };
-    let reactor = Reactor::new().map_err(|error| failed(error.to_string()))?;
-    match reactor.run_one(task(&reactor), Instant::now() + PATIENCE) {
-        Ok(Some(outcome)) => outcome.map_err(|error| failed(error.to_string())),
-        Ok(None) => Err(failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
-        Err(error) => Err(failed(error.to_string())),
-    }
+    ask_within(PATIENCE, task)
+        .and_then(|outcome| outcome.map_err(|error| error.to_string()))
+        .map_err(|problem| Error::set_up(entry.name, problem))
 }
 
 /// Opens a session in plaintext.
@@ -279,7 +252,7 @@ fn creation(account: &Account, servers: usize) -> RawDocumentBuf {
 impl PrivateServer {
     /// The replica set's name; `None` for a server that is none.
     pub fn set_name(&self) -> Option<&'static str> {
-        self.replica_set().map(|_| SET_NAME)
+        self.replica_set.map(|_| SET_NAME)
     }
 
     /// The primary of the replica set.
@@ -287,7 +260,9 @@ impl PrivateServer {
     /// # Errors
     /// If there is none, and none is elected in time.
     pub fn primary(&self) -> Result<SocketAddr> {
-        primary(self.entry(), &self.addresses())
+        run(self.entry(), async |reactor| {
+            find_primary(reactor, &self.addresses(), |_| true).await
+        })
     }
 
     /// Makes the primary of the replica set step down, waits until there is another, and returns where that is reached.
@@ -295,6 +270,15 @@ impl PrivateServer {
     /// # Errors
     /// If there is no primary, it does not step down, or no other is elected in time.
     pub fn step_down(&self) -> Result<SocketAddr> {
-        step_down(self.entry(), &self.addresses(), self.default_account())
+        let (servers, account) = (self.addresses(), self.default_account());
+        run(self.entry(), async |reactor| {
+            let old = with_primary(reactor, &servers, async |primary| {
+                let mut session = connect(reactor, primary, login(account)?).await?;
+                let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
+                session.command(&command).await.map(|_| primary)
+            })
+            .await?;
+            find_primary(reactor, &servers, |server| server != old).await
+        })
     }
 }

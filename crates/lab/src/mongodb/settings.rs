@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciphertax_model::TlsVersion;
 
@@ -42,13 +42,13 @@ const OPLOG_MB: &str = "990";
 const EVERY_SECURITY_LEVEL: &str = "HIGH:!EXPORT:!aNULL@STRENGTH:@SECLEVEL=0";
 
 /// What all servers of a deployment are started with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Settings<'a> {
     pub(super) spec: &'a Spec,
     /// Their certificate; `None` for servers without TLS.
-    pub(super) tls: Option<&'a CertificateFiles>,
+    pub(super) tls: Option<CertificateFiles>,
     /// The secret that members of a replica set with access control know each other by.
-    pub(super) key_file: Option<&'a Path>,
+    pub(super) key_file: Option<PathBuf>,
 }
 
 impl Settings<'_> {
@@ -65,10 +65,10 @@ impl Settings<'_> {
             argument.push(path);
             arguments.push(argument);
         };
-        if let Some(file) = self.key_file {
+        if let Some(file) = &self.key_file {
             path("keyFile", file);
         }
-        if let Some(tls) = self.tls {
+        if let Some(tls) = &self.tls {
             path("tlsCertificateKeyFile", &tls.certificate);
             path("tlsCAFile", &tls.ca);
         }
@@ -219,7 +219,7 @@ mod tests {
         };
         let settings = Settings {
             spec: &spec,
-            tls: Some(&files),
+            tls: Some(files),
             key_file: None,
         };
         settings.of_interest()

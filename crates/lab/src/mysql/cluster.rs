@@ -25,16 +25,13 @@ use crate::server::spec::Spec;
 /// How often a node is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How the nodes of one server know each other.
-pub(super) enum Cluster {
-    Galera(Galera),
-    GroupReplication(GroupReplication),
-}
-
-/// Where the nodes tell each other what was written, the same for all nodes.
-struct Between {
+/// How the nodes of one server know each other, the same for all nodes.
+pub(super) struct Cluster {
+    /// Galera's library; `None` for group replication.
+    galera: Option<PathBuf>,
+    /// Where the nodes tell each other what was written.
     at: IpAddr,
-    ports: Vec<u16>,
+    pub(super) ports: Vec<u16>,
     /// What they show each other; `None` for nodes that talk in plaintext.
     tls: Option<CertificateFiles>,
 }
@@ -46,72 +43,79 @@ impl Cluster {
         let Some(kind) = kind else {
             return Ok(None);
         };
-        let between = Between {
+        Ok(Some(Self {
+            galera: match kind {
+                capabilities::Cluster::Galera => Some(library()?),
+                capabilities::Cluster::GroupReplication => None,
+            },
             at: spec.nodes_at(),
             ports: free_ports(spec.nodes)?,
             tls: tls.filter(|_| spec.cluster_tls).cloned(),
-        };
-        Ok(Some(match kind {
-            capabilities::Cluster::Galera => Self::Galera(Galera::new(between)?),
-            capabilities::Cluster::GroupReplication => {
-                Self::GroupReplication(GroupReplication::new(between)?)
-            }
         }))
-    }
-
-    fn between(&self) -> &Between {
-        match self {
-            Self::Galera(galera) => galera.between(),
-            Self::GroupReplication(group) => group.between(),
-        }
-    }
-
-    /// Where the nodes tell each other what was written.
-    pub(super) fn ports(&self) -> &[u16] {
-        &self.between().ports
     }
 
     /// The statement after which nothing that a node is told on its own way to life reaches the others.
     pub(super) fn for_this_node_alone(&self) -> &'static str {
-        match self {
-            Self::Galera(_) => "SET SESSION wsrep_on = OFF;",
-            Self::GroupReplication(_) => "SET SESSION sql_log_bin = OFF;",
+        match self.galera {
+            Some(_) => "SET SESSION wsrep_on = OFF;",
+            None => "SET SESSION sql_log_bin = OFF;",
         }
     }
 
     /// Makes a copy of the first node's data folder that of a node.
     pub(super) fn distinguish(&self, node: usize, data: &Path) -> Result<()> {
-        match self {
-            Self::Galera(galera) => galera.distinguish(node, data),
-            Self::GroupReplication(group) => group.distinguish(data),
+        match self.galera {
+            Some(_) => self.save_galera_state(node, data),
+            None => forget_identity(data),
         }
     }
 
     /// What a node is started with that its clients find at `port`.
     pub(super) fn options(&self, node: usize, port: u16) -> Vec<OsString> {
-        match self {
-            Self::Galera(galera) => galera.options(node),
-            Self::GroupReplication(group) => group.options(node, port),
+        match &self.galera {
+            Some(library) => self.galera_options(library, node),
+            None => self.group_options(node, port),
         }
     }
 
     /// Waits until all nodes, each asked as its own, are one.
     pub(super) fn join(&self, nodes: &[Asked<'_>], account: &Account) -> Result<()> {
-        match self {
-            Self::Galera(galera) => galera.wait(nodes),
-            Self::GroupReplication(group) => group.join(nodes, account),
+        match self.galera {
+            Some(_) => self.wait_for_galera(nodes),
+            None => self.join_group(nodes, account),
         }
+    }
+
+    /// `127.0.0.1:20001`
+    fn address(&self, node: usize) -> SocketAddr {
+        (self.at, self.ports[node]).into()
+    }
+
+    /// `127.0.0.1:20001,127.0.0.1:20002`
+    fn addresses(&self) -> String {
+        let addresses = (0..self.ports.len()).map(|node| self.address(node).to_string());
+        addresses.collect::<Vec<_>>().join(",")
     }
 }
 
 /// What matters of it for a measurement, by the servers' own names.
 pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+    let (nodes, tls) = (spec.nodes.to_string(), spec.cluster_tls);
     match spec.entry.capabilities.cluster.filter(|_| spec.nodes > 1) {
         None => Vec::new(),
-        Some(capabilities::Cluster::Galera) => galera_settings(spec.nodes, spec.cluster_tls),
-        Some(capabilities::Cluster::GroupReplication) => {
-            group_replication_settings(spec.nodes, spec.cluster_tls)
-        }
+        Some(capabilities::Cluster::Galera) => vec![
+            ("wsrep_on", "ON".into()),
+            ("wsrep_cluster_size", nodes),
+            ("wsrep_slave_threads", "1".into()),
+            ("gcache.size", GALERA_CACHE.into()),
+            ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
+        ],
+        Some(capabilities::Cluster::GroupReplication) => vec![
+            ("group_replication_members", nodes),
+            ("group_replication_single_primary_mode", "ON".into()),
+            ("group_replication_ssl_mode", ssl_mode(tls).into()),
+            ("gtid_mode", "ON".into()),
+        ],
     }
 }
 
@@ -135,19 +139,6 @@ fn free_ports(nodes: u8) -> Result<Vec<u16>> {
 /// Until a node is asked again.
 async fn pause(reactor: &Reactor) {
     reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
-}
-
-impl Between {
-    /// `127.0.0.1:20001`
-    fn address(&self, node: usize) -> SocketAddr {
-        (self.at, self.ports[node]).into()
-    }
-
-    /// `127.0.0.1:20001,127.0.0.1:20002`
-    fn addresses(&self) -> String {
-        let addresses = (0..self.ports.len()).map(|node| self.address(node).to_string());
-        addresses.collect::<Vec<_>>().join(",")
-    }
 }
 
 /// The file of the library, and Debian's package of it.
@@ -177,24 +168,8 @@ const GALERA_CACHE: &str = "32M";
 /// A Galera cluster. Its nodes begin with the same data and the saved state of a cluster that ended in order, each as one of its
 /// members: they find each other as after a power failure, and nobody has to copy anything, for which Galera has scripts that
 /// refuse root.
-pub(super) struct Galera {
-    library: PathBuf,
-    between: Between,
-}
-
-impl Galera {
-    fn new(between: Between) -> Result<Self> {
-        Ok(Self {
-            library: library()?,
-            between,
-        })
-    }
-
-    fn between(&self) -> &Between {
-        &self.between
-    }
-
-    fn distinguish(&self, node: usize, data: &Path) -> Result<()> {
+impl Cluster {
+    fn save_galera_state(&self, node: usize, data: &Path) -> Result<()> {
         let write = |name: &str, text: String| {
             let path = data.join(name);
             fs::write(&path, text).map_err(Error::write(&path))
@@ -205,7 +180,7 @@ impl Galera {
                 "# GALERA saved state\nversion: 2.1\nuuid: {FIRST_STATE}\nseqno: 0\nsafe_to_bootstrap: 0\n"
             ),
         )?;
-        let nodes = 0..self.between.ports.len();
+        let nodes = 0..self.ports.len();
         let members: String = nodes
             .map(|node| format!("member: {} 0\n", identity(node)))
             .collect();
@@ -219,16 +194,16 @@ impl Galera {
         )
     }
 
-    fn options(&self, node: usize) -> Vec<OsString> {
-        let mut library = OsString::from("--wsrep-provider=");
-        library.push(&self.library);
-        let address = self.between.address(node);
+    fn galera_options(&self, library: &Path, node: usize) -> Vec<OsString> {
+        let mut load = OsString::from("--wsrep-provider=");
+        load.push(library);
+        let address = self.address(node);
         let mut provider = OsString::from(format!(
             "--wsrep-provider-options=base_host={};base_port={};gmcast.listen_addr=tcp://{address};gcache.size={GALERA_CACHE}",
             address.ip(),
             address.port()
         ));
-        if let Some(tls) = &self.between.tls {
+        if let Some(tls) = &self.tls {
             provider.push(";socket.ssl=YES");
             for (name, file) in [
                 ("socket.ssl_key", &tls.key),
@@ -241,8 +216,8 @@ impl Galera {
         }
         vec![
             "--wsrep-on=ON".into(),
-            library,
-            format!("--wsrep-cluster-address=gcomm://{}", self.between.addresses()).into(),
+            load,
+            format!("--wsrep-cluster-address=gcomm://{}", self.addresses()).into(),
             "--wsrep-cluster-name=ciphertax".into(),
             format!("--wsrep-node-name=node-{node}").into(),
             format!("--wsrep-node-address={address}").into(),
@@ -254,8 +229,8 @@ impl Galera {
     }
 
     /// Waits until every node says that it is one of all, and has what they have.
-    fn wait(&self, nodes: &[Asked<'_>]) -> Result<()> {
-        let all = self.between.ports.len().to_string();
+    fn wait_for_galera(&self, nodes: &[Asked<'_>]) -> Result<()> {
+        let all = self.ports.len().to_string();
         for node in nodes {
             node.run(async |reactor, session| {
                 while !is_one_of(session, &all).await? {
@@ -277,16 +252,6 @@ async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool
         rows.any(|row| row.text(0).eq_ignore_ascii_case(name) && row.text(1) == value)
     };
     Ok(has("wsrep_cluster_size", all) && has("wsrep_local_state_comment", "Synced"))
-}
-
-fn galera_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
-    vec![
-        ("wsrep_on", "ON".into()),
-        ("wsrep_cluster_size", nodes.to_string()),
-        ("wsrep_slave_threads", "1".into()),
-        ("gcache.size", GALERA_CACHE.into()),
-        ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
-    ]
 }
 
 /// Makes sure that there is a library to load.
@@ -326,28 +291,8 @@ const GROUP_NAME: &str = "c1940e70-0000-4000-8000-000000000000";
 const IDENTITY_FILE: &str = "auto.cnf";
 
 /// Group replication of MySQL, with a single primary: the first node.
-pub(super) struct GroupReplication {
-    between: Between,
-}
-
-impl GroupReplication {
-    fn new(between: Between) -> Result<Self> {
-        Ok(Self { between })
-    }
-
-    fn between(&self) -> &Between {
-        &self.between
-    }
-
-    fn distinguish(&self, data: &Path) -> Result<()> {
-        let path = data.join(IDENTITY_FILE);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
-            _ => Ok(()),
-        }
-    }
-
-    fn options(&self, node: usize, port: u16) -> Vec<OsString> {
+impl Cluster {
+    fn group_options(&self, node: usize, port: u16) -> Vec<OsString> {
         let option = |(name, value): (&str, String)| OsString::from(format!("--{name}={value}"));
         [
             ("server-id", (node + 1).to_string()),
@@ -356,27 +301,24 @@ impl GroupReplication {
             // A group refuses rows of tables that have none, as histories do.
             ("sql-generate-invisible-primary-key", "ON".into()),
             ("plugin-load-add", "group_replication.so".into()),
-            ("report-host", self.between.at.to_string()),
+            ("report-host", self.at.to_string()),
             ("report-port", port.to_string()),
             ("loose-group-replication-group-name", GROUP_NAME.into()),
             (
                 "loose-group-replication-local-address",
-                self.between.address(node).to_string(),
+                self.address(node).to_string(),
             ),
             // Left alone it lets in private networks, of which a link's addresses are none.
-            (
-                "loose-group-replication-ip-allowlist",
-                self.between.at.to_string(),
-            ),
-            ("loose-group-replication-group-seeds", self.between.addresses()),
+            ("loose-group-replication-ip-allowlist", self.at.to_string()),
+            ("loose-group-replication-group-seeds", self.addresses()),
             ("loose-group-replication-start-on-boot", "OFF".into()),
             (
                 "loose-group-replication-ssl-mode",
-                ssl_mode(self.between.tls.is_some()).into(),
+                ssl_mode(self.tls.is_some()).into(),
             ),
             (
                 "loose-group-replication-recovery-use-ssl",
-                if self.between.tls.is_some() { "ON" } else { "OFF" }.into(),
+                if self.tls.is_some() { "ON" } else { "OFF" }.into(),
             ),
             // A node that joins logs in to another, once.
             ("loose-group-replication-recovery-get-public-key", "ON".into()),
@@ -386,7 +328,7 @@ impl GroupReplication {
     }
 
     /// The first node is the group; the others join it one after the other.
-    fn join(&self, nodes: &[Asked<'_>], account: &Account) -> Result<()> {
+    fn join_group(&self, nodes: &[Asked<'_>], account: &Account) -> Result<()> {
         for (number, node) in nodes.iter().enumerate() {
             node.run(async |_, session| {
                 let is_first = number == 0;
@@ -404,7 +346,7 @@ impl GroupReplication {
                 Ok(())
             })?;
         }
-        let all = self.between.ports.len().to_string();
+        let all = self.ports.len().to_string();
         let online =
             "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'";
         for node in nodes {
@@ -422,6 +364,14 @@ impl GroupReplication {
     }
 }
 
+fn forget_identity(data: &Path) -> Result<()> {
+    let path = data.join(IDENTITY_FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Passwords here are letters and digits alone.
 fn start(user: &str, password: &Secret) -> String {
     format!(
@@ -432,13 +382,4 @@ fn start(user: &str, password: &Secret) -> String {
 
 fn ssl_mode(tls: bool) -> &'static str {
     if tls { "REQUIRED" } else { "DISABLED" }
-}
-
-fn group_replication_settings(nodes: u8, tls: bool) -> Vec<(&'static str, String)> {
-    vec![
-        ("group_replication_members", nodes.to_string()),
-        ("group_replication_single_primary_mode", "ON".into()),
-        ("group_replication_ssl_mode", ssl_mode(tls).into()),
-        ("gtid_mode", "ON".into()),
-    ]
 }

@@ -11,18 +11,20 @@ mod testing;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::accounts::USER;
+use ciphertax_wire::sql::Statements as _;
+
 use crate::catalogue::capabilities::Cluster;
 use crate::catalogue::{Entry, MySqlVariant};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Plan, Running};
+use crate::server::PrivateServer;
+use crate::server::family::{Canary, Family, Plan};
 use crate::server::spec::Spec;
 use at_rest::Encryption;
 use plan::MySqlPlan;
 use statements::{defaults_file_option, recipe};
 
+use proof::canary_statements;
 pub use proof::{prove, select_canary};
 
 /// Makes sure that several servers of this entry can be one cluster, as far as that needs what is not a part of them.
@@ -40,10 +42,6 @@ impl Family for MySqlVariant {
     /// Known by where its settings are.
     fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
         |argument, folder| argument == defaults_file_option(folder).as_bytes()
-    }
-
-    fn client_name(&self) -> &'static str {
-        USER
     }
 
     fn check_files(&self, installation: &Installation) -> Result<()> {
@@ -68,24 +66,14 @@ impl Family for MySqlVariant {
         Ok(Box::new(MySqlPlan::new(self, spec)?))
     }
 
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write_canary(server, canary)
-    }
-
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove_canary(server)
-    }
-
-    fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
-        proof::write_replicated_canary(server, halves)
-    }
-
-    fn is_ready(&self, log: &str) -> bool {
-        log.contains(": ready for connections")
-    }
-
-    fn complaints(&self, log: &Path) -> String {
-        files::tail_of(log)
+    fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
+        let statements = canary_statements(canary);
+        at_rest::asked(server)?.0.run(async |_, session| {
+            for statement in &statements {
+                session.query(statement).await?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -106,14 +94,14 @@ impl<'a> MySqlInstallation<'a> {
     /// # Errors
     /// If it has no messages, without which no server starts.
     fn of(installation: &'a Installation, variant: &'a MySqlVariant) -> Result<Self> {
-        let basedir = installation.basedir();
+        let basedir = &installation.basedir;
         // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
         let share = ["share/mysql", "share/mariadb", "share"]
             .map(|folder| basedir.join(folder))
             .into_iter()
             .find(|folder| folder.join("english/errmsg.sys").is_file())
             .ok_or_else(|| Error::Incomplete {
-                server: installation.entry().name,
+                server: installation.entry.name,
                 folder: basedir.into(),
                 missing: "messages (english/errmsg.sys)".into(),
             })?;
@@ -129,33 +117,14 @@ impl<'a> MySqlInstallation<'a> {
         })
     }
 
-    /// The installation.
-    fn installation(&self) -> &'a Installation {
-        self.installation
-    }
-
-    /// How it is made and what it understands.
-    fn variant(&self) -> &'a MySqlVariant {
-        self.variant
-    }
-
     fn has_plugin(&self, library: &str) -> bool {
         let file = if library.ends_with(".so") {
             library.to_owned()
         } else {
             format!("{library}.so")
         };
-        self.plugins().is_some_and(|folder| folder.join(file).is_file())
-    }
-
-    /// Error messages and character sets.
-    fn share(&self) -> &Path {
-        &self.share
-    }
-
-    /// Libraries that can be loaded; `None` where there are none.
-    fn plugins(&self) -> Option<&Path> {
-        self.plugins.as_deref()
+        let folder = self.plugins.as_ref();
+        folder.is_some_and(|folder| folder.join(file).is_file())
     }
 
     /// The statements that make the system tables.
@@ -165,7 +134,7 @@ impl<'a> MySqlInstallation<'a> {
             .into_iter()
             .find(|file| file.is_file())
             .ok_or_else(|| Error::Incomplete {
-                server: self.installation.entry().name,
+                server: self.installation.entry.name,
                 folder: self.share.clone(),
                 missing: "system tables (mariadb_system_tables.sql)".into(),
             })

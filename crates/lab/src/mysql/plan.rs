@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::{FlushMethod, TlsVersion};
+use ciphertax_supervise::guard::{Ending, User};
 
-use crate::accounts::Account;
+use crate::accounts::{Account, USER};
 use crate::catalogue::{AtRestControl, Dialect, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::files::{LOG, log_of, read_from, tail_of};
 use crate::locate::Installation;
-use crate::server::family::{Members, Plan};
+use crate::server::family::{Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
 use crate::template::DATA;
 
@@ -30,12 +31,8 @@ use super::statements::{
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;
 
-/// What differs from the server's defaults besides, so that names are not looked up and prepared statements do not run out.
-const SETTINGS: [(&str, &str); 2] = [
-    // The most that every server of the catalogue takes.
-    ("max_prepared_stmt_count", "1048576"),
-    ("skip_name_resolve", "ON"),
-];
+/// So that prepared statements do not run out: the most that every server of the catalogue takes.
+const MOST_STATEMENTS: &str = "1048576";
 
 /// When the redo log is written and flushed, if nothing else is asked for: written at every commit.
 const FLUSH_LOG_AT_TRX_COMMIT: u8 = 2;
@@ -114,24 +111,24 @@ impl Plan for MySqlPlan<'_> {
         &self.accounts
     }
 
-    fn members(&self) -> usize {
-        self.spec.nodes.into()
-    }
-
-    fn needed_mb(&self) -> u64 {
-        NEEDED_MB * u64::from(self.spec.nodes)
+    fn outline(&self) -> Outline {
+        Outline {
+            members: self.spec.nodes.into(),
+            needed_mb: NEEDED_MB * u64::from(self.spec.nodes),
+            key_format: match self.variant.tls_control {
+                TlsControl::YaSsl => KeyFormat::Pkcs1,
+                _ => KeyFormat::Pkcs8,
+            },
+            client_name: USER,
+            user: User::Owner,
+            ending: Ending::Terminate,
+            socket: Some(SOCKET),
+        }
     }
 
     fn ports_between(&self, _: &[u16]) -> Vec<u16> {
         let cluster = self.cluster.as_ref();
-        cluster.map_or_else(Vec::new, |cluster| cluster.ports().to_vec())
-    }
-
-    fn key_format(&self) -> KeyFormat {
-        match self.variant.tls_control {
-            TlsControl::YaSsl => KeyFormat::Pkcs1,
-            _ => KeyFormat::Pkcs8,
-        }
+        cluster.map_or_else(Vec::new, |cluster| cluster.ports.clone())
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
@@ -140,10 +137,10 @@ impl Plan for MySqlPlan<'_> {
         let cluster = Cluster::of(self.spec, tls)?;
         let dialect = self.variant.dialect;
         let mut statements = Vec::new();
-        for node in 0..self.members() {
+        for node in 0..self.spec.nodes.into() {
             let disk = disk_of_node(folder, node);
             fs::create_dir_all(&disk).map_err(Error::write(&disk))?;
-            match encryption.is_from_the_first() {
+            match encryption.from_the_first {
                 // With a key of its own it is nobody else's.
                 true => recipe(&mysql, &encryption).provide_anew(&disk)?,
                 false => recipe(&mysql, &Encryption::default()).provide(&disk)?,
@@ -161,17 +158,13 @@ impl Plan for MySqlPlan<'_> {
             statements.push(Statements::pipe_in(&place_of_node(folder, node), first)?);
         }
         let mut settings = MyCnf::new(&mysql, folder, &disk_of(folder));
-        for (name, value) in memory(self.spec)
-            .chain(SETTINGS.map(owned))
-            .chain(connections(self.variant, self.spec))
-            .chain(writing(self.variant, self.spec))
-        {
-            settings.set(&name, &value);
+        for (name, value) in own_settings(self.variant, self.spec) {
+            settings.set(name, &value);
         }
         if !has_binary_log(self.spec) {
             settings.flag(NO_BINLOG);
         }
-        encryption.set(&mut settings);
+        settings.add(&encryption.settings);
         for method in &self.spec.accounts {
             if let Some(plugin) = self.variant.plugin(*method) {
                 settings.set("plugin_load_add", plugin);
@@ -187,7 +180,7 @@ impl Plan for MySqlPlan<'_> {
     }
 
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
-        let mut command_line = match self.encryption.program() {
+        let mut command_line = match &self.encryption.program {
             Some(program) => self.installation.command_by(program),
             None => self.installation.command(),
         };
@@ -237,7 +230,7 @@ impl Plan for MySqlPlan<'_> {
     }
 
     fn set_up(&self, _: &Members) -> Result<()> {
-        if self.encryption.program().is_some() {
+        if self.encryption.program.is_some() {
             close_keys_to_others(&self.folder)?;
             // Without its keyring MySQL starts all the same, as long as none of its logs is to be encrypted.
             if let Some(error) = self.lack(&tail_of(&self.folder.join(LOG))) {
@@ -247,7 +240,7 @@ impl Plan for MySqlPlan<'_> {
         let (spec, account) = (self.spec, &self.accounts[0]);
         let socket = self.folder.join(SOCKET);
         if let Some(cluster) = &self.cluster {
-            let nodes = 0..self.members();
+            let nodes = 0..self.spec.nodes.into();
             let sockets: Vec<PathBuf> = nodes.map(|node| socket_of_node(&self.folder, node)).collect();
             let asked = |socket| Asked {
                 server: spec.entry.name,
@@ -260,39 +253,26 @@ impl Plan for MySqlPlan<'_> {
         encrypt_what_is_there(self.variant, spec.entry.name, &spec.at_rest, &socket, account)
     }
 
-    fn socket(&self, folder: &Path) -> Option<PathBuf> {
-        Some(folder.join(SOCKET))
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         settings(self.variant, self.spec)
     }
 }
 
 fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
-    let tls = spec
-        .key()
-        .map(|_| tls_settings(variant, spec))
-        .unwrap_or_default();
-    let tls = tls.into_iter().map(|(name, value)| (name.to_owned(), value));
-    let at_rest = settings_at_rest(variant, &spec.at_rest);
-    let at_rest = at_rest.into_iter().map(|(name, value)| (name.to_owned(), value));
-    let of_cluster = cluster::settings(spec).into_iter();
-    let of_cluster = of_cluster.map(|(name, value)| (name.to_owned(), value));
+    let tls = spec.key().map(|_| tls_settings(variant, spec));
+    let always = variant.settings.iter();
+    let named = own_settings(variant, spec)
+        .into_iter()
+        .chain((!has_binary_log(spec)).then(|| (NO_BINLOG, "ON".into())))
+        .chain(cluster::settings(spec))
+        .chain(settings_at_rest(variant, &spec.at_rest))
+        .chain(always.map(|(name, value)| (*name, (*value).to_owned())))
+        .chain(tls.unwrap_or_default())
+        .map(|(name, value)| (name.to_owned(), value));
     let options = spec
         .option_settings()
         .map(|(name, value)| (name.replace('-', "_"), value.to_owned()));
-    memory(spec)
-        .chain(SETTINGS.map(owned))
-        .chain(connections(variant, spec))
-        .chain(writing(variant, spec))
-        .chain((!has_binary_log(spec)).then(|| owned((NO_BINLOG, "ON"))))
-        .chain(of_cluster)
-        .chain(at_rest)
-        .chain(variant.settings.iter().copied().map(owned))
-        .chain(tls)
-        .chain(options)
-        .collect()
+    named.chain(options).collect()
 }
 
 /// A node's part of the disk.
@@ -324,51 +304,60 @@ fn has_binary_log(spec: &Spec) -> bool {
     spec.storage.binary_log || cluster::needs_binary_log(spec)
 }
 
-fn memory(spec: &Spec) -> impl Iterator<Item = (String, String)> {
-    let size = spec.cache_mb.unwrap_or(CACHE_MB);
-    std::iter::once(("innodb_buffer_pool_size".to_owned(), format!("{size}M")))
-}
-
-/// How many clients it lets in, and whether each has a thread to itself.
-fn connections(variant: &MySqlVariant, spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
-    let has_pool = spec.has_many_connections() && variant.dialect == Dialect::MariaDb;
-    let pool = has_pool.then(|| owned(("thread_handling", "pool-of-threads")));
-    std::iter::once(("max_connections".to_owned(), spec.connections.to_string())).chain(pool)
-}
-
-/// How it writes its logs and its pages.
-fn writing(variant: &MySqlVariant, spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
+/// What differs from the server's defaults besides what it encrypts: its memory, how many clients it lets in and whether each has a
+/// thread to itself, and how it writes its logs and its pages.
+fn own_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, String)> {
     let storage = spec.storage;
-    let at_commit = storage.flush_log_at_trx_commit.unwrap_or(FLUSH_LOG_AT_TRX_COMMIT);
+    let mut settings = vec![
+        (
+            "innodb_buffer_pool_size",
+            format!("{}M", spec.cache_mb.unwrap_or(CACHE_MB)),
+        ),
+        ("max_prepared_stmt_count", MOST_STATEMENTS.into()),
+        // So that names are not looked up.
+        ("skip_name_resolve", "ON".into()),
+        ("max_connections", spec.connections.to_string()),
+        (
+            "innodb_flush_log_at_trx_commit",
+            storage
+                .flush_log_at_trx_commit
+                .unwrap_or(FLUSH_LOG_AT_TRX_COMMIT)
+                .to_string(),
+        ),
+    ];
+    if spec.has_many_connections() && variant.dialect == Dialect::MariaDb {
+        settings.push(("thread_handling", "pool-of-threads".into()));
+    }
+    let redo_log = match variant.dialect {
+        Dialect::MySql => "innodb_redo_log_capacity",
+        Dialect::MariaDb | Dialect::MySql56 => "innodb_log_file_size",
+    };
     let flush = storage.flush.map(|method| match method {
         FlushMethod::Direct => "O_DIRECT",
         FlushMethod::Buffered => "fsync",
     });
     let doublewrite = storage.doublewrite.map(|on| if on { "ON" } else { "OFF" });
     let log = has_binary_log(spec);
-    let redo_log = match variant.dialect {
-        Dialect::MySql => "innodb_redo_log_capacity",
-        Dialect::MariaDb | Dialect::MySql56 => "innodb_log_file_size",
-    };
-    [
-        Some(("innodb_flush_log_at_trx_commit", at_commit.to_string())),
-        spec.redo_log_mb
-            .map(|megabytes| (redo_log, format!("{megabytes}M"))),
-        flush.map(|method| ("innodb_flush_method", method.to_owned())),
-        doublewrite.map(|on| ("innodb_doublewrite", on.to_owned())),
-        log.then(|| ("log_bin", "binlog".to_owned())),
-        log.then(|| ("server_id", "1".to_owned())),
-        storage
-            .sync_binlog
-            .map(|commits| ("sync_binlog", commits.to_string())),
-    ]
-    .into_iter()
-    .flatten()
-    .map(|(name, value)| (name.to_owned(), value))
-}
-
-fn owned((name, value): (&str, &str)) -> (String, String) {
-    (name.to_owned(), value.to_owned())
+    let asked_for = [
+        (
+            redo_log,
+            spec.redo_log_mb.map(|megabytes| format!("{megabytes}M")),
+        ),
+        ("innodb_flush_method", flush.map(str::to_owned)),
+        ("innodb_doublewrite", doublewrite.map(str::to_owned)),
+        ("log_bin", log.then(|| "binlog".into())),
+        ("server_id", log.then(|| "1".into())),
+        (
+            "sync_binlog",
+            storage.sync_binlog.map(|commits| commits.to_string()),
+        ),
+    ];
+    settings.extend(
+        asked_for
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    settings
 }
 
 /// Settings of the TLS versions asked for, where the server has any.

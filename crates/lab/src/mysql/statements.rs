@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ciphertax_base::Secret;
 use ciphertax_model::AuthenticationMethod;
-use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
+use ciphertax_supervise::LONGEST_SOCKET_NAME;
 use openssl::sha::sha1;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::geteuid;
@@ -23,7 +23,7 @@ use super::at_rest::Encryption;
 use crate::accounts::{Account, USER};
 use crate::catalogue::{Dialect, SystemTables};
 use crate::error::{Error, Result};
-use crate::files::{LOG, hexadecimal};
+use crate::files::{LOG, hexadecimal, write_private};
 use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
 /// Longest text that a pipe takes at once whoever reads it.
@@ -107,7 +107,7 @@ pub(super) fn defaults_file_option(folder: &Path) -> OsString {
 }
 
 /// The lines of a settings file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct MyCnf {
     lines: Vec<String>,
 }
@@ -116,11 +116,11 @@ impl MyCnf {
     /// Where everything is, data and temporary files in `disk`, that nobody else can reach the server, and what this one
     /// always needs.
     pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path, disk: &Path) -> Self {
-        let mut settings = Self { lines: Vec::new() };
-        settings.path("basedir", installation.installation().basedir());
-        settings.path("lc_messages_dir", installation.share());
-        settings.path("character_sets_dir", &installation.share().join("charsets"));
-        if let Some(plugins) = installation.plugins() {
+        let mut settings = Self::default();
+        settings.path("basedir", &installation.installation.basedir);
+        settings.path("lc_messages_dir", &installation.share);
+        settings.path("character_sets_dir", &installation.share.join("charsets"));
+        if let Some(plugins) = &installation.plugins {
             settings.path("plugin_dir", plugins);
         }
         settings.path("datadir", &disk.join(DATA));
@@ -132,10 +132,15 @@ impl MyCnf {
         if geteuid().is_root() {
             settings.set("user", "root");
         }
-        for (name, value) in installation.variant().settings {
+        for (name, value) in installation.variant.settings {
             settings.set(name, value);
         }
         settings
+    }
+
+    /// Adds those of another one, which come after its own.
+    pub(super) fn add(&mut self, others: &Self) {
+        self.lines.extend_from_slice(&others.lines);
     }
 
     /// Sets `name` to `value`.
@@ -157,9 +162,7 @@ impl MyCnf {
     pub(super) fn write(&self, folder: &Path) -> Result<PathBuf> {
         let path = folder.join(FILE);
         let text = format!("[mysqld]\n{}\n", self.lines.join("\n"));
-        create_private_file(&path)?
-            .write_all(text.as_bytes())
-            .map_err(Error::write(&path))?;
+        write_private(&path, text)?;
         Ok(path)
     }
 }
@@ -173,7 +176,7 @@ pub(super) const NEEDED_MB: u64 = 400;
 /// A data folder with system tables and no account, which may be encrypted from the first.
 pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'a Encryption) -> Recipe<'a> {
     Recipe {
-        installation: installation.installation(),
+        installation: installation.installation,
         needed_mb: NEEDED_MB,
         make: Box::new(|folder| make(installation, encryption, folder)),
     }
@@ -183,9 +186,9 @@ pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'
 fn make(installation: &MySqlInstallation<'_>, encryption: &Encryption, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     let mut settings = MyCnf::new(installation, folder, folder);
-    encryption.set(&mut settings);
+    settings.add(&encryption.settings);
     settings.write(folder)?;
-    match installation.variant().system_tables {
+    match installation.variant.system_tables {
         SystemTables::Bootstrap => {
             fs::create_dir(&data).map_err(Error::write(&data))?;
             bootstrap(installation, folder, &system_tables(installation)?)
@@ -227,7 +230,7 @@ fn run(
     options: &[OsString],
     statements: &str,
 ) -> Result<()> {
-    let words = installation.installation().command();
+    let words = installation.installation.command();
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
@@ -237,7 +240,7 @@ fn run(
     if to_its_end(&mut command, folder, statements)? {
         Ok(())
     } else {
-        Err(no_system_tables(installation.installation().entry(), folder))
+        Err(no_system_tables(installation.installation.entry, folder))
     }
 }
 

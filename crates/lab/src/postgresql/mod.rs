@@ -10,23 +10,23 @@ mod proof;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ciphertax_supervise::create_private_file;
 use ciphertax_supervise::guard::{Ending, User};
 use ciphertax_supervise::privilege::{NOBODY, own_user, run_as_reader};
 use rustix::process::geteuid;
 
 use crate::accounts::Account;
 use crate::catalogue::{PostgreSqlVariant, Product, Source};
-use crate::certificates::CertificateFiles;
+use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::write_private;
 use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Members, Plan, Running};
+use crate::server::PrivateServer;
+use crate::server::family::{Canary, Family, Members, Outline, Plan};
 use crate::server::spec::{Spec, disk_of};
 use accounts::CERTIFICATE_USER;
 use cluster::{Configuration, INITDB, NEEDED_MB, data_of, recipe, works_in};
@@ -39,24 +39,20 @@ impl Family for PostgreSqlVariant {
         works_in
     }
 
-    fn client_name(&self) -> &'static str {
-        CERTIFICATE_USER
-    }
-
     fn check_files(&self, installation: &Installation) -> Result<()> {
-        if installation.program().with_file_name(INITDB).is_file() {
+        if installation.program.with_file_name(INITDB).is_file() {
             return Ok(());
         }
         Err(Error::Incomplete {
-            server: installation.entry().name,
-            folder: installation.basedir().into(),
+            server: installation.entry.name,
+            folder: installation.basedir.clone(),
             missing: format!("program {INITDB}"),
         })
     }
 
     /// One that was fetched has what its entry says is beside it.
     fn is_complete(&self, installation: &Installation) -> bool {
-        let Source::Apt { beside, .. } = installation.entry().source else {
+        let Source::Apt { beside, .. } = installation.entry.source else {
             return true;
         };
         beside.iter().all(|name| installation.beside(name).is_some())
@@ -71,20 +67,23 @@ impl Family for PostgreSqlVariant {
         Ok(Box::new(PostgreSqlPlan::new(self, spec)?))
     }
 
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
-        proof::write_canary(server, canary)
-    }
-
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
-        proof::remove_canary(server)
-    }
-
-    fn is_ready(&self, log: &str) -> bool {
-        log.contains("database system is ready to accept connections")
-    }
-
-    fn complaints(&self, log: &Path) -> String {
-        files::tail_of(log)
+    /// The disk beneath the server's file system is searched for what is written.
+    fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
+        const TABLE: &str = "ciphertax_file_system";
+        let name = server.entry().name;
+        let statements = match canary {
+            Canary::Write(canary) => vec![
+                format!("CREATE TABLE {TABLE} (v text)"),
+                format!("INSERT INTO {TABLE} VALUES ('{canary}')"),
+                "CHECKPOINT".into(),
+            ],
+            Canary::Replicate(_) => {
+                return Err(Error::set_up(name, "it tells no other server what was written"));
+            }
+            Canary::Remove => vec![format!("DROP TABLE IF EXISTS {TABLE}")],
+        };
+        // Every server of this family has a socket.
+        cluster::run_statements(name, server.socket().unwrap_or("".as_ref()), &statements)
     }
 }
 
@@ -128,8 +127,17 @@ impl Plan for PostgreSqlPlan<'_> {
         &self.accounts
     }
 
-    fn needed_mb(&self) -> u64 {
-        NEEDED_MB
+    fn outline(&self) -> Outline {
+        Outline {
+            members: 1,
+            needed_mb: NEEDED_MB,
+            key_format: KeyFormat::Pkcs8,
+            client_name: CERTIFICATE_USER,
+            user: self.tenant.user(),
+            // After `SIGTERM` it waits for its clients, and after `SIGINT` it writes everything down that it has in memory.
+            ending: Ending::Quit,
+            socket: Some(SOCKET),
+        }
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
@@ -147,9 +155,7 @@ impl Plan for PostgreSqlPlan<'_> {
                 }
                 _ => {}
             }
-            create_private_file(&path)?
-                .write_all(text.as_bytes())
-                .map_err(Error::write(&path))?;
+            write_private(&path, text)?;
         }
         // It takes no folder that others may enter.
         fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(Error::write(&data))?;
@@ -163,32 +169,16 @@ impl Plan for PostgreSqlPlan<'_> {
         Ok(command_line)
     }
 
-    fn user(&self) -> User {
-        self.tenant.user()
-    }
-
-    /// After `SIGTERM` it waits for its clients, and after `SIGINT` it writes everything down that it has in memory.
-    fn ending(&self) -> Ending {
-        Ending::Quit
-    }
-
     fn set_up(&self, members: &Members) -> Result<()> {
-        let failed = |problem: io::Error| Error::SetUp {
-            server: self.spec.entry.name,
-            problem: problem.to_string(),
-        };
-        cluster::let_it_go_with_the_server(&self.folder).map_err(failed)?;
+        let name = self.spec.entry.name;
+        cluster::let_it_go_with_the_server(&self.folder).map_err(|problem| Error::set_up(name, problem))?;
         let socket = self.folder.join(SOCKET);
         for address in &members.from_beside {
             let own = data_of(&self.folder).join(format!(".s.PGSQL.{}", address.port()));
             symlink(&own, &socket).map_err(Error::write(&socket))?;
         }
         let statements: Vec<String> = self.accounts.iter().flat_map(accounts::statements).collect();
-        cluster::run_statements(&socket, &statements).map_err(failed)
-    }
-
-    fn socket(&self, folder: &Path) -> Option<PathBuf> {
-        Some(folder.join(SOCKET))
+        cluster::run_statements(name, &socket, &statements)
     }
 
     fn settings(&self) -> BTreeMap<String, String> {

@@ -1,20 +1,12 @@
 //! Proof that an arm on PostgreSQL is what it says, before anything is measured.
 
-use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
 
-use ciphertax_base::Proof;
 use ciphertax_model::Transport;
-use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
-use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Client, WireError};
 
-use super::cluster;
-use crate::error::Error;
-use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
-use crate::server::family::Running;
+use crate::proof::{self, Claim, ProofError, Provable, Proved};
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
 #[derive(Clone, Copy, Default)]
@@ -36,70 +28,32 @@ pub fn prove(
     expectation: &Expectation,
     conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
-    let witnesses = PostgreSqlWitnesses {
+    let is_by_certificate = options.method == Some(Method::Certificate);
+    let claim = Claim::<Session> {
         options,
         expectation,
-        conditions,
-        behind_pooler: conditions.behind_pooler.map(Expectation::new),
+        seen_by_server: conditions.behind_pooler.map(Expectation::new),
+        unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
+        others: (),
     };
-    proof::prove(arm, &witnesses)
+    proof::prove(arm, &claim)
 }
 
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options` at the address it is given,
 /// always without TLS, and selects the canary.
 pub fn select_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<> {
-    proof::canary_by::<PostgreSqlWitnesses<'static>>(ConnectOptions {
+    proof::canary_by::<Session>(ConnectOptions {
         tls: None,
         ..options.clone()
     })
 }
 
-struct PostgreSqlWitnesses<'a> {
-    options: &'a ConnectOptions,
-    expectation: &'a Expectation,
-    conditions: Conditions<'a>,
-    /// What the server sees of an arm with a pooler.
-    behind_pooler: Option<Expectation>,
-}
+impl Provable for Session {
+    /// Of a single session its own view says more than what the server counts.
+    type Others = ();
 
-impl Witnesses for PostgreSqlWitnesses<'_> {
-    type Session = Session;
-
-    type Counted = ();
-
-    fn options(&self) -> &ConnectOptions {
-        self.options
-    }
-
-    fn expectation(&self) -> &Expectation {
-        self.expectation
-    }
-
-    fn expectation_of_server(&self) -> &Expectation {
-        self.behind_pooler.as_ref().unwrap_or(self.expectation)
-    }
-
-    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Session, ()), WireError> {
-        Session::warm_up(reactor, self.options, 1).await?;
-        let session = Session::connect_as(reactor, self.options, self.expectation).await?;
-        Ok((session, ()))
-    }
-
-    /// Of a single session its own view says more.
-    fn counted(&self, (): ()) -> Result<Option<Proof>, Objection> {
-        Ok(None)
-    }
-
-    async fn send(session: &mut Session, canary: &str) -> Result<bool, WireError> {
-        let rows = session.query(&format!("SELECT '{canary}'")).await?;
-        Ok(rows.first().is_some_and(|row| row.text(0) == canary))
-    }
-
-    fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
-        match (self.options.method, self.conditions.unknown_client) {
-            (Some(Method::Certificate), Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
-            _ => Session::with_wrong_secret(self.options),
-        }
+    async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
+        proof::select(self, canary).await
     }
 
     /// PgBouncer and Pgpool-II have one code for everything.
@@ -113,35 +67,4 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
             error => error.is_access_denied(),
         }
     }
-}
-
-/// Of its own, so that it is gone without a trace.
-const CANARY_TABLE: &str = "ciphertax_file_system";
-
-/// Writes it to a table, and all tables to the disk.
-///
-/// The disk beneath the server's file system is searched for it.
-pub(super) fn write_canary(server: &Running<'_>, canary: &str) -> crate::error::Result<()> {
-    run(
-        server,
-        &[
-            format!("CREATE TABLE {CANARY_TABLE} (v text)"),
-            format!("INSERT INTO {CANARY_TABLE} VALUES ('{canary}')"),
-        ],
-    )?;
-    run(server, &["CHECKPOINT".into()])
-}
-
-/// Removes it, if it is there.
-pub(super) fn remove_canary(server: &Running<'_>) -> crate::error::Result<()> {
-    run(server, &[format!("DROP TABLE IF EXISTS {CANARY_TABLE}")])
-}
-
-fn run(server: &Running<'_>, statements: &[String]) -> crate::error::Result<()> {
-    // Every server of this family has a socket.
-    let socket = server.socket.unwrap_or("".as_ref());
-    cluster::run_statements(socket, statements).map_err(|problem: io::Error| Error::SetUp {
-        server: server.entry.name,
-        problem: problem.to_string(),
-    })
 }

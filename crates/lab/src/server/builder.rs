@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 use ciphertax_reactor::stop;
@@ -18,13 +18,13 @@ use crate::server::family::sweep_stale;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::family::{Members, Plan, family};
+use super::family::{Members, Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
-use super::spec::{CONNECTIONS, Inside, Spec, Tls, Trust, disk_of};
+use super::spec::{CONNECTIONS, Spec, Tls, Trust, disk_of};
 
-/// How long a member may take to end after its last session broke.
+/// How long a member may take to end after its last session broke: one that aborts writes down first where it was.
 const ABORT: Duration = Duration::from_millis(500);
 
 /// Connections for others beside those that are asked for: sessions for what is not measured, superusers, a user's own programs.
@@ -193,16 +193,11 @@ impl PrivateServerBuilder {
     }
 
     /// A server inside a link: [`PrivateServer::addresses`] are its direct ones, and the same ports of
-    /// [`RunningLink::measured_address`] lead to it at the link's distance; by these the members of a replica set know
-    /// each other and are found by their clients. It must be stopped before the link is.
+    /// [`Endpoints::measured`](crate::link::Endpoints::measured) lead to it at the link's distance; by these the members of a
+    /// replica set know each other and are found by their clients. It must be stopped before the link is.
     #[must_use]
     pub fn inside(mut self, link: &RunningLink) -> Self {
-        self.spec.inside = Some(Inside {
-            namespace: link.namespace().to_owned(),
-            direct: link.direct_address(),
-            delayed: link.delayed_address(),
-            nodes: link.nodes_address(),
-        });
+        self.spec.inside = Some(link.endpoints.clone());
         self
     }
 
@@ -224,7 +219,7 @@ impl PrivateServerBuilder {
         spec.at_rest.file_system.map_or(Ok(()), file_system::check)?;
         let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
-        let disk_mb = spec.disk_mb.unwrap_or(plan.needed_mb());
+        let disk_mb = spec.disk_mb.unwrap_or(plan.outline().needed_mb);
         let mut guard = Guard::start(&guard, PrivateFolder::create(disk_mb)?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
         let (trust, files) = tls.unzip();
@@ -246,17 +241,16 @@ impl PrivateServerBuilder {
             at_rest: spec.at_rest,
             file_system,
             accounts: plan.accounts().to_vec(),
-            socket: plan.socket(guard.folder()),
+            socket: plan.outline().socket.map(|name| guard.folder().join(name)),
             settings: plan.settings(),
             ports_between: plan.ports_between(
                 &members
                     .iter()
-                    .map(|member| member.address().port())
+                    .map(|member| member.address.port())
                     .collect::<Vec<_>>(),
             ),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
             trust,
-            started: SystemTime::now(),
             members,
             guard,
         })
@@ -272,13 +266,23 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
         true => Authority::new(kind)?.of_servers_that_are_clients(spec.measured_at()),
         false => Authority::new(kind)?,
     };
-    let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.clone()), files)))
+    let Outline {
+        key_format,
+        client_name,
+        ..
+    } = plan.outline();
+    let files = authority.issue_chain_for_localhost(folder, spec.chain_length, key_format)?;
+    let trust = Trust {
+        files: files.clone(),
+        client_name,
+        authority,
+    };
+    Ok(Some((trust, files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
-    let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
+    let ports: Vec<u16> = members.iter().map(|member| member.address.port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
     let reached = Members {
         from_beside: at(Ipv4Addr::LOCALHOST.into()),
@@ -294,10 +298,8 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
                 None => Ok(plan.set_up(&reached)),
             };
             namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {
-                Err(Error::SetUp {
-                    server: spec.entry.name,
-                    problem: format!("its network namespace cannot be entered: {error}"),
-                })
+                let problem = format!("its network namespace cannot be entered: {error}");
+                Err(Error::set_up(spec.entry.name, problem))
             })
         }
     };
@@ -311,6 +313,6 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     {
         return Err(filled(spec.entry, spec.at_rest.file_system, folder));
     }
-    let dead = members.find(|member| member.ends_within(ABORT));
+    let dead = members.find(|member| member.process.ends_within(ABORT));
     Err(dead.map_or(error, |member| member.end(spec, plan, folder)))
 }

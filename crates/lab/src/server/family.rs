@@ -7,16 +7,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ciphertax_supervise::Known;
 use ciphertax_supervise::guard::{Ending, User};
 
+use super::PrivateServer;
 use super::spec::Spec;
 use crate::accounts::Account;
 use crate::catalogue::{CATALOGUE, Entry, ServerFamily};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::locate::{InstallStep, Installation};
 use crate::mongodb::MongoDb;
 use crate::sqlite::Sqlite;
@@ -25,10 +27,9 @@ use crate::sqlite::Sqlite;
 pub(crate) trait Family: Sync {
     /// How a program of this kind is known to be ours: whether an argument of it means that it works in exactly a
     /// private folder.
-    fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool;
-
-    /// The common name of certificates that it takes from clients.
-    fn client_name(&self) -> &'static str;
+    fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
+        |_, _| false
+    }
 
     /// Makes sure that an installation has all the files that a server cannot start without.
     fn check_files(&self, _: &Installation) -> Result<()> {
@@ -41,39 +42,55 @@ pub(crate) trait Family: Sync {
     }
 
     /// What is done once with a new installation, so that no start has to.
-    fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()>;
+    fn after_install(&self, _: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
+        Ok(())
+    }
 
     /// Finds what is needed for such servers. Nothing is made yet.
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
 
-    /// Writes a row with this text into a table of its own, and has the server write down all that it has in memory.
-    fn write_canary(&self, server: &Running<'_>, _canary: &str) -> Result<()> {
-        Err(Error::SetUp {
-            server: server.entry.name,
-            problem: "it lies on no file system that is proved".into(),
-        })
+    /// Does something with the row that a server is proved by, which is in a table of its own, so that it is gone without a trace.
+    fn canary(&self, server: &PrivateServer, _: Canary<'_>) -> Result<()> {
+        Err(Error::set_up(
+            server.entry().name,
+            "it has no row that it is proved by",
+        ))
     }
-
-    /// Removes the table with the row, if it is there.
-    fn remove_canary(&self, _: &Running<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Writes a row whose text is these two in one, which only a server puts together: whoever sees all of it has not seen a client
-    /// send it. It is there when all members have it.
-    fn write_replicated(&self, server: &Running<'_>, _halves: [&str; 2]) -> Result<()> {
-        Err(Error::SetUp {
-            server: server.entry.name,
-            problem: "it tells no other server what was written".into(),
-        })
-    }
-
-    /// True if a server that wrote this log takes connections. Connecting instead could reach a foreign server, or
-    /// ourselves.
-    fn is_ready(&self, log: &str) -> bool;
 
     /// What a log says that explains the end of its server, in one line.
-    fn complaints(&self, log: &Path) -> String;
+    fn complaints(&self, log: &Path) -> String {
+        files::tail_of(log)
+    }
+}
+
+/// What is done with the row that a server is proved by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Canary<'a> {
+    /// Writes it with this text, and has the server write down all that it has in memory.
+    Write(&'a str),
+    /// Writes it with a text that is these two in one, which only a server puts together: whoever sees all of it has not seen a client
+    /// send it. It is there when all members have it.
+    Replicate([&'a str; 2]),
+    /// Removes it, if it is there.
+    Remove,
+}
+
+/// What is known of servers before they are made.
+pub(crate) struct Outline {
+    /// How many processes they are; none for a database that its client runs itself.
+    pub(crate) members: usize,
+    /// Space that they need, in megabytes.
+    pub(crate) needed_mb: u64,
+    /// How the key of their certificate is written.
+    pub(crate) key_format: KeyFormat,
+    /// The common name of certificates that they take from clients.
+    pub(crate) client_name: &'static str,
+    /// Whom the members run as.
+    pub(crate) user: User,
+    /// How a member is asked to end. Its data go with it.
+    pub(crate) ending: Ending,
+    /// The Unix socket in their folder, if they have one.
+    pub(crate) socket: Option<&'static str>,
 }
 
 /// Servers that are to be made as one family makes them.
@@ -81,22 +98,12 @@ pub(crate) trait Plan: Sync {
     /// The accounts that they will have; the default account is the first.
     fn accounts(&self) -> &[Account];
 
-    /// How many processes they are; none for a database that its client runs itself.
-    fn members(&self) -> usize {
-        1
-    }
+    /// What is known of them before.
+    fn outline(&self) -> Outline;
 
     /// The ports by which members that listen on these tell each other what was written; none for a single server.
     fn ports_between(&self, _listening: &[u16]) -> Vec<u16> {
         Vec::new()
-    }
-
-    /// Space that they need, in megabytes.
-    fn needed_mb(&self) -> u64;
-
-    /// How the key of their certificate is written.
-    fn key_format(&self) -> KeyFormat {
-        KeyFormat::Pkcs8
     }
 
     /// Writes data folders and settings into `folder`; `tls` is the certificate, if there is one.
@@ -104,16 +111,6 @@ pub(crate) trait Plan: Sync {
 
     /// The command line of a member that listens on a port.
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
-
-    /// Whom the members run as.
-    fn user(&self) -> User {
-        User::Owner
-    }
-
-    /// How a member is asked to end. Its data go with it.
-    fn ending(&self) -> Ending {
-        Ending::Terminate
-    }
 
     /// Does what a starting member waits for; true when that is done. Called again and again until it is.
     fn attend(&self) -> Result<bool> {
@@ -131,23 +128,8 @@ pub(crate) trait Plan: Sync {
         Ok(())
     }
 
-    /// The Unix socket in `folder`, if they have one.
-    fn socket(&self, _folder: &Path) -> Option<PathBuf> {
-        None
-    }
-
     /// What differs from the server's defaults or matters for a measurement, by the server's own names.
     fn settings(&self) -> BTreeMap<String, String>;
-}
-
-/// How a server that runs is asked.
-pub(crate) struct Running<'a> {
-    pub(crate) entry: &'static Entry,
-    /// All its members.
-    pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) socket: Option<&'a Path>,
-    /// One that may do everything.
-    pub(crate) account: &'a Account,
 }
 
 /// Where the members of a server are.
@@ -182,7 +164,7 @@ impl Installation {
 
     /// True if it has every library that the catalogue promises of it.
     pub fn is_complete(&self) -> bool {
-        family(self.entry()).is_complete(self)
+        family(self.entry).is_complete(self)
     }
 }
 

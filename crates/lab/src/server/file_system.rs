@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_base::Witness;
 use ciphertax_model::FileSystem;
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::DiskRecord;
 use rustix::fs::statvfs;
 
-use super::family::family;
+use super::family::{Canary, family};
 use super::private_server::PrivateServer;
 use super::spec::disk_of;
 use crate::catalogue::Entry;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use crate::file_system::error::FileSystemError;
 use crate::page_cache::{Dropped, drop_cached};
-use crate::proof::{ProofError, ProvedAtRest, proof, random_text};
+use crate::proof::{Objection, ProofError, ProvedAtRest, files_on_disk, proof, random_text};
 
 /// What readers know the two by that are looked into on the disk, beneath a file system of the server's own.
 const CONTENTS: &str = "files on the disk";
@@ -71,20 +71,18 @@ impl PrivateServer {
     /// # Errors
     /// Names the arm, and what contradicts it or kept it from being searched.
     pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
-        let no_session = |error: Error| ProofError::NoSession {
-            arm: arm.to_owned(),
-            problem: error.to_string(),
-        };
-        let disproved = |problem: String| ProofError::Disproved {
-            arm: arm.to_owned(),
-            problem,
-        };
+        self.file_system_proof().map_err(|objection| objection.of(arm))
+    }
+
+    pub(crate) fn file_system_proof(&self) -> std::result::Result<ProvedAtRest, Objection> {
         let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
         let says = self.file_system.as_ref().map(MountedFileSystem::witness);
-        let says = says.transpose().map_err(no_session)?;
-        let found = self.look_beneath().map_err(no_session)?;
+        let says = says.transpose()?;
+        let found = self.look_beneath()?;
         let encrypts_rows = self.at_rest.parts().next().is_some();
-        contradiction(kind, encrypts_rows, &found).map_or(Ok(()), |problem| Err(disproved(problem)))?;
+        if let Some(problem) = contradiction(kind, encrypts_rows, &found) {
+            return Err(Objection::Disproved(problem));
+        }
         let word = says.map(|says| {
             proof(
                 Witness::Disk,
@@ -117,8 +115,8 @@ impl PrivateServer {
             disk: DiskRecord {
                 searched_bytes: found.bytes,
                 files: vec![
-                    files(CONTENTS, is_encrypted(kind)),
-                    files(NAMES, is_encrypted(kind)),
+                    files_on_disk(CONTENTS, is_encrypted(kind)),
+                    files_on_disk(NAMES, is_encrypted(kind)),
                 ],
             },
         })
@@ -126,16 +124,14 @@ impl PrivateServer {
 
     /// Writes canaries, looks for them on both sides of the file system, and removes them.
     fn look_beneath(&self) -> Result<Found> {
-        let disk = self.disk();
-        let family = family(self.entry);
-        let running = self.running();
+        let (disk, family) = (self.disk(), family(self.entry));
         let [row, contents, name] =
             ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
         let (row, contents, name) = (row?, contents?, name?);
         let path = disk.join(&name);
         let look = || {
             fs::write(&path, &contents).map_err(Error::write(&path))?;
-            family.write_canary(&running, &row)?;
+            family.canary(self, Canary::Write(&row))?;
             let beneath = |canary: &str| match &self.file_system {
                 Some(file_system) => file_system.search_disk(canary.as_bytes()),
                 None => search(&disk, canary.as_bytes()),
@@ -150,7 +146,7 @@ impl PrivateServer {
             })
         };
         let found: Result<Found> = look();
-        let removed = family.remove_canary(&running);
+        let removed = family.canary(self, Canary::Remove);
         let _ = fs::remove_file(&path);
         let found = found?;
         removed.map(|()| found)
@@ -178,16 +174,6 @@ fn is_encrypted(kind: Option<FileSystem>) -> bool {
 
 fn is_in(searched: &Searched) -> bool {
     !searched.found.is_empty()
-}
-
-fn files(kind: &str, is_encrypted: bool) -> FilesOnDisk {
-    FilesOnDisk {
-        kind: kind.into(),
-        readability: match is_encrypted {
-            true => Readability::Encrypted,
-            false => Readability::Readable,
-        },
-    }
 }
 
 /// What is not as the file system's kind says. Where the server encrypts by itself, its row need not be readable anywhere.

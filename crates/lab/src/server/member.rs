@@ -7,14 +7,13 @@ use std::{fs, thread};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
-use rustix::process::Pid;
 
 use crate::error::{Error, Result};
-use crate::files::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
+use crate::files::{PRIVATE_SERVER, Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
-use super::family::{Plan, family};
+use super::family::{Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::spec::Spec;
 
@@ -27,19 +26,20 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// One process of a private server.
 #[derive(Debug)]
 pub(super) struct Member {
-    process: Process,
-    address: SocketAddr,
-    log: PathBuf,
+    pub(super) process: Process,
+    /// Where it is reached.
+    pub(super) address: SocketAddr,
+    /// What its log says.
+    pub(super) log: PathBuf,
     /// Where its own words begin in the log.
     log_start: u64,
 }
 
 /// Starts all members, and waits until each is ready.
 pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
-    let mut members = Vec::with_capacity(plan.members());
-    for number in 0..plan.members() {
-        members.push(Member::launch(number, spec, plan, guard)?);
-    }
+    let numbers = 0..plan.outline().members;
+    let members = numbers.map(|number| Member::launch(number, spec, plan, guard));
+    let mut members = members.collect::<Result<Vec<_>>>()?;
     for (number, member) in members.iter_mut().enumerate() {
         let mut attempt = 1;
         while let Readiness::PortTaken = member.wait_until_ready(spec, plan, guard.folder())? {
@@ -60,14 +60,15 @@ impl Member {
         command_line.extend(spec.options.iter().map(Into::into));
         let log = log_of(number);
         let path = guard.folder().join(&log);
+        let Outline { user, ending, .. } = plan.outline();
         let log_start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        let process = Process::open(guard.add(Helper {
+        let process = guard.add(Helper {
             command_line,
             log,
-            user: plan.user(),
+            user,
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
-            ending: plan.ending(),
-        })?)?;
+            ending,
+        })?;
         Ok(Self {
             process,
             address: SocketAddr::from((spec.reached_at(), port)),
@@ -78,14 +79,14 @@ impl Member {
 
     /// Waits for the server's word, and does meanwhile what it waits for.
     fn wait_until_ready(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
-        let family = family(spec.entry);
+        let ready = spec.entry.family.program().ready_mark;
         let deadline = Instant::now() + STARTUP;
         let mut attended = false;
         loop {
             attended = attended || plan.attend()?;
             let ended = self.process.has_ended();
             let text = read_from(&self.log, self.log_start);
-            if !ended && family.is_ready(&text) {
+            if !ended && text.contains(ready) {
                 return Ok(Readiness::Ready);
             }
             if ended && text.contains("Address already in use") {
@@ -96,8 +97,9 @@ impl Member {
             }
             if stop::is_over(deadline) {
                 return Err(Error::NotReady {
+                    program: PRIVATE_SERVER,
                     seconds: STARTUP.as_secs(),
-                    log: family.complaints(&self.log),
+                    log: family(spec.entry).complaints(&self.log),
                 });
             }
             thread::sleep(LOOK_AGAIN);
@@ -110,7 +112,10 @@ impl Member {
             return filled(spec.entry, spec.at_rest.file_system, folder);
         }
         let log = family(spec.entry).complaints(&self.log);
-        plan.lack(&log).unwrap_or(Error::EndedEarly { log })
+        plan.lack(&log).unwrap_or(Error::Ended {
+            program: PRIVATE_SERVER,
+            log,
+        })
     }
 
     /// True if its log complains of a full disk, or could not even do that: it is on the same disk.
@@ -118,38 +123,7 @@ impl Member {
         names_a_full_disk(&read_from(&self.log, self.log_start)) || is_full(folder)
     }
 
-    /// Where it is reached.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(super) fn pid(&self) -> Pid {
-        self.process.pid()
-    }
-
     pub(super) fn is_alive(&self) -> bool {
         !self.process.has_ended()
-    }
-
-    /// True if it ends within `time`: one that aborts writes down first where it was.
-    pub(super) fn ends_within(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        while self.is_alive() {
-            if stop::is_over(deadline) {
-                return false;
-            }
-            thread::sleep(LOOK_AGAIN);
-        }
-        true
-    }
-
-    /// Kills it and waits until it is dead.
-    pub(super) fn kill(&self) -> Result<()> {
-        Ok(self.process.kill()?)
-    }
-
-    /// What its log says.
-    pub(super) fn log(&self) -> &Path {
-        &self.log
     }
 }

@@ -7,5 +7,22 @@ mod member;
 mod private_server;
 pub(crate) mod spec;
 
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::Reactor;
+
 pub use builder::PrivateServerBuilder;
 pub use private_server::PrivateServer;
+
+/// Asks a server on an event loop of its own, for no longer than `patience`.
+pub(crate) fn ask_within<T>(
+    patience: Duration,
+    questions: impl AsyncFnOnce(&Rc<Reactor>) -> T,
+) -> Result<T, String> {
+    let reactor = Reactor::new().map_err(|error| error.to_string())?;
+    let answered = reactor.run_one(questions(&reactor), Instant::now() + patience);
+    answered
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| format!("the server did not answer within {} s", patience.as_secs()))
+}

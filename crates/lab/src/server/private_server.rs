@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use ciphertax_base::Secret;
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet};
@@ -15,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
 use ciphertax_supervise::guard::Guard;
 
-use super::family::{Running, family};
+use super::family::family;
 use super::file_system::filled;
 use super::member::Member;
 use super::spec::Trust;
@@ -25,8 +24,10 @@ use super::spec::Trust;
 #[derive(Debug)]
 pub struct PrivateServer {
     pub(super) entry: &'static Entry,
-    pub(super) replica_set: Option<ReplicaSet>,
-    pub(super) at_rest: AtRest,
+    /// The replica set that the members make up; `None` for a single server.
+    pub replica_set: Option<ReplicaSet>,
+    /// What it encrypts on the disk.
+    pub at_rest: AtRest,
     pub(super) file_system: Option<MountedFileSystem>,
     /// The first is the default account.
     pub(super) accounts: Vec<Account>,
@@ -34,10 +35,9 @@ pub struct PrivateServer {
     pub(super) trust: Option<Trust>,
     pub(super) settings: BTreeMap<String, String>,
     /// Where its members tell each other what was written.
-    pub(super) ports_between: Vec<u16>,
+    pub(crate) ports_between: Vec<u16>,
     /// The network namespace that it runs in; `None` for that of this process.
-    pub(super) namespace: Option<PathBuf>,
-    pub(super) started: SystemTime,
+    pub(crate) namespace: Option<PathBuf>,
     pub(super) members: Vec<Member>,
     pub(super) guard: Guard,
 }
@@ -52,12 +52,12 @@ impl PrivateServer {
     /// below the ephemeral range. A database without a process has port 0.
     pub fn address(&self) -> SocketAddr {
         let first = self.members.first();
-        first.map_or((Ipv4Addr::LOCALHOST, 0).into(), Member::address)
+        first.map_or((Ipv4Addr::LOCALHOST, 0).into(), |member| member.address)
     }
 
     /// Where all members are reached; a read-only member comes last.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.members.iter().map(Member::address).collect()
+        self.members.iter().map(|member| member.address).collect()
     }
 
     /// The only address, for what leads to one alone: relays and tunnels.
@@ -72,26 +72,6 @@ impl PrivateServer {
                 members: self.members.len(),
             }),
         }
-    }
-
-    /// The replica set that the members make up; `None` for a single server.
-    pub fn replica_set(&self) -> Option<ReplicaSet> {
-        self.replica_set
-    }
-
-    /// What it encrypts on the disk.
-    pub fn at_rest(&self) -> AtRest {
-        self.at_rest
-    }
-
-    /// The ports by which its members tell each other what was written; none for a single server.
-    pub(crate) fn ports_between(&self) -> &[u16] {
-        &self.ports_between
-    }
-
-    /// The network namespace that it runs in; `None` for that of this process.
-    pub(crate) fn namespace(&self) -> Option<&Path> {
-        self.namespace.as_deref()
     }
 
     /// Its Unix socket; `None` for a server without one.
@@ -135,12 +115,12 @@ impl PrivateServer {
 
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
-        self.trust.as_ref().map(Trust::ca)
+        self.trust.as_ref().map(|trust| trust.files.ca.as_path())
     }
 
     /// Its certificate, for what stands before it and speaks in its name; `None` for a server without TLS.
     pub(crate) fn certificate_files(&self) -> Option<&CertificateFiles> {
-        self.trust.as_ref().map(Trust::files)
+        self.trust.as_ref().map(|trust| &trust.files)
     }
 
     /// All its accounts; the default account is the first.
@@ -154,7 +134,8 @@ impl PrivateServer {
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
     pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
-        self.certificate_of(family(self.entry).client_name(), self.folder(), kind)
+        let issue = |trust: &Trust| trust.client_certificate(self.folder(), trust.client_name, kind);
+        self.trust.as_ref().map(issue).transpose()
     }
 
     /// A new certificate of the same authority that no account has, to prove that it is refused; `None` for a server
@@ -167,16 +148,7 @@ impl PrivateServer {
         kind: CertificateKind,
     ) -> Result<Option<ClientCertificateFiles>> {
         const NAME: &str = "unknown-client";
-        self.certificate_of(NAME, &self.folder().join(NAME), kind)
-    }
-
-    fn certificate_of(
-        &self,
-        client: &str,
-        folder: &Path,
-        kind: CertificateKind,
-    ) -> Result<Option<ClientCertificateFiles>> {
-        let issue = |trust: &Trust| trust.client_certificate(folder, client, kind);
+        let issue = |trust: &Trust| trust.client_certificate(&self.folder().join(NAME), NAME, kind);
         self.trust.as_ref().map(issue).transpose()
     }
 
@@ -188,13 +160,7 @@ impl PrivateServer {
     /// Its processes, one a member. Their numbers are not given to other processes before this is stopped, even if they
     /// die.
     pub fn pids(&self) -> Vec<u32> {
-        let pid = |member: &Member| member.pid().as_raw_nonzero().get().unsigned_abs();
-        self.members.iter().map(pid).collect()
-    }
-
-    /// When it was ready.
-    pub fn started(&self) -> SystemTime {
-        self.started
+        self.members.iter().map(|member| member.process.pid()).collect()
     }
 
     /// The settings that differ from the server's defaults or matter for a measurement.
@@ -209,8 +175,8 @@ impl PrivateServer {
 
     /// Where the first member was reached whose process has ended.
     pub fn dead_member(&self) -> Option<SocketAddr> {
-        let mut members = self.members.iter();
-        members.find(|member| !member.is_alive()).map(Member::address)
+        let dead = self.members.iter().find(|member| !member.is_alive());
+        dead.map(|member| member.address)
     }
 
     /// What explains the end of the first member that has ended, or else the last words of the first of all, from its
@@ -223,7 +189,7 @@ impl PrivateServer {
         let Some(member) = dead.or(self.members.first()) else {
             return "nothing".into();
         };
-        let complaints = family(self.entry).complaints(member.log());
+        let complaints = family(self.entry).complaints(&member.log);
         if dead.is_some() && member.found_the_disk_full(self.folder()) {
             let error = filled(self.entry, self.at_rest.file_system, self.folder());
             return format!("{error}; {complaints}");
@@ -237,36 +203,10 @@ impl PrivateServer {
     /// If there is no such member.
     pub fn kill_member(&self, address: SocketAddr) -> Result<()> {
         let mut members = self.members.iter();
-        let member = members.find(|member| member.address() == address);
-        member.map_or_else(
-            || {
-                Err(Error::SetUp {
-                    server: self.entry.name,
-                    problem: format!("{address} is none of its addresses"),
-                })
-            },
-            Member::kill,
-        )
-    }
-
-    /// Writes a row whose text is these two in one, which all its members are told of.
-    pub(crate) fn write_replicated(&self, halves: [&str; 2]) -> Result<()> {
-        family(self.entry).write_replicated(&self.running(), halves)
-    }
-
-    /// Removes a row that was written for a proof, if it is there.
-    pub(crate) fn remove_canary(&self) -> Result<()> {
-        family(self.entry).remove_canary(&self.running())
-    }
-
-    /// How it is asked.
-    pub(super) fn running(&self) -> Running<'_> {
-        Running {
-            entry: self.entry,
-            addresses: self.addresses(),
-            socket: self.socket.as_deref(),
-            account: self.default_account(),
-        }
+        let member = members.find(|member| member.address == address);
+        let member = member
+            .ok_or_else(|| Error::set_up(self.entry.name, format!("{address} is none of its addresses")))?;
+        Ok(member.process.kill()?)
     }
 
     /// Ends it and removes everything it had. Dropping does the same without a word.

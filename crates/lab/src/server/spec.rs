@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
 use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
@@ -48,7 +49,7 @@ pub(crate) struct Spec {
     /// Further options, as on a command line.
     pub(crate) options: Vec<String>,
     /// The link that it is inside of.
-    pub(crate) inside: Option<Inside>,
+    pub(crate) inside: Option<Endpoints>,
 }
 
 /// Whether a server offers TLS, and with which key.
@@ -59,17 +60,25 @@ pub(crate) enum Tls {
     Off,
 }
 
-/// Where a server inside a link is.
-#[derive(Debug, Clone)]
-pub(crate) struct Inside {
-    /// The network namespace it runs in.
-    pub(crate) namespace: PathBuf,
-    /// Where it is reached without delay.
-    pub(crate) direct: IpAddr,
-    /// Where it is reached at the link's distance.
-    pub(crate) delayed: IpAddr,
-    /// Where its nodes reach each other, and are found by their clients; `None` if they have no distance.
-    pub(crate) nodes: Option<IpAddr>,
+/// Where a link is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoints {
+    /// Where a server inside, listening on all addresses, is reached at the link's distance.
+    pub delayed: Ipv4Addr,
+    /// Where the same server is reached without delay, for control connections.
+    pub direct: Ipv4Addr,
+    /// Where the nodes of a server inside reach each other, at their distance, and where they are found by who is told of this
+    /// address, at the link's; `None` if they have no distance.
+    pub nodes: Option<Ipv4Addr>,
+    /// The network namespace in which a server is at the link's distance, as long as the link lives.
+    pub namespace: PathBuf,
+}
+
+impl Endpoints {
+    /// Where measured clients reach a server inside.
+    pub fn measured(&self) -> Ipv4Addr {
+        self.nodes.unwrap_or(self.delayed)
+    }
 }
 
 impl Spec {
@@ -127,21 +136,19 @@ impl Spec {
     /// Where it is reached without delay.
     pub(crate) fn reached_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
-        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| inside.direct)
+        inside.map_or(Ipv4Addr::LOCALHOST, |inside| inside.direct).into()
     }
 
     /// Where measured clients reach it.
     pub(crate) fn measured_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
-        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| {
-            inside.nodes.unwrap_or(inside.delayed)
-        })
+        inside.map_or(Ipv4Addr::LOCALHOST, Endpoints::measured).into()
     }
 
     /// Where its nodes reach each other.
     pub(crate) fn nodes_at(&self) -> IpAddr {
         let nodes = self.inside.as_ref().and_then(|inside| inside.nodes);
-        nodes.unwrap_or(Ipv4Addr::LOCALHOST.into())
+        nodes.unwrap_or(Ipv4Addr::LOCALHOST).into()
     }
 
     /// The address that it listens on: all those of a link's namespace, which nobody else can reach.
@@ -163,26 +170,14 @@ impl Spec {
 
 /// What clients of a server with TLS trust, and what signs their certificates.
 pub(crate) struct Trust {
-    files: CertificateFiles,
-    authority: Authority,
+    /// The server's certificate, and that of the authority.
+    pub(crate) files: CertificateFiles,
+    /// The common name of clients that the server takes.
+    pub(crate) client_name: &'static str,
+    pub(crate) authority: Authority,
 }
 
 impl Trust {
-    /// The authority, and the files of the server's certificate.
-    pub(crate) fn new(authority: Authority, files: CertificateFiles) -> Self {
-        Self { files, authority }
-    }
-
-    /// The certificate of the authority.
-    pub(crate) fn ca(&self) -> &Path {
-        &self.files.ca
-    }
-
-    /// The server's certificate.
-    pub(crate) fn files(&self) -> &CertificateFiles {
-        &self.files
-    }
-
     /// A new certificate for a client of this name with a key of this kind, in a folder of its own below `folder`.
     pub(crate) fn client_certificate(
         &self,

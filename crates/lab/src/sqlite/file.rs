@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use ciphertax_base::Secret;
 use ciphertax_base::{Proof, Witness};
 use ciphertax_model::{Storage, Transport};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::DiskRecord;
+use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, Status, is_wrong_key};
-use ciphertax_wire::{Expectation, WireError};
 
 use super::{journal_of, length, log_of};
 use crate::disk_search::search;
 use crate::error::Error;
-use crate::proof::{ProofError, Proved, proof, random_text};
+use crate::proof::{Objection, ProofError, Proved, files_on_disk, proof, random_text};
 use crate::server::PrivateServer;
 use crate::server::spec::Spec;
 
@@ -23,7 +23,7 @@ pub const MEMORY_MB: u32 = 256;
 
 /// How the file of a private database is opened.
 pub fn options(server: &PrivateServer, storage: &Storage) -> ConnectOptions {
-    let cipher = server.at_rest().sqlcipher.map(|settings| Cipher {
+    let cipher = server.at_rest.sqlcipher.map(|settings| Cipher {
         passphrase: server.password().clone(),
         settings,
     });
@@ -64,18 +64,16 @@ const ONE_CACHE: &str = "ENABLE_MEMORY_MANAGEMENT";
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
 pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofError> {
-    let prover = Prover { arm, options };
-    let opened = Session::open(options).map_err(|error| prover.no_session(&error))?;
-    let (mut session, _) = opened;
-    let status = session.status().map_err(|error| prover.no_session(&error))?;
-    status
-        .check(options)
-        .map_err(|problem| prover.disproved(problem))?;
-    let options_of_build = session
-        .query("PRAGMA compile_options")
-        .map_err(|error| prover.no_session(&error))?;
+    witnesses(options).map_err(|objection| objection.of(arm))
+}
+
+fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objection> {
+    let (mut session, _) = Session::open(options)?;
+    let status = session.status()?;
+    status.check(options).map_err(Objection::Disproved)?;
+    let options_of_build = session.query("PRAGMA compile_options")?;
     if options_of_build.iter().any(|row| row.text(0) == ONE_CACHE) {
-        return Err(prover.disproved(
+        return Err(Objection::Disproved(
             "SQLite was built with one cache of pages for all sessions, so that arms would take each other's memory; build \
              ciphertax in its own folder, whose .cargo/config.toml keeps the caches apart"
                 .into(),
@@ -88,9 +86,9 @@ pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofErr
         "opens the file as the arm says",
         &status.words().join(", "),
     )];
-    let (on_disk, disk) = prover.disk(&status)?;
+    let (on_disk, disk) = prove_disk(options, &status)?;
     proofs.push(on_disk);
-    proofs.extend(prover.wrong_passphrase()?);
+    proofs.extend(wrong_passphrase(options)?);
     Ok(ProvedFile {
         proved: Proved {
             proofs,
@@ -110,162 +108,102 @@ pub struct ProvedFile {
     pub disk: DiskRecord,
 }
 
-struct Prover<'a> {
-    arm: &'a str,
-    options: &'a ConnectOptions,
+fn prove_disk(options: &ConnectOptions, status: &Status) -> Result<(Proof, DiskRecord), Objection> {
+    let canary = random_text("canary")?;
+    let folder = options.path().with_file_name("proof");
+    fs::create_dir_all(&folder).map_err(Error::write(&folder))?;
+    let looked = look(&options.at(&folder.join("proof.db")), &folder, &canary);
+    let removed = fs::remove_dir_all(&folder).map_err(Error::write(&folder));
+    let looked = looked?;
+    removed?;
+    let is_encrypted = options.cipher().is_some();
+    let kinds = looked
+        .kinds
+        .iter()
+        .filter(|(_, readable)| *readable == is_encrypted);
+    let mut wrong: Vec<&str> = kinds.map(|(kind, _)| *kind).collect();
+    wrong.extend(looked.is_elsewhere.then_some("files without rows"));
+    if !wrong.is_empty() {
+        let (can, should) = match is_encrypted {
+            true => ("can", "encrypted"),
+            false => ("cannot", "in plaintext"),
+        };
+        return Err(Objection::Disproved(format!(
+            "a canary {can} be read on the disk, in {}, which should be {should}",
+            wrong.join(", ")
+        )));
+    }
+    // As SQLCipher is built: SQLITE_TEMP_STORE=2, which 0 leaves as it is.
+    let temporary = match status.value("temp_store") {
+        "0" | "2" => "in memory, never on the disk",
+        _ => return Err(Objection::Disproved("temporary files lie on the disk".into())),
+    };
+    let kinds = "its write-ahead log, the file after a checkpoint, a rollback journal";
+    let proof = match is_encrypted {
+        true => proof(
+            Witness::Disk,
+            "a canary cannot be read on the disk",
+            &format!("searched were {kinds}; temporary files: {temporary}"),
+        ),
+        false => proof(
+            Witness::Disk,
+            "a canary lies on the disk in plaintext",
+            &format!("found in {kinds}; temporary files: {temporary}"),
+        ),
+    };
+    let files = looked.kinds.map(|(kind, _)| files_on_disk(kind, is_encrypted));
+    let record = DiskRecord {
+        searched_bytes: looked.bytes,
+        files: files.into(),
+    };
+    Ok((proof, record))
 }
 
-impl Prover<'_> {
-    fn disk(&self, status: &Status) -> Result<(Proof, DiskRecord), ProofError> {
-        let not_tried = |problem: Error| self.no_session(&problem);
-        let canary = random_text("canary").map_err(not_tried)?;
-        let folder = self.options.path().with_file_name("proof");
-        fs::create_dir_all(&folder)
-            .map_err(Error::write(&folder))
-            .map_err(not_tried)?;
-        let looked = look(&self.options.at(&folder.join("proof.db")), &folder, &canary);
-        let removed = fs::remove_dir_all(&folder).map_err(Error::write(&folder));
-        let looked = looked.map_err(|problem| self.no_session(&problem))?;
-        removed.map_err(not_tried)?;
-        let is_encrypted = self.options.cipher().is_some();
-        let wrong: Vec<&str> = looked
-            .kinds
-            .iter()
-            .filter(|(kind, is_readable)| *is_readable == (is_encrypted || *kind == Kind::Other))
-            .map(|(kind, _)| kind.name())
-            .collect();
-        if !wrong.is_empty() {
-            let (can, should) = match is_encrypted {
-                true => ("can", "encrypted"),
-                false => ("cannot", "in plaintext"),
-            };
-            return Err(self.disproved(format!(
-                "a canary {can} be read on the disk, in {}, which should be {should}",
-                wrong.join(", ")
-            )));
-        }
-        // As SQLCipher is built: SQLITE_TEMP_STORE=2, which 0 leaves as it is.
-        let temporary = match status.value("temp_store") {
-            "0" | "2" => "in memory, never on the disk",
-            _ => return Err(self.disproved("temporary files lie on the disk".into())),
-        };
-        let kinds = "its write-ahead log, the file after a checkpoint, a rollback journal";
-        let proof = match is_encrypted {
-            true => proof(
-                Witness::Disk,
-                "a canary cannot be read on the disk",
-                &format!("searched were {kinds}; temporary files: {temporary}"),
-            ),
-            false => proof(
-                Witness::Disk,
-                "a canary lies on the disk in plaintext",
-                &format!("found in {kinds}; temporary files: {temporary}"),
-            ),
-        };
-        Ok((proof, looked.record(is_encrypted)))
-    }
-
-    /// Whoever has the file and not its passphrase has nothing.
-    fn wrong_passphrase(&self) -> Result<Option<Proof>, ProofError> {
-        let Some(wrong) = self.options.with_wrong_passphrase() else {
-            return Ok(None);
-        };
-        let mut evidence = Vec::new();
-        for (what, options) in [
-            ("a wrong passphrase", wrong),
-            ("no passphrase", self.options.without_passphrase()),
-        ] {
-            match Session::open(&options) {
-                Ok(_) => return Err(self.disproved(format!("the file can be opened with {what}"))),
-                Err(error) if is_wrong_key(&error) => evidence.push(format!("{what}: {error}")),
-                Err(error) => return Err(self.no_session(&error)),
+/// Whoever has the file and not its passphrase has nothing.
+fn wrong_passphrase(options: &ConnectOptions) -> Result<Option<Proof>, Objection> {
+    let Some(wrong) = options.with_wrong_passphrase() else {
+        return Ok(None);
+    };
+    let mut evidence = Vec::new();
+    for (what, wrong) in [
+        ("a wrong passphrase", wrong),
+        ("no passphrase", options.without_passphrase()),
+    ] {
+        match Session::open(&wrong) {
+            Ok(_) => {
+                return Err(Objection::Disproved(format!(
+                    "the file can be opened with {what}"
+                )));
             }
-        }
-        Ok(Some(proof(
-            Witness::Authentication,
-            "a wrong passphrase does not open the file",
-            &evidence.join("; "),
-        )))
-    }
-
-    fn no_session(&self, problem: &impl ToString) -> ProofError {
-        ProofError::NoSession {
-            arm: self.arm.to_owned(),
-            problem: problem.to_string(),
+            Err(error) if is_wrong_key(&error) => evidence.push(format!("{what}: {error}")),
+            Err(error) => return Err(error.into()),
         }
     }
-
-    fn disproved(&self, problem: String) -> ProofError {
-        ProofError::Disproved {
-            arm: self.arm.to_owned(),
-            problem,
-        }
-    }
-}
-
-/// A kind of file that SQLite writes rows to, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Log,
-    Database,
-    Journal,
-    Other,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Log => "write-ahead log",
-            Self::Database => "database",
-            Self::Journal => "rollback journal",
-            Self::Other => "files without rows",
-        }
-    }
-}
-
-/// Why nobody looked.
-#[derive(Debug, thiserror::Error)]
-enum NotLooked {
-    #[error(transparent)]
-    Asked(#[from] WireError),
-    #[error(transparent)]
-    Searched(#[from] Error),
-    #[error("{} holds nothing that could be searched", .0.display())]
-    Empty(PathBuf),
+    Ok(Some(proof(
+        Witness::Authentication,
+        "a wrong passphrase does not open the file",
+        &evidence.join("; "),
+    )))
 }
 
 /// What was found on the disk.
 struct OnDisk {
-    /// Every kind of file, and whether the canary can be read in it.
-    kinds: Vec<(Kind, bool)>,
+    /// Every kind of file that SQLite writes rows to, and whether the canary can be read in it.
+    kinds: [(&'static str, bool); 3],
+    /// Whether it can be read in others.
+    is_elsewhere: bool,
     /// How many bytes were searched.
     bytes: u64,
 }
 
-impl OnDisk {
-    fn record(&self, is_encrypted: bool) -> DiskRecord {
-        let kinds = self.kinds.iter().filter(|(kind, _)| *kind != Kind::Other);
-        let files = kinds.map(|(kind, _)| FilesOnDisk {
-            kind: kind.name().into(),
-            readability: match is_encrypted {
-                true => Readability::Encrypted,
-                false => Readability::Readable,
-            },
-        });
-        DiskRecord {
-            searched_bytes: self.bytes,
-            files: files.collect(),
-        }
-    }
-}
-
 /// Writes a canary to a new file, and tells in which of its files it can be read.
-fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk, NotLooked> {
+fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk, Objection> {
     let (mut found, mut bytes) = (BTreeSet::new(), 0);
     // A file without rows would have no canary however it is encrypted.
-    let mut search_when_written = |file: &Path| -> Result<(), NotLooked> {
+    let mut search_when_written = |file: &Path| -> Result<(), Objection> {
         if length(file)? == 0 {
-            return Err(NotLooked::Empty(file.to_owned()));
+            let problem = format!("{} holds nothing that could be searched", file.display());
+            return Err(Objection::NotTried(problem));
         }
         let searched = search(folder, canary.as_bytes())?;
         found.extend(searched.found.into_iter().map(|sighting| sighting.path));
@@ -294,12 +232,12 @@ fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk,
         .iter()
         .any(|path: &PathBuf| !known.contains(&path.as_path()));
     Ok(OnDisk {
-        kinds: vec![
-            (Kind::Database, found.contains(file)),
-            (Kind::Log, found.contains(&log)),
-            (Kind::Journal, found.contains(&journal)),
-            (Kind::Other, is_elsewhere),
+        kinds: [
+            ("database", found.contains(file)),
+            ("write-ahead log", found.contains(&log)),
+            ("rollback journal", found.contains(&journal)),
         ],
+        is_elsewhere,
         bytes,
     })
 }

@@ -8,46 +8,25 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::guard::{Ending, User};
 use ciphertax_wire::sqlite::{Session, is_disk_full};
 
 use crate::accounts::Account;
-use crate::certificates::CertificateFiles;
+use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::locate::{InstallStep, Installation};
-use crate::server::family::{Family, Plan};
+use crate::server::family::{Family, Outline, Plan};
 use crate::server::spec::Spec;
 use file::{cipher_of, file_in, options_in};
 
 pub use file::{MEMORY_MB, ProvedFile, options, prove};
 
-/// SQLite's files.
+/// SQLite's files, in whose folder nobody works but ciphertax.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sqlite;
 
 impl Family for Sqlite {
-    /// Nobody works in its folder but ciphertax.
-    fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
-        |_, _| false
-    }
-
-    fn client_name(&self) -> &'static str {
-        ""
-    }
-
-    fn after_install(&self, _: &Installation, _: &mut dyn FnMut(InstallStep)) -> Result<()> {
-        Ok(())
-    }
-
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(SqlitePlan::new(spec)?))
-    }
-
-    fn is_ready(&self, _: &str) -> bool {
-        true
-    }
-
-    fn complaints(&self, _: &Path) -> String {
-        "it has no log".into()
     }
 }
 
@@ -81,12 +60,16 @@ impl Plan for SqlitePlan<'_> {
         &self.accounts
     }
 
-    fn members(&self) -> usize {
-        0
-    }
-
-    fn needed_mb(&self) -> u64 {
-        NEEDED_MB
+    fn outline(&self) -> Outline {
+        Outline {
+            members: 0,
+            needed_mb: NEEDED_MB,
+            key_format: KeyFormat::Pkcs8,
+            client_name: "",
+            user: User::Owner,
+            ending: Ending::Terminate,
+            socket: None,
+        }
     }
 
     fn prepare(&mut self, folder: &Path, _: Option<&CertificateFiles>) -> Result<()> {
@@ -104,10 +87,7 @@ impl Plan for SqlitePlan<'_> {
         let server = self.spec.entry.name;
         let status = made.map_err(|error| match is_disk_full(&error) {
             true => Error::disk_filled(server, folder),
-            false => Error::SetUp {
-                server,
-                problem: error.to_string(),
-            },
+            false => Error::set_up(server, error),
         })?;
         let words = status.words();
         let settings = words.iter().filter_map(|word| word.split_once('='));

@@ -1,18 +1,18 @@
 //! HAProxy on both sides.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ciphertax_supervise::create_private_file;
-use ciphertax_supervise::guard::{Ending, Helper, User};
+use ciphertax_model::CertificateKind;
+use ciphertax_supervise::guard::Helper;
 
+use crate::certificates::Authority;
 use crate::error::{Error, Result};
+use crate::files::write_private;
 
-use super::pair::{DEFAULT_SUITE, Pair, Route, TLS_VERSION, Word, facts, issue_certificate};
-use super::program::{Program, write_settings};
+use super::pair::{About, Pair, Route, TLS_VERSION, Word, half};
+use super::program::Program;
 
 /// Certificate and key in one file, as HAProxy wants them.
 const CERTIFICATE_WITH_KEY: &str = "haproxy.pem";
@@ -32,59 +32,43 @@ const MARK: &str = "tunnel session: ";
 #[derive(Debug)]
 pub(super) struct Haproxy {
     program: Program,
-    version: String,
-    library: String,
-    suite: &'static str,
+    about: About,
 }
 
 impl Haproxy {
     pub(super) fn find() -> Result<Self> {
         let program = Program::find(&["haproxy"], "haproxy")?;
+        let version = program.version("HAProxy", "-v", "version ")?;
+        let library = program.says("-vv", "Running on OpenSSL version : ")?;
         Ok(Self {
-            version: program.version("HAProxy", "-v", "version ")?,
-            library: program.says("-vv", "Running on OpenSSL version : ")?,
+            about: About::tls("haproxy", &version, &library),
             program,
-            suite: DEFAULT_SUITE,
         })
     }
 
-    fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
-        let name = format!("haproxy-{side}-{}", listen.port());
-        let path = folder.join(format!("{name}.cfg"));
-        write_settings(&path, settings)?;
-        let mut command_line = self.program.command_line(["-db", "-f"]);
-        command_line.push(path.into());
-        Ok(Helper {
-            command_line,
-            log: format!("{name}.log"),
-            user: User::Owner,
-            namespace: None,
-            ending: Ending::Terminate,
-        })
+    fn half(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
+        let file = folder.join(format!("haproxy-{side}-{}.cfg", listen.port()));
+        half(&self.program, &["-db", "-f"], settings, file)
     }
 
     fn tls(&self) -> String {
         format!(
             "ssl ssl-min-ver {TLS_VERSION} ssl-max-ver {TLS_VERSION} ciphersuites {}",
-            self.suite
+            self.about.cipher
         )
     }
 }
 
 impl Pair for Haproxy {
-    fn names(&self) -> [&'static str; 2] {
-        ["haproxy", "haproxy"]
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn prepare(&self, folder: &Path) -> Result<()> {
-        let files = issue_certificate(folder)?;
-        let both = folder.join(CERTIFICATE_WITH_KEY);
-        let mut file = create_private_file(&both)?;
-        for part in [&files.certificate, &files.key] {
-            let pem = fs::read(part).map_err(Error::read(part))?;
-            file.write_all(&pem).map_err(Error::write(&both))?;
-        }
-        Ok(())
+        let files = Authority::new(CertificateKind::EcdsaP256)?.issue_for_localhost(folder)?;
+        let [certificate, key] =
+            [&files.certificate, &files.key].map(|part| fs::read(part).map_err(Error::read(part)));
+        write_private(&folder.join(CERTIFICATE_WITH_KEY), [certificate?, key?].concat())
     }
 
     fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
@@ -95,7 +79,7 @@ impl Pair for Haproxy {
              \x20   server near {target}\n",
             tls = self.tls()
         );
-        self.helper(folder, "server", listen, &settings)
+        self.half(folder, "server", listen, &settings)
     }
 
     fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
@@ -115,7 +99,7 @@ impl Pair for Haproxy {
             peer = route.peer,
             tls = self.tls()
         );
-        self.helper(folder, "client", listen, &settings)
+        self.half(folder, "client", listen, &settings)
     }
 
     /// `tunnel session: TLSv1.3 TLS_AES_256_GCM_SHA384`
@@ -126,14 +110,6 @@ impl Pair for Haproxy {
             ciphers: vec![suite.to_owned()],
             text: session.to_owned(),
         })
-    }
-
-    fn cipher(&self) -> &str {
-        self.suite
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        facts(&self.version, &self.library, self.suite)
     }
 }
 
@@ -153,10 +129,8 @@ mod real_servers {
     #[test]
     fn a_cipher_that_the_server_half_refuses_carries_nothing() {
         let client = Haproxy::find().unwrap();
-        let server = Haproxy {
-            suite: "TLS_AES_128_GCM_SHA256",
-            ..Haproxy::find().unwrap()
-        };
+        let mut server = Haproxy::find().unwrap();
+        server.about.cipher = "TLS_AES_128_GCM_SHA256".into();
         let error = refusal(server, client);
         assert!(error.contains("is not what it says"), "{error}");
     }

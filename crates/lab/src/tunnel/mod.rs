@@ -32,10 +32,11 @@ use rand::RngExt;
 use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::link::RunningLink;
+use crate::proof::proof;
 use crate::relay::Relay;
 use crate::server::family::sweep_stale;
 use haproxy::Haproxy;
-use pair::{Half, Pair, RunningPair};
+use pair::{Half, Pair, Route, check_cipher, start_client_half, start_server_half};
 use ssh::Ssh;
 use stunnel::Stunnel;
 
@@ -64,34 +65,55 @@ pub fn start(
         Tunnel::Stunnel => Box::new(Stunnel::find()?),
         Tunnel::Haproxy => Box::new(Haproxy::find()?),
     };
-    sweep_stale();
-    let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
-    let far = link.map(RunningLink::far_side);
-    let (pair, address, halves) = RunningPair::start(pair, &mut guard, target, far.as_ref())?;
-    let tunnel = RunningTunnel {
-        kind,
-        address,
-        facts: pair.facts(),
-        halves,
-        pair,
-        guard,
-    };
-    tunnel.wait_for_steady_processes();
-    Ok(tunnel)
+    RunningTunnel::start(kind, pair, target, link, guard)
 }
 
 /// A tunnel of our own. It ends, and all its files go, when this is dropped or when this process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningTunnel {
     kind: Tunnel,
+    pair: Box<dyn Pair>,
     address: SocketAddr,
-    facts: BTreeMap<String, String>,
-    halves: Vec<Half>,
-    pair: RunningPair,
+    /// Where the server half listens.
+    server_half: SocketAddr,
+    target: SocketAddr,
+    halves: [Half; 2],
     guard: Guard,
 }
 
 impl RunningTunnel {
+    fn start(
+        kind: Tunnel,
+        pair: Box<dyn Pair>,
+        target: SocketAddr,
+        link: Option<&RunningLink>,
+        guard: &GuardProgram,
+    ) -> Result<Self> {
+        sweep_stale();
+        let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
+        pair.prepare(guard.folder())?;
+        let far = link.map(RunningLink::far_side);
+        let (server, server_half) = start_server_half(pair.as_ref(), &mut guard, target, far)?;
+        let route = Route {
+            peer: server_half,
+            target,
+            talkative: false,
+        };
+        let (client, address) =
+            start_client_half(pair.as_ref(), &mut guard, &route).map_err(|error| server.explain(error))?;
+        let tunnel = Self {
+            kind,
+            pair,
+            address,
+            server_half,
+            target,
+            halves: [client, server],
+            guard,
+        };
+        tunnel.wait_for_steady_processes();
+        Ok(tunnel)
+    }
+
     /// Where clients connect to in place of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -106,7 +128,7 @@ impl RunningTunnel {
     /// What was started, for the record: `program` and `library` with their versions, `cipher`,
     /// `topology`.
     pub fn facts(&self) -> &BTreeMap<String, String> {
-        &self.facts
+        &self.pair.about().facts
     }
 
     /// Proves that what enters in plaintext travels encrypted, with the cipher asked for.
@@ -123,14 +145,34 @@ impl RunningTunnel {
         &mut self,
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
     ) -> Result<Vec<Proof>> {
-        let canary = canary();
-        let evidence = self
-            .pair
-            .prove(self.kind, &mut self.guard, &canary, &mut exchange)?;
+        let canary = format!("canary{:032x}", rand::rng().random::<u128>());
+        let between = Relay::start(self.server_half)?;
+        // A second, talkative client half that reaches the server half by a relay. The server half is the one that is measured, and
+        // accepts nothing but the cipher asked for.
+        let route = Route {
+            peer: between.address(),
+            target: self.target,
+            talkative: true,
+        };
+        let pair = self.pair.as_ref();
+        let (client, entry) = start_client_half(pair, &mut self.guard, &route)?;
+        let seen = send_through(self.kind, entry, &between, &canary, &mut exchange)
+            .and_then(|bytes| Ok((bytes, check_cipher(pair, self.kind, &client)?)));
+        client.end(&mut self.guard)?;
+        let (bytes_between, word) = seen?;
         exchange(self.address, &canary)
             .map_err(|problem| disproved(self.kind, format!("without the relays, {problem}")))?;
         self.wait_for_steady_processes();
-        Ok(evidence.into_proofs())
+        Ok(vec![
+            proof(
+                Witness::Wire,
+                "a canary value that enters the tunnel in plaintext does not travel in plaintext inside it",
+                &format!(
+                    "a relay before the tunnel read it; a relay between its halves saw {bytes_between} bytes and not the canary"
+                ),
+            ),
+            proof(Witness::Tunnel, "its program names the cipher", &word),
+        ])
     }
 
     /// False once one of its programs has ended.
@@ -148,7 +190,7 @@ impl RunningTunnel {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.end()
+        Ok(self.guard.finish()?)
     }
 
     /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others
@@ -166,55 +208,10 @@ impl RunningTunnel {
             }
         }
     }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(self.guard.finish()?)
-    }
-}
-
-impl Drop for RunningTunnel {
-    fn drop(&mut self) {
-        let _ = self.end();
-    }
 }
 
 /// Sends a canary in plaintext to the server behind an address, and gets it back.
 type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> std::result::Result<(), String> + 'a;
-
-/// What proves a tunnel.
-#[derive(Debug)]
-struct Evidence {
-    /// Bytes seen between the halves, none of them the canary.
-    bytes_between: u64,
-    /// What the tunnel's program says.
-    word: String,
-}
-
-impl Evidence {
-    fn into_proofs(self) -> Vec<Proof> {
-        vec![
-            Proof {
-                witness: Witness::Wire,
-                claim: "a canary value that enters the tunnel in plaintext does not travel in plaintext inside it"
-                    .into(),
-                evidence: format!(
-                    "a relay before the tunnel read it; a relay between its halves saw {} bytes and not the canary",
-                    self.bytes_between
-                ),
-            },
-            Proof {
-                witness: Witness::Tunnel,
-                claim: "its program names the cipher".into(),
-                evidence: self.word,
-            },
-        ]
-    }
-}
-
-/// A value that occurs nowhere else.
-fn canary() -> String {
-    format!("canary{:032x}", rand::rng().random::<u128>())
-}
 
 /// Sends a canary through the tunnel that begins at `entry` and in whose middle `between` stands. Returns the number of
 /// bytes that passed there.

@@ -11,18 +11,17 @@ use ciphertax_model::{CertificateKind, Tunnel};
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
 use ciphertax_supervise::child::descendants;
-use ciphertax_supervise::guard::{Guard, Helper};
+use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 use procfs::net::TcpState;
 use procfs::process;
 
-use super::{Evidence, Exchange, disproved, send_through};
-use crate::certificates::{Authority, CertificateFiles};
-use crate::error::path::TunnelError;
+use super::disproved;
+use super::program::Program;
+use crate::certificates::Authority;
 use crate::error::{Error, Result};
-use crate::files::{self, Readiness};
-use crate::link::FarSide;
+use crate::files::{self, Readiness, write_private};
+use crate::link::Endpoints;
 use crate::port;
-use crate::relay::Relay;
 
 /// How long a program may take to become ready.
 const STARTUP: Duration = Duration::from_secs(10);
@@ -43,7 +42,7 @@ impl Half {
     /// Starts a program.
     pub(crate) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
         let log = guard.folder().join(&helper.log);
-        let process = Process::open(guard.add(helper)?)?;
+        let process = guard.add(helper)?;
         Ok(Self {
             name,
             side,
@@ -74,11 +73,11 @@ impl Half {
 
     /// Ends it and waits until it has ended.
     pub(crate) fn end(&self, guard: &mut Guard) -> Result<()> {
-        Ok(guard.end(self.process.pid())?)
+        Ok(guard.end(&self.process)?)
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.process.pid().as_raw_nonzero().get().unsigned_abs()
+        self.process.pid()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -113,42 +112,30 @@ impl Half {
         let deadline = Instant::now() + STARTUP;
         while !done() {
             if self.has_ended() {
-                return Err(self.ended());
+                return Err(Error::Ended {
+                    program: self.name,
+                    log: self.last_words(),
+                });
             }
             if stop::is_over(deadline) {
-                return Err(self.not_ready());
+                return Err(Error::NotReady {
+                    program: self.name,
+                    seconds: STARTUP.as_secs(),
+                    log: self.last_words(),
+                });
             }
             thread::sleep(Duration::from_millis(5));
         }
         Ok(())
     }
 
-    fn not_ready(&self) -> Error {
-        TunnelError::NotReady {
-            program: self.name.into(),
-            seconds: STARTUP.as_secs(),
-            log: files::tail_of(&self.log),
-        }
-        .into()
-    }
-
-    /// The error for a program that ended before it was asked to.
-    fn ended(&self) -> Error {
-        TunnelError::Ended {
-            program: self.name.into(),
-            log: files::tail_of(&self.log),
-        }
-        .into()
-    }
-
     /// Adds this program's last words to the error of one that ended because of it.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error {
-            Error::Tunnel(TunnelError::Ended { program, log }) => TunnelError::Ended {
+            Error::Ended { program, log } => Error::Ended {
                 program,
-                log: format!("{log}; {} says: {}", self.name, files::tail_of(&self.log)),
-            }
-            .into(),
+                log: format!("{log}; {} says: {}", self.name, self.last_words()),
+            },
             other => other,
         }
     }
@@ -156,23 +143,13 @@ impl Half {
     /// Asks the kernel who listens. A connection instead would go on to the server and be counted there as an aborted
     /// one, and each of these programs ends if it cannot have its port.
     fn wait_until_listening(&self, address: SocketAddrV4) -> Result<Readiness> {
-        let deadline = Instant::now() + STARTUP;
-        loop {
-            let listens = is_listening(self.pid(), address);
-            let ended = self.has_ended();
-            if listens && !ended {
-                return Ok(Readiness::Ready);
+        let outcome = self.wait_until(|| is_listening(self.pid(), address) && !self.has_ended());
+        match outcome {
+            Ok(()) => Ok(Readiness::Ready),
+            Err(Error::Ended { .. }) if self.log().contains("Address already in use") => {
+                Ok(Readiness::PortTaken)
             }
-            if ended && self.log().contains("Address already in use") {
-                return Ok(Readiness::PortTaken);
-            }
-            if ended {
-                return Err(self.ended());
-            }
-            if stop::is_over(deadline) {
-                return Err(self.not_ready());
-            }
-            thread::sleep(Duration::from_millis(5));
+            Err(error) => Err(error),
         }
     }
 }
@@ -214,21 +191,53 @@ pub(super) const TLS_VERSION: &str = "TLSv1.3";
 /// measured.
 pub(super) const DEFAULT_SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
-/// What is recorded of a program that carries connections in TLS.
-pub(super) fn facts(program: &str, library: &str, suite: &str) -> BTreeMap<String, String> {
-    [
-        ("program", program.to_owned()),
-        ("library", library.to_owned()),
-        ("cipher", format!("{TLS_VERSION} {suite}")),
-        ("topology", "one TLS connection for each, sessions resumed".into()),
-    ]
-    .map(|(name, fact)| (name.to_owned(), fact))
-    .into()
+/// What a kind of tunnel is.
+#[derive(Debug)]
+pub(super) struct About {
+    /// The program of the client half and that of the server half.
+    pub(super) names: [&'static str; 2],
+    /// The cipher that was asked for.
+    pub(super) cipher: String,
+    /// Names and versions for the record: `program`, `library`, `cipher`, `topology`.
+    pub(super) facts: BTreeMap<String, String>,
 }
 
-/// Puts a certificate for this machine into `folder`, with the authority that the client half trusts.
-pub(super) fn issue_certificate(folder: &Path) -> Result<CertificateFiles> {
-    Authority::new(CertificateKind::EcdsaP256)?.issue_for_localhost(folder)
+impl About {
+    pub(super) fn new(names: [&'static str; 2], cipher: &str, facts: [(&str, &str); 4]) -> Self {
+        Self {
+            names,
+            cipher: cipher.to_owned(),
+            facts: facts
+                .map(|(name, fact)| (name.to_owned(), fact.to_owned()))
+                .into(),
+        }
+    }
+
+    /// Of a program that carries connections in TLS.
+    pub(super) fn tls(name: &'static str, program: &str, library: &str) -> Self {
+        let facts = [
+            ("program", program),
+            ("library", library),
+            ("cipher", &format!("{TLS_VERSION} {DEFAULT_SUITE}")),
+            ("topology", "one TLS connection for each, sessions resumed"),
+        ];
+        Self::new([name; 2], DEFAULT_SUITE, facts)
+    }
+}
+
+/// A half that reads its settings from a new file, beside which its log is.
+pub(super) fn half(program: &Program, options: &[&str], settings: &str, file: PathBuf) -> Result<Helper> {
+    write_private(&file, settings)?;
+    let log = file.with_extension("log");
+    let mut command_line = program.command_line(options);
+    command_line.push(file.into());
+    Ok(Helper {
+        command_line,
+        log: log.file_name().unwrap_or_default().to_string_lossy().into(),
+        user: User::Owner,
+        namespace: None,
+        ending: Ending::Terminate,
+    })
 }
 
 /// How long a program may take to write about a session that has ended.
@@ -236,11 +245,15 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// A kind of tunnel of two programs.
 pub(super) trait Pair: Debug {
-    /// The program of the client half and that of the server half.
-    fn names(&self) -> [&'static str; 2];
+    /// What it is.
+    fn about(&self) -> &About;
 
-    /// Puts keys and certificates into the tunnel's folder.
-    fn prepare(&self, folder: &Path) -> Result<()>;
+    /// Puts keys and certificates into the tunnel's folder: a certificate for this machine, with the authority that the client half
+    /// trusts.
+    fn prepare(&self, folder: &Path) -> Result<()> {
+        let authority = Authority::new(CertificateKind::EcdsaP256)?;
+        authority.issue_for_localhost(folder).map(drop)
+    }
 
     /// The server half, which listens on `listen` and connects to `target`.
     fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper>;
@@ -250,12 +263,6 @@ pub(super) trait Pair: Debug {
 
     /// What the client half has written of the ciphers of its sessions; `None` if nothing yet.
     fn word(&self, log: &str) -> Option<Word>;
-
-    /// The cipher that was asked for.
-    fn cipher(&self) -> &str;
-
-    /// Names and versions for the record.
-    fn facts(&self) -> BTreeMap<String, String>;
 }
 
 /// How a client half reaches its server half.
@@ -278,106 +285,55 @@ pub(super) struct Word {
     pub(super) text: String,
 }
 
-/// Both programs of a tunnel.
-#[derive(Debug)]
-pub(super) struct RunningPair {
-    pair: Box<dyn Pair>,
-    /// Where the server half listens.
-    server_half: SocketAddr,
+/// Starts the server half, on the far side of a link if there is one. Says where it listens.
+pub(super) fn start_server_half(
+    pair: &dyn Pair,
+    guard: &mut Guard,
     target: SocketAddr,
+    far: Option<&Endpoints>,
+) -> Result<(Half, SocketAddr)> {
+    let folder = guard.folder().to_owned();
+    let [_, name] = pair.about().names;
+    let ip = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
+    Half::start_listening(guard, name, Side::Server, ip, |listen| {
+        Ok(Helper {
+            namespace: far.map(|far| far.namespace.clone()),
+            ..pair.server_half(&folder, listen, target)?
+        })
+    })
 }
 
-impl RunningPair {
-    /// Starts the server half, on the far side of a link if there is one, then the client half.
-    pub(super) fn start(
-        pair: Box<dyn Pair>,
-        guard: &mut Guard,
-        target: SocketAddr,
-        far: Option<&FarSide>,
-    ) -> Result<(Self, SocketAddr, Vec<Half>)> {
-        let folder = guard.folder().to_owned();
-        pair.prepare(&folder)?;
-        let [_, name] = pair.names();
-        let ip = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
-        let (server, server_half) = Half::start_listening(guard, name, Side::Server, ip, |listen| {
-            Ok(Helper {
-                namespace: far.map(|far| far.namespace.clone()),
-                ..pair.server_half(&folder, listen, target)?
-            })
-        })?;
-        let running = Self {
-            pair,
-            server_half,
-            target,
-        };
-        let (client, address) = running
-            .start_client_half(guard, server_half, false)
-            .map_err(|error| server.explain(error))?;
-        Ok((running, address, vec![client, server]))
-    }
+/// Starts a client half. Says where it listens.
+pub(super) fn start_client_half(
+    pair: &dyn Pair,
+    guard: &mut Guard,
+    route: &Route,
+) -> Result<(Half, SocketAddr)> {
+    let folder = guard.folder().to_owned();
+    let [name, _] = pair.about().names;
+    Half::start_listening(guard, name, Side::Client, Ipv4Addr::LOCALHOST, |listen| {
+        pair.client_half(&folder, listen, route)
+    })
+}
 
-    pub(super) fn facts(&self) -> BTreeMap<String, String> {
-        self.pair.facts()
-    }
-
-    /// Sends a canary through a second, talkative client half that reaches the server half by a relay. The server half
-    /// is the one that is measured, and accepts nothing but the cipher asked for.
-    pub(super) fn prove(
-        &self,
-        tunnel: Tunnel,
-        guard: &mut Guard,
-        canary: &str,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<Evidence> {
-        let between = Relay::start(self.server_half)?;
-        let (client, entry) = self.start_client_half(guard, between.address(), true)?;
-        let outcome = send_through(tunnel, entry, &between, canary, exchange).and_then(|bytes_between| {
-            Ok(Evidence {
-                bytes_between,
-                word: self.check_cipher(tunnel, &client)?,
-            })
-        });
-        client.end(guard)?;
-        outcome
-    }
-
-    fn start_client_half(
-        &self,
-        guard: &mut Guard,
-        peer: SocketAddr,
-        talkative: bool,
-    ) -> Result<(Half, SocketAddr)> {
-        let folder = guard.folder().to_owned();
-        let [name, _] = self.pair.names();
-        let route = Route {
-            peer,
-            target: self.target,
-            talkative,
-        };
-        Half::start_listening(guard, name, Side::Client, Ipv4Addr::LOCALHOST, |listen| {
-            self.pair.client_half(&folder, listen, &route)
-        })
-    }
-
-    /// Waits for the program's word and compares it with what was asked for.
-    fn check_cipher(&self, tunnel: Tunnel, client: &Half) -> Result<String> {
-        let deadline = Instant::now() + LAST_WORD;
-        loop {
-            if let Some(word) = self.pair.word(&client.log()) {
-                let asked = self.pair.cipher();
-                return match word.ciphers.iter().find(|cipher| *cipher != asked) {
-                    None => Ok(word.text),
-                    Some(other) => Err(disproved(
-                        tunnel,
-                        format!("{asked} was asked for, {other} is used"),
-                    )),
-                };
-            }
-            if stop::is_over(deadline) {
-                return Err(disproved(tunnel, "its program does not say which cipher is used"));
-            }
-            thread::sleep(Duration::from_millis(10));
+/// Waits for the word of a tunnel's program and compares it with what was asked for.
+pub(super) fn check_cipher(pair: &dyn Pair, tunnel: Tunnel, client: &Half) -> Result<String> {
+    let deadline = Instant::now() + LAST_WORD;
+    loop {
+        if let Some(word) = pair.word(&client.log()) {
+            let asked = &pair.about().cipher;
+            return match word.ciphers.iter().find(|cipher| *cipher != asked) {
+                None => Ok(word.text),
+                Some(other) => Err(disproved(
+                    tunnel,
+                    format!("{asked} was asked for, {other} is used"),
+                )),
+            };
         }
+        if stop::is_over(deadline) {
+            return Err(disproved(tunnel, "its program does not say which cipher is used"));
+        }
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The programs that tunnels are made of.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::{child, create_private_file};
+use ciphertax_supervise::child;
 
 use crate::error::{Error, Result};
 use crate::locate::{cache_root, command_line, library_folders, program_in, system_folders};
@@ -116,12 +116,7 @@ impl Program {
     }
 }
 
-/// Writes a file that only its owner may read.
-pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
-    create_private_file(path)?
-        .write_all(text.as_bytes())
-        .map_err(Error::write(path))
-}
+pub(crate) use crate::files::write_private as write_settings;
 
 /// Runs a command that ends by itself, and fails if it fails.
 pub(crate) fn run_to_success(command_line: &[OsString]) -> Result<String> {
@@ -158,18 +153,12 @@ fn run(command_line: &[OsString]) -> Result<Said> {
         cause,
     };
     let mut process = command.spawn().map_err(failed)?;
-    let success = match wait_at_most(&mut process, PATIENCE).map_err(failed)? {
-        Some(success) => success,
-        None => {
-            let _ = process.kill();
-            let _ = process.wait();
-            return Err(TunnelError::Command {
-                command: displayed(command_line),
-                problem: format!("nothing for {} s", PATIENCE.as_secs()),
-            }
-            .into());
-        }
-    };
+    let success = end_within(&mut process, PATIENCE)
+        .map_err(failed)?
+        .ok_or_else(|| TunnelError::Command {
+            command: displayed(command_line),
+            problem: format!("nothing for {} s", PATIENCE.as_secs()),
+        })?;
     Ok(Said {
         success,
         output: text_of(process.stdout.take()),
@@ -177,14 +166,17 @@ fn run(command_line: &[OsString]) -> Result<Said> {
     })
 }
 
-/// Whether it succeeded; `None` if it has not ended in time. These commands write less than a pipe holds.
-fn wait_at_most(process: &mut Child, time: Duration) -> io::Result<Option<bool>> {
+/// Waits until a process ends, and kills it if it has not in time. Whether it succeeded; `None` if it was killed. It must not write
+/// more than a pipe holds.
+pub(crate) fn end_within(process: &mut Child, time: Duration) -> io::Result<Option<bool>> {
     let deadline = Instant::now() + time;
     loop {
         if let Some(status) = process.try_wait()? {
             return Ok(Some(status.success()));
         }
         if stop::is_over(deadline) {
+            let _ = process.kill();
+            let _ = process.wait();
             return Ok(None);
         }
         thread::sleep(Duration::from_millis(2));

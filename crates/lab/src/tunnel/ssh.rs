@@ -1,6 +1,5 @@
 //! A forwarded port of OpenSSH.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
@@ -13,8 +12,9 @@ use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
 
-use super::pair::{Pair, Route, Word};
-use super::program::{Program, run_to_success, write_settings};
+use super::pair::{About, Pair, Route, Word, half};
+use super::program::{Program, run_to_success};
+use crate::files::write_private;
 
 const HOST_KEY: &str = "ssh-host-key";
 const USER_KEY: &str = "ssh-user-key";
@@ -38,15 +38,13 @@ const IDLE: &str = "idle";
 /// takes 40 ms more, whatever the cipher.
 #[derive(Debug)]
 pub(super) struct Ssh {
-    cipher: SshCipher,
     ssh: Program,
     sshd: Program,
     keygen: Program,
     /// Whom the client logs in as, and thereby whom sshd runs as.
     login: String,
     user: User,
-    version: String,
-    library: String,
+    about: About,
 }
 
 impl Ssh {
@@ -59,14 +57,21 @@ impl Ssh {
         let login = run_to_success(&["id".into(), "-un".into(), uid.to_string().into()])?;
         let says = ssh.says("-V", "OpenSSH_")?;
         let (version, library) = says.split_once(", ").unwrap_or((&says, "unknown"));
+        let facts = [
+            ("program", &*format!("OpenSSH {version}")),
+            ("library", library),
+            ("cipher", cipher.name()),
+            (
+                "topology",
+                "ssh -L, one SSH connection for all, with an idle session so that sshd sets TCP_NODELAY",
+            ),
+        ];
         Ok(Self {
-            cipher,
             sshd: Program::find(&["sshd"], "openssh-server")?,
             keygen: Program::find(&["ssh-keygen"], "openssh-client")?,
             login: login.trim().into(),
             user,
-            version: format!("OpenSSH {version}"),
-            library: library.to_owned(),
+            about: About::new(["ssh", "sshd"], cipher.name(), facts),
             ssh,
         })
     }
@@ -86,55 +91,47 @@ impl Ssh {
 }
 
 impl Pair for Ssh {
-    fn names(&self) -> [&'static str; 2] {
-        ["ssh", "sshd"]
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn prepare(&self, folder: &Path) -> Result<()> {
         let host_key = self.new_key(folder, HOST_KEY)?;
         let user_key = self.new_key(folder, USER_KEY)?;
-        write_settings(&folder.join(KNOWN_HOSTS), &format!("{HOST} {host_key}\n"))?;
-        write_settings(
+        write_private(&folder.join(KNOWN_HOSTS), format!("{HOST} {host_key}\n"))?;
+        write_private(
             &folder.join(AUTHORIZED_KEYS),
-            &format!("restrict,port-forwarding {user_key}\n"),
+            format!("restrict,port-forwarding {user_key}\n"),
         )
     }
 
     fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
-        let settings = folder.join(format!("sshd-{}.conf", listen.port()));
         let quoted = |file| quoted(&folder.join(file));
-        let cipher = self.cipher.name();
-        write_settings(
-            &settings,
-            &format!(
-                "ListenAddress {listen}\n\
-                 HostKey {host_key}\n\
-                 AuthorizedKeysFile {authorized_keys}\n\
-                 AuthenticationMethods publickey\n\
-                 AllowUsers {login}\n\
-                 AllowTcpForwarding local\n\
-                 PermitOpen {target}\n\
-                 Ciphers {cipher}\n\
-                 Compression no\n\
-                 PermitTTY no\n\
-                 PidFile none\n\
-                 Subsystem {IDLE} internal-sftp\n\
-                 StrictModes no\n\
-                 UseDNS no\n\
-                 UsePAM no\n",
-                host_key = quoted(HOST_KEY),
-                authorized_keys = quoted(AUTHORIZED_KEYS),
-                login = self.login,
-            ),
-        )?;
-        let mut command_line = self.sshd.command_line(["-D", "-e", "-f"]);
-        command_line.push(settings.into());
+        let settings = format!(
+            "ListenAddress {listen}\n\
+             HostKey {host_key}\n\
+             AuthorizedKeysFile {authorized_keys}\n\
+             AuthenticationMethods publickey\n\
+             AllowUsers {login}\n\
+             AllowTcpForwarding local\n\
+             PermitOpen {target}\n\
+             Ciphers {cipher}\n\
+             Compression no\n\
+             PermitTTY no\n\
+             PidFile none\n\
+             Subsystem {IDLE} internal-sftp\n\
+             StrictModes no\n\
+             UseDNS no\n\
+             UsePAM no\n",
+            host_key = quoted(HOST_KEY),
+            authorized_keys = quoted(AUTHORIZED_KEYS),
+            login = self.login,
+            cipher = self.about.cipher,
+        );
+        let file = folder.join(format!("sshd-{}.conf", listen.port()));
         Ok(Helper {
-            command_line,
-            log: format!("sshd-{}.log", listen.port()),
             user: self.user,
-            namespace: None,
-            ending: Ending::Terminate,
+            ..half(&self.sshd, &["-D", "-e", "-f"], &settings, file)?
         })
     }
 
@@ -161,7 +158,7 @@ impl Pair for Ssh {
             "UpdateHostKeys=no".into(),
             format!("UserKnownHostsFile={KNOWN_HOSTS}"),
         ];
-        let mut arguments: Vec<OsString> = ["-F", "none", "-T", "-s", "-c", self.cipher.name()]
+        let mut arguments: Vec<OsString> = ["-F", "none", "-T", "-s", "-c", &self.about.cipher]
             .map(OsString::from)
             .into();
         arguments.extend(
@@ -201,24 +198,6 @@ impl Pair for Ssh {
             ciphers,
             text: lines.join("; "),
         })
-    }
-
-    fn cipher(&self) -> &str {
-        self.cipher.name()
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        [
-            ("program", self.version.as_str()),
-            ("library", self.library.as_str()),
-            ("cipher", self.cipher.name()),
-            (
-                "topology",
-                "ssh -L, one SSH connection for all, with an idle session so that sshd sets TCP_NODELAY",
-            ),
-        ]
-        .map(|(name, fact)| (name.to_owned(), fact.to_owned()))
-        .into()
     }
 }
 

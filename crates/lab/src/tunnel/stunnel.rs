@@ -1,15 +1,14 @@
 //! stunnel on both sides.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ciphertax_supervise::guard::{Ending, Helper, User};
+use ciphertax_supervise::guard::Helper;
 
 use crate::error::Result;
 
-use super::pair::{DEFAULT_SUITE, Pair, Route, TLS_VERSION, Word, facts, issue_certificate};
-use super::program::{Program, write_settings};
+use super::pair::{About, Pair, Route, TLS_VERSION, Word, half};
+use super::program::Program;
 
 /// In the foreground, without files of its own, and without waiting for more bytes before it sends few.
 const COMMON: &str = "foreground = yes\n\
@@ -22,44 +21,25 @@ const COMMON: &str = "foreground = yes\n\
 #[derive(Debug)]
 pub(super) struct Stunnel {
     program: Program,
-    version: String,
-    library: String,
-    suite: &'static str,
+    about: About,
 }
 
 impl Stunnel {
     pub(super) fn find() -> Result<Self> {
         let program = Program::find(&["stunnel4", "stunnel"], "stunnel4")?;
+        let version = program.version("stunnel", "-version", "stunnel ")?;
+        // Of the one it was compiled with, it says `Compiled`, or `Compiled/running` if that is the same.
+        let library = program.says("-version", "unning")?.replacen("with ", "", 1);
         Ok(Self {
-            version: program.version("stunnel", "-version", "stunnel ")?,
-            // Of the one it was compiled with, it says `Compiled`, or `Compiled/running` if that is the same.
-            library: program.says("-version", "unning")?.replacen("with ", "", 1),
+            about: About::tls("stunnel", &version, &library),
             program,
-            suite: DEFAULT_SUITE,
-        })
-    }
-
-    fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
-        let name = format!("stunnel-{side}-{}", listen.port());
-        let path = folder.join(format!("{name}.conf"));
-        write_settings(&path, settings)?;
-        Ok(Helper {
-            command_line: self.program.command_line([path]),
-            log: format!("{name}.log"),
-            user: User::Owner,
-            namespace: None,
-            ending: Ending::Terminate,
         })
     }
 }
 
 impl Pair for Stunnel {
-    fn names(&self) -> [&'static str; 2] {
-        ["stunnel", "stunnel"]
-    }
-
-    fn prepare(&self, folder: &Path) -> Result<()> {
-        issue_certificate(folder).map(drop)
+    fn about(&self) -> &About {
+        &self.about
     }
 
     fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
@@ -73,9 +53,14 @@ impl Pair for Stunnel {
              key = server-key.pem\n\
              sslVersion = {TLS_VERSION}\n\
              ciphersuites = {}\n",
-            self.suite
+            self.about.cipher
         );
-        self.helper(folder, "server", listen, &settings)
+        half(
+            &self.program,
+            &[],
+            &settings,
+            folder.join(format!("stunnel-server-{}.conf", listen.port())),
+        )
     }
 
     fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
@@ -93,9 +78,14 @@ impl Pair for Stunnel {
              ciphersuites = {suite}\n",
             level = if route.talkative { "info" } else { "warning" },
             peer = route.peer,
-            suite = self.suite,
+            suite = self.about.cipher,
         );
-        self.helper(folder, "client", listen, &settings)
+        half(
+            &self.program,
+            &[],
+            &settings,
+            folder.join(format!("stunnel-client-{}.conf", listen.port())),
+        )
     }
 
     /// `LOG6[0]: TLSv1.3 ciphersuite: TLS_AES_256_GCM_SHA384 (256-bit encryption)`
@@ -107,14 +97,6 @@ impl Pair for Stunnel {
             ciphers: vec![suite.split_whitespace().next()?.to_owned()],
             text: text.to_owned(),
         })
-    }
-
-    fn cipher(&self) -> &str {
-        self.suite
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        facts(&self.version, &self.library, self.suite)
     }
 }
 
@@ -138,10 +120,8 @@ mod real_servers {
     #[test]
     fn a_cipher_that_the_server_half_refuses_carries_nothing() {
         let client = Stunnel::find().unwrap();
-        let server = Stunnel {
-            suite: "TLS_AES_128_GCM_SHA256",
-            ..Stunnel::find().unwrap()
-        };
+        let mut server = Stunnel::find().unwrap();
+        server.about.cipher = "TLS_AES_128_GCM_SHA256".into();
         let error = refusal(server, client);
         assert!(error.contains("is not what it says"), "{error}");
     }

@@ -1,27 +1,25 @@
 //! Helpers that the tests of tunnels share: a server that echoes, and halves that do not fit together.
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 
 use ciphertax_model::{SshCipher, Tunnel};
-use ciphertax_supervise::PrivateFolder;
-use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
+use ciphertax_supervise::guard::{GuardProgram, Helper};
 
-use super::pair::{Pair, Route, RunningPair, Word};
+use super::RunningTunnel;
+use super::pair::{About, Pair, Route, Word};
 use crate::error::Result;
 
 ciphertax_testkit::plays_roles!();
 
 /// What keeps a tunnel of two halves that do not fit together from being measured.
 pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
-    let guard = GuardProgram::this_program();
-    let mut guard = Guard::start(&guard, PrivateFolder::create(1).unwrap()).unwrap();
+    let pair = Box::new(Mismatched { server, client });
     let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-    RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo(), None)
-        .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
+    RunningTunnel::start(tunnel, pair, echo(), None, &GuardProgram::this_program())
+        .and_then(|mut tunnel| tunnel.prove(echoed))
         .unwrap_err()
         .to_string()
 }
@@ -33,8 +31,8 @@ struct Mismatched<S, C> {
 }
 
 impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
-    fn names(&self) -> [&'static str; 2] {
-        self.client.names()
+    fn about(&self) -> &About {
+        self.client.about()
     }
 
     fn prepare(&self, folder: &Path) -> Result<()> {
@@ -51,14 +49,6 @@ impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
 
     fn word(&self, log: &str) -> Option<Word> {
         self.client.word(log)
-    }
-
-    fn cipher(&self) -> &str {
-        self.client.cipher()
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        self.client.facts()
     }
 }
 

@@ -96,7 +96,7 @@ fn a_start_of_mysql_without_its_keyring_is_called_that_whatever_it_is_to_encrypt
     let Some(installation) = fetched(&MYSQL) else {
         return;
     };
-    let installed = installation.program().ancestors().nth(2).unwrap();
+    let installed = installation.program.ancestors().nth(2).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     for entry in fs::read_dir(installed.join("lib/mysql/plugin")).unwrap() {

@@ -111,7 +111,7 @@ fn inside_a_link_it_is_reached_at_its_distance() {
     let server = PrivateServer::builder(&POSTGRESQL).inside(&link).start().unwrap();
     let near = options(&server, server.default_account());
     let far = ConnectOptions {
-        host: link.delayed_address().to_string(),
+        host: link.endpoints.delayed.to_string(),
         ..near.clone()
     };
     for arm in [near, far] {
@@ -137,5 +137,5 @@ fn inside_a_link_it_is_reached_at_its_distance() {
     assert_eq!(ask(&through_it, "SELECT current_user").unwrap(), server.user());
     pooler.stop().unwrap();
     server.stop().unwrap();
-    link.stop().unwrap();
+    link.process.stop().unwrap();
 }

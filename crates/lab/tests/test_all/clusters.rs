@@ -104,7 +104,7 @@ fn a_commit_waits_for_nodes_that_are_apart() {
         }
         are_proved(&servers);
         are_gone(servers);
-        link.stop().unwrap();
+        link.process.stop().unwrap();
     }
 }
 

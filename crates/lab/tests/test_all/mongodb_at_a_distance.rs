@@ -56,10 +56,10 @@ fn a_server_inside_a_link_is_near_at_one_address_and_far_at_the_other() {
     };
     let server = builder.inside(&link).start().unwrap();
     let direct = server.address();
-    assert_eq!(direct.ip(), link.direct_address());
+    assert_eq!(direct.ip(), link.endpoints.direct);
     let is_outside = TcpStream::connect(("127.0.0.1", direct.port())).is_err();
     assert!(is_outside, "it is outside");
-    let far = SocketAddr::new(link.delayed_address(), direct.port());
+    let far = SocketAddr::from((link.endpoints.delayed, direct.port()));
     // The account was made although nobody can reach the server over its own loopback address from here.
     assert_eq!(who_is_logged_in(&options(&server, direct)), server.user());
     let [opened, asked] = times(&options(&server, far));
@@ -72,7 +72,7 @@ fn a_server_inside_a_link_is_near_at_one_address_and_far_at_the_other() {
     assert!(times(&options(&server, far))[1] >= 90 * MS);
     assert!(link.report().unwrap().packets > 0);
     server.stop().unwrap();
-    link.stop().unwrap();
+    link.process.stop().unwrap();
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn over_a_link_every_tunnel_carries_a_canary_and_takes_its_round_trips() {
         tunnel.stop().unwrap();
     }
     server.stop().unwrap();
-    link.stop().unwrap();
+    link.process.stop().unwrap();
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn every_member_of_a_set_inside_a_link_is_found_where_it_is_far() {
     let server = builder.replica_set(THREE).inside(&link).start().unwrap();
     let direct = server.addresses();
     assert_eq!(direct.len(), 3);
-    assert_eq!(places(&direct), BTreeSet::from([link.direct_address()]));
+    assert_eq!(places(&direct), BTreeSet::from([link.endpoints.direct.into()]));
     let far: Vec<SocketAddr> = direct
         .iter()
-        .map(|address| SocketAddr::new(link.delayed_address(), address.port()))
+        .map(|address| SocketAddr::from((link.endpoints.delayed, address.port())))
         .collect();
     // Whomever a client asks, it is sent to the addresses at the link's distance, and to all of them.
     let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
@@ -132,7 +132,7 @@ fn every_member_of_a_set_inside_a_link_is_found_where_it_is_far() {
     assert!(is_another);
     let (folder, pids) = (server.folder().to_owned(), server.pids());
     server.stop().unwrap();
-    link.stop().unwrap();
+    link.process.stop().unwrap();
     assert!(!folder.exists());
     assert!(
         pids.iter()

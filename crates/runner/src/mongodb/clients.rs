@@ -85,7 +85,7 @@ impl Clients for MongoDb {
     }
 
     fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
-        let is_replica_set = server.replica_set().is_some();
+        let is_replica_set = server.replica_set.is_some();
         Self {
             is_replica_set,
             set_name: None,

@@ -148,7 +148,7 @@ impl Clients for MySql {
     fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
             forget_passwords: server.entry().capabilities.forget_passwords,
-            columns: server.at_rest().columns.map(Columns::new),
+            columns: server.at_rest.columns.map(Columns::new),
             ..Self::default()
         }
     }

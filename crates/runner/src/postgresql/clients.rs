@@ -143,7 +143,7 @@ impl Clients for PostgreSql {
 
     fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
-            columns: server.at_rest().columns.map(Columns::new),
+            columns: server.at_rest.columns.map(Columns::new),
             ..Self::default()
         }
     }

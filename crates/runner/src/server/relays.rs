@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::column_relay::{self, ColumnRelayPlan, EncryptedColumns, RunningColumnRelay};
+use ciphertax_lab::column_relay::{self, EncryptedColumns, RunningColumnRelay};
 use ciphertax_lab::pooler::{self, RunningPooler};
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::tpcc::COLUMNS;
@@ -128,18 +128,13 @@ impl ColumnRelays {
             if relays.0.iter().any(|other| other.policy == policy) {
                 continue;
             }
-            let columns = policy.as_ref().map(|policy| names(&policy.columns, study));
-            let cells = policy.as_ref().zip(columns.as_deref()).zip(key);
-            let plan = ColumnRelayPlan {
-                cells: cells.map(|((encryption, columns), key)| EncryptedColumns {
-                    encryption,
-                    columns,
-                    key,
-                }),
-                link,
-            };
-            let relay = column_relay::start(&plan, server, guard)?;
-            let meter = ProcessMeter::open(relay.pid())?;
+            let encrypts = policy.as_ref().zip(key).map(|(policy, key)| EncryptedColumns {
+                encryption: policy.clone(),
+                columns: names(&policy.columns, study),
+                key: key.clone(),
+            });
+            let relay = column_relay::start(encrypts, server, link, guard)?;
+            let meter = ProcessMeter::open(relay.process.pid)?;
             relays.0.push(MeteredRelay { policy, relay, meter });
         }
         Ok(relays)
@@ -162,7 +157,7 @@ impl ColumnRelays {
                 None => "column relay".to_owned(),
                 Some(policy) => format!("column relay, {policy}"),
             };
-            let facts = running.relay.facts().iter();
+            let facts = running.relay.facts.iter();
             facts.map(move |(fact, value)| (format!("{name}: {fact}"), value.clone()))
         });
         of_each.collect()
@@ -170,7 +165,7 @@ impl ColumnRelays {
 
     /// Ends them.
     pub(super) fn stop(self) -> ciphertax_lab::Result<()> {
-        let stopped = self.0.into_iter().map(|running| running.relay.stop());
+        let stopped = self.0.into_iter().map(|running| running.relay.process.stop());
         stopped.fold(Ok(()), Result::and)
     }
 

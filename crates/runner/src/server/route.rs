@@ -128,7 +128,7 @@ impl Route {
     /// Where an arm connects to: of several servers to the first.
     pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
         if let Some(relay) = self.column_relays.of(arm) {
-            return relay.address().into();
+            return relay.address.into();
         }
         if let Some(pooler) = self.poolers.of(arm) {
             return pooler.address().into();
@@ -178,7 +178,10 @@ impl Route {
         let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
         let stopped = tunnels.fold(self.poolers.stop(), Result::and);
         let stopped = stopped.and(self.column_relays.stop());
-        stopped.and(self.distance.map_or(Ok(()), |distance| distance.link.stop()))
+        stopped.and(
+            self.distance
+                .map_or(Ok(()), |distance| distance.link.process.stop()),
+        )
     }
 }
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::child::in_own_session;
+use crate::child::{Process, in_own_session};
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, remove_folder};
@@ -76,9 +76,11 @@ impl Guard {
     ///
     /// # Errors
     /// If the guard is gone or cannot start it.
-    pub fn add(&mut self, helper: Helper) -> Result<Pid> {
+    pub fn add(&mut self, helper: Helper) -> Result<Process> {
         match self.ask(&Order::Add(helper))? {
-            Answer::Started(pid) => Pid::from_raw(pid).ok_or_else(|| problem("started no process")),
+            Answer::Started(pid) => {
+                Process::open(Pid::from_raw(pid).ok_or_else(|| problem("started no process"))?)
+            }
             other => Err(nonsense(&other)),
         }
     }
@@ -87,8 +89,8 @@ impl Guard {
     ///
     /// # Errors
     /// If the guard is gone.
-    pub fn end(&mut self, program: Pid) -> Result<()> {
-        match self.ask(&Order::End(program.as_raw_nonzero().get()))? {
+    pub fn end(&mut self, program: &Process) -> Result<()> {
+        match self.ask(&Order::End(program.pid.as_raw_nonzero().get()))? {
             Answer::Done => Ok(()),
             other => Err(nonsense(&other)),
         }

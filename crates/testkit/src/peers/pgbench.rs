@@ -52,7 +52,7 @@ impl Pgbench {
     /// If it is not beside them.
     pub fn find() -> Result<Self> {
         let server = Installation::of(&POSTGRESQL)?;
-        let program = server.program().with_file_name("pgbench");
+        let program = server.program.with_file_name("pgbench");
         if !program.exists() {
             return Err(format!("there is no {}", program.display()).into());
         }

@@ -6,7 +6,7 @@ use super::super::answers::Answers;
 use super::super::packet::{Commands, LONGEST, Trouble, Turn, push_counted};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
-use super::{GREETING, OK, Packets, Stub, login, text_row};
+use super::{GREETING, OK, Packets, login, stub, text_row};
 
 /// Definitions and rows end without a packet of their own.
 const WITHOUT_EOF: u32 = 1 << 24 | 1;
@@ -15,7 +15,7 @@ const WITHOUT_EOF: u32 = 1 << 24 | 1;
 struct Followed {
     turn: Turn,
     commands: Commands,
-    answers: Answers<Stub>,
+    answers: Answers,
     /// How many bytes come at a time.
     piece: usize,
 }
@@ -31,7 +31,7 @@ impl Followed {
         let mut followed = Self {
             turn: Turn::default(),
             commands: Commands::default(),
-            answers: Answers::new(Rc::new(policy), Stub),
+            answers: Answers::new(Rc::new(policy), stub()),
             piece,
         };
         followed.unchanged(&Packets::new(0).add(GREETING));
@@ -382,7 +382,7 @@ fn what_would_hide_cells_is_refused_by_its_name() {
 fn definitions_that_say_more_about_types_are_read() {
     let policy = Policy::new(&["customer.c_id".into()]);
     let (mut turn, mut made) = (Turn::default(), Vec::new());
-    let mut answers = Answers::new(Rc::new(policy), Stub);
+    let mut answers = Answers::new(Rc::new(policy), stub());
     let mut commands = Commands::default();
     let both = |packets: Packets| packets.bytes;
     commands

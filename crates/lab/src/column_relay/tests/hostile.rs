@@ -8,14 +8,14 @@ use super::super::answers::Answers;
 use super::super::packet::{Commands, LONGEST, Question, Trouble, Turn};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
-use super::{OK, Packets, Stub, login, text_row};
+use super::{OK, Packets, login, stub, text_row};
 
-fn answers() -> Answers<Stub> {
-    Answers::new(Rc::new(Policy::new(&["customer.c_id".into()])), Stub)
+fn answers() -> Answers {
+    Answers::new(Rc::new(Policy::new(&["customer.c_id".into()])), stub())
 }
 
 /// A client with these capabilities has logged in.
-fn logged_in(capabilities: u32) -> (Answers<Stub>, Turn) {
+fn logged_in(capabilities: u32) -> (Answers, Turn) {
     let (mut answers, mut turn) = (answers(), Turn::default());
     Commands::default()
         .feed(&Packets::new(1).add(&login(capabilities, 0)).bytes, &mut turn)

@@ -13,7 +13,8 @@ use ciphertax_supervise::Conversation;
 use super::super::process::{Answer, Counts, Encryption, EventLoop, Request};
 use super::super::rows::Policy;
 use super::super::rows::tests::definition;
-use super::{GREETING, OK, Packets, Stub, login, text_row};
+use super::{GREETING, OK, Packets, login, stub, text_row};
+use crate::helper_process::Answered;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -32,7 +33,7 @@ impl Running {
         let thread = thread::spawn(move || {
             let encryption = encrypts.then(|| Encryption {
                 policy: Rc::new(Policy::new(&["customer.c_id".into()])),
-                cells: || Ok(Stub),
+                cells: Box::new(|| Ok(stub())),
             });
             EventLoop::new(listener, Conversation::over(theirs.into())?, server, encryption)?.run()
         });
@@ -53,7 +54,7 @@ impl Running {
         let owner = self.owner.as_mut().unwrap();
         owner.send(&Request::Count).unwrap();
         match owner.receive_within(PATIENCE).unwrap() {
-            Some(Answer::Counted(counts)) => counts,
+            Some(Answered::Ok(Answer::Counted(counts))) => counts,
             other => panic!("{other:?}"),
         }
     }

@@ -105,8 +105,9 @@ pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
             .and_then(|(held, on_disk)| {
                 for held in held {
                     let ended = held.join();
-                    ended
-                        .unwrap_or_else(|_| Err(asked.failed("a session with the canary panicked".into())))?;
+                    ended.unwrap_or_else(|_| {
+                        Err(Error::set_up(asked.server, "a session with the canary panicked"))
+                    })?;
                 }
                 on_disk
             })
@@ -141,12 +142,10 @@ pub(super) fn look_in_passing<T>(
 }
 
 /// Who is asked, and what it is.
-pub(super) fn asked(server: &PrivateServer) -> Result<(Asked<'_>, &MySqlVariant)> {
+pub(in crate::mysql) fn asked(server: &PrivateServer) -> Result<(Asked<'_>, &MySqlVariant)> {
     let (Some(socket), ServerFamily::MySql(variant)) = (server.socket(), &server.entry().family) else {
-        return Err(Error::SetUp {
-            server: server.entry().name,
-            problem: "it has no canary for its disk: it is not of MySQL's family".into(),
-        });
+        let problem = "it has no canary for its disk: it is not of MySQL's family";
+        return Err(Error::set_up(server.entry().name, problem));
     };
     let asked = Asked {
         server: server.entry().name,

@@ -2,19 +2,18 @@
 //! them itself and keeps them in one.
 
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use ciphertax_supervise::create_private_file;
 use serde_json::json;
 
-use super::{Encryption, Line};
+use super::Encryption;
 use crate::catalogue::{MARIADB, ServerFamily};
 use crate::error::{Error, Result};
-use crate::files::hexadecimal;
+use crate::files::{random_digits, write_private};
 use crate::locate::Installation;
 use crate::mysql::MySqlInstallation;
+use crate::mysql::statements::MyCnf;
 
 const PLUGIN: &str = "file_key_management";
 
@@ -24,24 +23,20 @@ const KEY_BYTES: usize = 32;
 /// The file with the key, for its owner alone, and the plugin that reads it.
 pub(super) fn prepare_file_keys(mysql: &MySqlInstallation<'_>, folder: &Path) -> Result<Encryption> {
     let plugin = plugin(mysql)?;
-    let mut lines = Vec::new();
-    if mysql.plugins() != plugin.parent() {
+    let mut settings = MyCnf::default();
+    if mysql.plugins.as_deref() != plugin.parent() {
         let plugins = folder.join("plugins");
         fs::create_dir(&plugins).map_err(Error::write(&plugins))?;
         let link = plugins.join(format!("{PLUGIN}.so"));
         symlink(&plugin, &link).map_err(Error::write(&link))?;
-        lines.push(Line::Path("plugin_dir", plugins));
+        settings.path("plugin_dir", &plugins);
     }
     let keys = folder.join("encryption-keys");
-    let mut key = [0; KEY_BYTES];
-    openssl::rand::rand_bytes(&mut key)?;
-    create_private_file(&keys)?
-        .write_all(format!("1;{}\n", hexadecimal(&key)).as_bytes())
-        .map_err(Error::write(&keys))?;
-    lines.push(Line::Value("plugin_load_add", PLUGIN.into()));
-    lines.push(Line::Path("file_key_management_filename", keys));
+    write_private(&keys, format!("1;{}\n", random_digits::<KEY_BYTES>()?))?;
+    settings.set("plugin_load_add", PLUGIN);
+    settings.path("file_key_management_filename", &keys);
     Ok(Encryption {
-        lines,
+        settings,
         program: None,
         from_the_first: true,
     })
@@ -59,17 +54,17 @@ pub(in crate::mysql) fn plugin(mysql: &MySqlInstallation<'_>) -> Result<PathBuf>
         };
         library(&MySqlInstallation::of(&installation, variant).ok()?)
     };
-    let server = mysql.installation().entry().name;
+    let server = mysql.installation.entry.name;
     of_the_distribution().ok_or(Error::NoKeyPlugin {
         server,
         plugin: PLUGIN,
         // Upstream's builds have no plugins at all.
-        from: mysql.plugins().map_or(MARIADB.name, |_| server),
+        from: mysql.plugins.as_deref().map_or(MARIADB.name, |_| server),
     })
 }
 
 fn library(mysql: &MySqlInstallation<'_>) -> Option<PathBuf> {
-    let plugins = mysql.plugins().filter(|_| mysql.has_plugin(PLUGIN))?;
+    let plugins = mysql.plugins.as_deref().filter(|_| mysql.has_plugin(PLUGIN))?;
     Some(plugins.join(format!("{PLUGIN}.so")))
 }
 
@@ -83,8 +78,8 @@ const KEYS: &str = "keyring/keys";
 /// A server looks for the list of its components beside its program, and for a component's settings beside the component. Both are in
 /// the installation, which is everybody's; so this server gets folders of links to it.
 pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> Result<Encryption> {
-    let Some(installed) = mysql.plugins().filter(|_| mysql.has_plugin(COMPONENT)) else {
-        let server = mysql.installation().entry().name;
+    let Some(installed) = mysql.plugins.as_deref().filter(|_| mysql.has_plugin(COMPONENT)) else {
+        let server = mysql.installation.entry.name;
         return Err(Error::NoKeyPlugin {
             server,
             plugin: COMPONENT,
@@ -93,18 +88,20 @@ pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> R
     };
     let programs = make(folder.join("keyring"))?;
     let program = programs.join("mysqld");
-    link(mysql.installation().program(), &program)?;
+    link(&mysql.installation.program, &program)?;
     let components = json!({ "components": format!("file://{COMPONENT}") });
-    write(&programs.join("mysqld.my"), &components)?;
+    write_private(&programs.join("mysqld.my"), components.to_string())?;
     let plugins = make(folder.join("plugins"))?;
     for entry in fs::read_dir(installed).map_err(Error::read(installed))? {
         let entry = entry.map_err(Error::read(installed))?;
         link(&entry.path(), &plugins.join(entry.file_name()))?;
     }
-    let settings = json!({ "path": folder.join(KEYS), "read_only": false });
-    write(&plugins.join(format!("{COMPONENT}.cnf")), &settings)?;
+    let own = json!({ "path": folder.join(KEYS), "read_only": false });
+    write_private(&plugins.join(format!("{COMPONENT}.cnf")), own.to_string())?;
+    let mut settings = MyCnf::default();
+    settings.path("plugin_dir", &plugins);
     Ok(Encryption {
-        lines: vec![Line::Path("plugin_dir", plugins)],
+        settings,
         program: Some(program),
         from_the_first: false,
     })
@@ -126,10 +123,4 @@ fn make(folder: PathBuf) -> Result<PathBuf> {
 
 fn link(to: &Path, link: &Path) -> Result<()> {
     symlink(to, link).map_err(Error::write(link))
-}
-
-fn write(path: &Path, text: &serde_json::Value) -> Result<()> {
-    create_private_file(path)?
-        .write_all(text.to_string().as_bytes())
-        .map_err(Error::write(path))
 }

@@ -21,27 +21,23 @@ use super::statements::MyCnf;
 use crate::accounts::Account;
 use crate::catalogue::{AtRestControl, MySqlVariant};
 use crate::error::{Error, Result};
+use crate::server::ask_within;
 
+pub(super) use canary::asked;
 pub use canary::{DISK_PROOF_OPTIONS, OnDisk, look_at_the_disk};
 pub use file_kind::FileKind;
 pub(super) use keys::{close_keys_to_others, plugin};
-pub use proof::{prove_at_rest, prove_measured_at_rest};
+pub(crate) use proof::{prove_at_rest, prove_measured_at_rest};
 
 /// What a server has in its folder so that it can encrypt.
 #[derive(Debug, Default)]
 pub(super) struct Encryption {
-    /// Lines of its settings file.
-    lines: Vec<Line>,
+    /// A part of its settings file.
+    pub(super) settings: MyCnf,
     /// Its program, where it must be started by another name.
-    program: Option<PathBuf>,
-    /// Whether what it writes first is encrypted too, so that its data folder is good with its own key alone.
-    from_the_first: bool,
-}
-
-#[derive(Debug)]
-enum Line {
-    Value(&'static str, String),
-    Path(&'static str, PathBuf),
+    pub(super) program: Option<PathBuf>,
+    /// Whether what it writes first is encrypted too, so that its data folder is good with its own key alone, and must be made anew.
+    pub(super) from_the_first: bool,
 }
 
 impl Encryption {
@@ -50,35 +46,15 @@ impl Encryption {
         if at_rest.parts().next().is_none() {
             return Ok(Self::default());
         }
-        let mut encryption = match mysql.variant().at_rest {
+        let mut encryption = match mysql.variant.at_rest {
             AtRestControl::None => Self::default(),
             AtRestControl::FileKeyManagement { .. } => keys::prepare_file_keys(mysql, folder)?,
             AtRestControl::KeyringComponent => keys::prepare_keyring(mysql, folder)?,
         };
-        let settings = settings(mysql.variant(), at_rest);
-        let lines = settings.into_iter().map(|(name, value)| Line::Value(name, value));
-        encryption.lines.extend(lines);
-        Ok(encryption)
-    }
-
-    /// Adds its settings to those of a server, or of what makes its system tables.
-    pub(super) fn set(&self, settings: &mut MyCnf) {
-        for line in &self.lines {
-            match line {
-                Line::Value(name, value) => settings.set(name, value),
-                Line::Path(name, path) => settings.path(name, path),
-            }
+        for (name, value) in settings(mysql.variant, at_rest) {
+            encryption.settings.set(name, &value);
         }
-    }
-
-    /// The program to start; `None` for the installed one.
-    pub(super) fn program(&self) -> Option<&Path> {
-        self.program.as_deref()
-    }
-
-    /// Whether the data folder can be read with this key alone, and so must be made anew.
-    pub(super) fn is_from_the_first(&self) -> bool {
-        self.from_the_first
+        Ok(encryption)
     }
 }
 
@@ -224,29 +200,18 @@ impl Asked<'_> {
         self,
         task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
     ) -> Result<T> {
-        let reactor = Reactor::new().map_err(|error| self.failed(error.to_string()))?;
         let options = ConnectOptions {
             socket: Some(self.socket.to_owned()),
             ..ConnectOptions::new("localhost", 0, &self.account.user, self.account.password.clone())
         };
-        let work = async {
-            let (mut session, _) = Session::connect(&reactor, &options).await?;
-            let outcome = task(&reactor, &mut session).await?;
+        ask_within(PATIENCE, async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &options).await?;
+            let outcome = task(reactor, &mut session).await?;
             session.close().await?;
             Ok::<T, WireError>(outcome)
-        };
-        match reactor.run_one(work, Instant::now() + PATIENCE) {
-            Ok(Some(outcome)) => outcome.map_err(|error| self.failed(error.to_string())),
-            Ok(None) => Err(self.failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
-            Err(error) => Err(self.failed(error.to_string())),
-        }
-    }
-
-    fn failed(self, problem: String) -> Error {
-        Error::SetUp {
-            server: self.server,
-            problem,
-        }
+        })
+        .and_then(|outcome| outcome.map_err(|error| error.to_string()))
+        .map_err(|problem| Error::set_up(self.server, problem))
     }
 }
 

@@ -11,8 +11,8 @@ use super::canary::{OnDisk, SCHEMA, asked, look_at_the_disk, look_in_passing};
 use super::file_kind::FileKind;
 use super::{first, variables};
 use crate::catalogue::{AtRestControl, MySqlVariant};
-use crate::error::{Error, Result};
-use crate::proof::{ProofError, ProvedAtRest, proof};
+use crate::error::Result;
+use crate::proof::{Objection, ProvedAtRest, proof};
 use crate::server::PrivateServer;
 
 /// Proves what servers of MySQL's family encrypt at rest, by a canary that is searched for in all files of one of them. It
@@ -20,13 +20,12 @@ use crate::server::PrivateServer;
 /// that is measured differs from it in nothing but memory.
 ///
 /// # Errors
-/// Names the arm, and the files that contradict it, or what kept them from being searched.
-pub fn prove_at_rest(arm: &str, server: &PrivateServer) -> std::result::Result<ProvedAtRest, ProofError> {
-    let at_rest = server.at_rest();
-    let (_, variant) = asked(server).map_err(no_session(arm))?;
-    let on_disk = look_at_the_disk(server).map_err(no_session(arm))?;
-    let words = ask(server).map_err(no_session(arm))?;
-    let words = by_server(variant, &at_rest, &words).map_err(disproved(arm))?;
+/// Names the files that contradict it, or what kept them from being searched.
+pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<ProvedAtRest, Objection> {
+    let at_rest = server.at_rest;
+    let (_, variant) = asked(server)?;
+    let on_disk = look_at_the_disk(server)?;
+    let words = by_server(variant, &at_rest, &ask(server)?)?;
     let doublewrite = server.settings().get("innodb_doublewrite");
     let writes_twice = doublewrite.is_none_or(|on| on != "OFF");
     let is_written = |kind: FileKind| match kind {
@@ -38,7 +37,7 @@ pub fn prove_at_rest(arm: &str, server: &PrivateServer) -> std::result::Result<P
         _ => true,
     };
     let is_open = |kind: FileKind| is_written(kind) && kind.is_open(variant, &at_rest);
-    contradiction(variant, &at_rest, &on_disk, is_open).map_err(disproved(arm))?;
+    contradiction(variant, &at_rest, &on_disk, is_open).map_err(Objection::Disproved)?;
     let disk = disk_record(variant, &at_rest, &on_disk);
     let list = |readability| list(disk.kinds(readability));
     let on_disk = proof(
@@ -65,16 +64,13 @@ pub fn prove_at_rest(arm: &str, server: &PrivateServer) -> std::result::Result<P
 ///
 /// # Errors
 /// As [`prove_at_rest`].
-pub fn prove_measured_at_rest(
-    arm: &str,
-    server: &PrivateServer,
-) -> std::result::Result<Vec<Proof>, ProofError> {
-    let at_rest = server.at_rest();
-    let (_, variant) = asked(server).map_err(no_session(arm))?;
-    let (on_disk, words) = look_in_passing(server, || ask(server)).map_err(no_session(arm))?;
-    let words = by_server(variant, &at_rest, &words).map_err(disproved(arm))?;
+pub(crate) fn prove_measured_at_rest(server: &PrivateServer) -> std::result::Result<Vec<Proof>, Objection> {
+    let at_rest = server.at_rest;
+    let (_, variant) = asked(server)?;
+    let (on_disk, words) = look_in_passing(server, || ask(server))?;
+    let words = by_server(variant, &at_rest, &words)?;
     let is_open = |kind: FileKind| kind.is_written_at_once() && kind.is_open(variant, &at_rest);
-    contradiction(variant, &at_rest, &on_disk, is_open).map_err(disproved(arm))?;
+    contradiction(variant, &at_rest, &on_disk, is_open).map_err(Objection::Disproved)?;
     let on_disk = proof(
         Witness::Disk,
         "the measured server encrypts the row of a canary where the arm says so, and nowhere else",
@@ -87,20 +83,6 @@ pub fn prove_measured_at_rest(
     Ok(vec![words, on_disk])
 }
 
-fn no_session(arm: &str) -> impl FnOnce(Error) -> ProofError {
-    move |error| ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: error.to_string(),
-    }
-}
-
-fn disproved(arm: &str) -> impl FnOnce(String) -> ProofError {
-    move |problem| ProofError::Disproved {
-        arm: arm.to_owned(),
-        problem,
-    }
-}
-
 /// What the server says of itself and of the tables with the canary.
 fn ask(server: &PrivateServer) -> Result<Vec<String>> {
     let (asked, variant) = asked(server)?;
@@ -111,9 +93,9 @@ fn by_server(
     variant: &MySqlVariant,
     at_rest: &AtRest,
     words: &[String],
-) -> std::result::Result<Proof, String> {
+) -> std::result::Result<Proof, Objection> {
     match objection(variant, at_rest, words) {
-        Some(problem) => Err(problem),
+        Some(problem) => Err(Objection::Disproved(problem)),
         None => Ok(proof(
             Witness::Server,
             "encrypts on the disk what the arm says",

@@ -126,7 +126,7 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn column_relay_death(&self, arm: &Arm) -> Option<String> {
-        self.route.column_relays.of(arm)?.death()
+        self.route.column_relays.of(arm)?.process.death()
     }
 
     fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {

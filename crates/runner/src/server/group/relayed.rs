@@ -81,7 +81,7 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
             .any(|name| name.starts_with("column relay, sm4_gcm")),
         "{settings:?}"
     );
-    let killed = server.route.column_relays.of(&arms[0]).unwrap().pid();
+    let killed = server.route.column_relays.of(&arms[0]).unwrap().process.pid;
     let kill = std::process::Command::new("kill")
         .args(["-9", &killed.to_string()])
         .status();

@@ -286,6 +286,8 @@ pub enum InstallStep {
     Verifying,
     /// Files are unpacked.
     Unpacking,
+    /// The server is built.
+    Building,
     /// The first, empty data folder is made.
     Initialising,
 }
@@ -299,6 +301,7 @@ impl fmt::Display for InstallStep {
             Self::Fetching { client, count } => write!(f, "fetching {count} packages by {client}"),
             Self::Verifying => f.write_str("verifying"),
             Self::Unpacking => f.write_str("unpacking"),
+            Self::Building => f.write_str("building, which takes some minutes"),
             Self::Initialising => f.write_str("making its first data folder"),
         }
     }

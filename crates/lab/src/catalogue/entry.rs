@@ -113,6 +113,22 @@ pub(crate) enum Source {
         /// Debian's packages of the libraries of the system that it needs.
         libraries: &'static str,
     },
+    /// A module of Go's, built here by Go, which checks all that it needs by the database of checksums that this user has set up;
+    /// if none other, that of Go.
+    #[expect(
+        dead_code,
+        reason = "no entry needs it yet; Vitess can only be built from its module"
+    )]
+    Go {
+        module: &'static str,
+        version: &'static str,
+        /// The checksum of the module, as in `go.sum`.
+        sum: &'static str,
+        /// The folder of the server program in the module.
+        package: &'static str,
+        /// The variable by which the program says what it was built from, and its value.
+        revision: (&'static str, &'static str),
+    },
     /// It is a part of ciphertax.
     BuiltIn,
 }

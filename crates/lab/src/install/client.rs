@@ -36,6 +36,7 @@ pub(super) const APT_CONFIG: Client = Client::new("apt-config", "apt");
 pub(super) const DPKG: Client = Client::new("dpkg", "dpkg");
 pub(super) const NPM: Client = Client::new("npm", "npm");
 pub(super) const MVN: Client = Client::new("mvn", "maven");
+pub(super) const GO: Client = Client::new("go", "golang-go");
 pub(super) const PYTHON: Client = Client::new("python3", "python3-pip");
 pub(super) const TAR: Client = Client::new("tar", "tar");
 /// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.

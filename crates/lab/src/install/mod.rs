@@ -59,6 +59,7 @@ pub fn install(
         Source::Npm { .. } => registries::fetch_from_npm(&job, on_step)?,
         Source::Maven { .. } => registries::fetch_from_maven(&job, on_step)?,
         Source::Pip { .. } => registries::fetch_from_pip(&job, on_step)?,
+        Source::Go { .. } => registries::fetch_from_go(&job, on_step)?,
         Source::BuiltIn => Vec::new(),
     };
     job.finish(artifacts)?;
@@ -112,7 +113,7 @@ fn lock(
     }
 }
 
-/// Space that the largest server needs while it is put together: what is fetched, files, and its template.
+/// Space that the largest server needs while it is put together: what is fetched, files, and its template, or what is built.
 const NEEDED_MB: u64 = 2000;
 
 /// One installation: a folder beside the server's place, which goes when this is dropped.

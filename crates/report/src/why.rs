@@ -234,12 +234,12 @@ pub(crate) fn state_in_words(row: &StateRow) -> String {
 
 /// `+3.21 µs`
 pub(crate) fn microseconds_more(us: f64) -> String {
-    format::difference(us, [us; 2], "us").value
+    format::more(us, "us")
 }
 
 /// `+3.21 µs [2.98, 3.44]`
-pub(crate) fn difference_in_words(Interval { value, low, high }: Interval) -> String {
-    let text = format::difference(value, [low, high], "us");
+pub(crate) fn difference_in_words(us: Interval) -> String {
+    let text = format::difference(us, "us");
     format!("{} [{}, {}]", text.value, text.low, text.high)
 }
 

@@ -10,30 +10,21 @@ mod states;
 pub(crate) mod tests;
 
 pub(crate) use bound::in_words;
+pub(crate) use counted::by_rules;
 
 use ciphertax_estimate::{EstimateError, looking, slices};
 use ciphertax_records::why::{Looks, Why};
 use ciphertax_records::{Head, Results, Run, Samples};
 
-use self::counted::{ByRules, Classify, Profiles};
+use self::counted::{Classify, Profiles};
 use self::states::Seen;
 
 /// Why the arms cost what they do; `results` are those of the same samples so far.
 ///
 /// # Errors
 /// When samples or looks are damaged.
-pub fn why(
-    head: &Head,
-    results: &Results,
-    samples: &(impl Samples + ?Sized),
-    looks: &dyn Looks,
-    confirming: Option<&Run>,
-) -> Result<Why, EstimateError> {
-    classified_by(&ByRules::of_run(head), head, results, samples, looks, confirming)
-}
-
-fn classified_by(
-    classify: &dyn Classify,
+pub(crate) fn why(
+    classify: &Classify<'_>,
     head: &Head,
     results: &Results,
     samples: &(impl Samples + ?Sized),

@@ -181,12 +181,11 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
         estimate: estimate.map(|row| [row.change, row.low, row.high].map(|change| percent(scale.at(change)))),
         words: estimate.map_or_else(String::new, |row| {
             format!(
-                "{}, {} of {}: {} {} over {} blocks",
+                "{}, {} of {}: {} over {} blocks",
                 row.arm,
                 row.metric,
                 row.cell,
-                format::change(row.change),
-                format::change_interval(row.change, row.low, row.high),
+                format::change_with_interval(row.interval()),
                 row.blocks
             )
         }),

@@ -42,8 +42,12 @@ pub(crate) fn why(
         let differences = differences::of_cell(index, cell, &profiles, results)?;
         why.categories.extend(differences.categories);
         why.differences.extend(differences.sides);
-        why.states.extend(states::rows(index, cell, &seen)?);
-        why.wait_events.extend(states::by_wait_event(index, cell, &seen)?);
+        let by_state = states::blocks(&seen.by_state, index, cell);
+        why.states
+            .extend(states::rows(cell, by_state, |state| state.name())?);
+        let by_event = states::blocks(&seen.by_wait_event, index, cell);
+        why.wait_events
+            .extend(states::rows(cell, by_event, |of_type| of_type)?);
         let bounds = bound::of_cell(index, cell, &seen, &profiles, (head, results), confirming)?;
         why.bounds.extend(bounds);
         why.costs.extend(looking::costs(cell)?);

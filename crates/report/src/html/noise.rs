@@ -15,11 +15,11 @@ use crate::{lookup, words};
 #[derive(Serialize)]
 pub(super) struct NoiseTable {
     columns: Vec<&'static str>,
-    rows: Vec<NoiseRow>,
+    pub(super) rows: Vec<NoiseRow>,
 }
 
 #[derive(Serialize)]
-struct NoiseRow {
+pub(super) struct NoiseRow {
     cell: String,
     cells: Vec<Option<NoiseCell>>,
 }
@@ -62,10 +62,6 @@ impl NoiseTable {
                 })
                 .collect(),
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 }
 

@@ -24,6 +24,26 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Each of the three made something else, in the same order.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        Self {
+            value: of(self.value),
+            low: of(self.low),
+            high: of(self.high),
+        }
+    }
+
+    /// Of the opposite.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            value: -self.value,
+            low: -self.high,
+            high: -self.low,
+        }
+    }
+
     /// As far below a value as above it.
     pub fn around(value: f64, half_width: f64) -> Self {
         Self {

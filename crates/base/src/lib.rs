@@ -14,5 +14,5 @@ pub use facts::{
 };
 pub use interval::{Direction, Interval};
 pub use phase::{ConnectTrace, Phase, PhaseTrace};
-pub use text::{Secret, harmless, harmless_lines};
+pub use text::{Secret, harmless, harmless_lines, joined};
 pub use usage::{CpuTime, DeviceUse, HardwareCounts, Host, PageFaults, Pressure};

@@ -44,6 +44,11 @@ pub fn harmless_lines(text: &str) -> String {
     lines.join("\n")
 }
 
+/// Texts in one, with this between any two.
+pub fn joined(texts: impl IntoIterator<Item = String>, between: &str) -> String {
+    texts.into_iter().collect::<Vec<_>>().join(between)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,12 +112,17 @@ impl<'a> CellSamples<'a> {
         }
     }
 
+    /// The index of an arm of this name.
+    pub fn index_of(&self, arm: &str) -> Option<usize> {
+        self.arms.iter().position(|name| name == arm)
+    }
+
     /// Takes note of the sample with this index among all of the run, if it is one of this cell.
     pub(crate) fn add(&mut self, index: usize, sample: &Sample) {
         if sample.slice.cell != self.cell.name {
             return;
         }
-        let Some(arm) = self.arms.iter().position(|name| *name == sample.slice.arm) else {
+        let Some(arm) = self.index_of(&sample.slice.arm) else {
             return;
         };
         if sample.look.is_some() {
@@ -198,6 +203,21 @@ impl<'a> CellSamples<'a> {
     /// The blocks in which both arms are valid.
     pub fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
         self.together([one, other]).map(|[one, other]| (one, other))
+    }
+
+    /// What two arms took of a metric, and their operations, in the blocks in which both tell it: of the one, then of the other, whose
+    /// slice is beside it.
+    pub fn taken(&self, arms: [usize; 2], metric: Metric) -> impl Iterator<Item = ([f64; 4], &Figures)> {
+        self.together(arms).filter_map(move |[one, other]| {
+            let [of_one, of_other] = [one.operations as f64, other.operations as f64];
+            let taken = [
+                value(one, metric)? * of_one,
+                of_one,
+                value(other, metric)? * of_other,
+                of_other,
+            ];
+            Some((taken, other))
+        })
     }
 
     /// The blocks in which all these arms are valid.

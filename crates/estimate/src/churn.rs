@@ -1,6 +1,5 @@
 //! Cost against queries per connection, and cores at a rate.
 
-use ciphertax_base::Interval;
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{
@@ -42,7 +41,7 @@ pub(crate) fn rows(
             continue;
         };
         for (arm, name) in connect.arms.iter().enumerate().skip(AGAIN + 1) {
-            let Some(same) = query.arms.iter().position(|other| other == name) else {
+            let Some(same) = query.index_of(name) else {
                 continue;
             };
             for side in SIDES {
@@ -276,19 +275,13 @@ pub(crate) fn capacity(head: &Head, results: &Results) -> Vec<CapacityRow> {
                 let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;
                 };
-                let extra_us = estimate.difference;
-                let cores = |micros: f64| micros / 1e6 * rate;
                 rows.push(CapacityRow {
                     arm: arm.name.clone(),
                     side,
                     of,
                     cell: cell.name.clone(),
                     rate,
-                    extra_cores: Interval {
-                        value: cores(extra_us.value),
-                        low: cores(extra_us.low),
-                        high: cores(extra_us.high),
-                    },
+                    extra_cores: estimate.difference.map(|us| us / 1e6 * rate),
                     verdict: estimate.verdict,
                 });
             }

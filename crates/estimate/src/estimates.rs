@@ -3,7 +3,7 @@
 use ciphertax_base::Interval;
 use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
-use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
+use ciphertax_stats::verdict::{Criteria, holm, judge};
 use ciphertax_stats::{
     DisturbedBlocks, Estimate, FEWEST_BLOCKS, Location, LogRatio, Rule, Verdict, difference,
 };
@@ -172,11 +172,12 @@ fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> Option<f64> {
     let is_same = |other: &&Comparison<'_>| {
         (other.metric, other.kind) == (row.metric, row.kind) && other.cell.cell.name == row.cell.cell.name
     };
-    let floor = |other: &Comparison<'_>| match row.found.location {
-        Some(Location::Mean) => noise_floor(&other.found.by_mean),
-        Some(Location::Robust) | None => noise_floor(&other.found.estimate),
+    let found = &again.iter().find(is_same)?.found;
+    let by_same_location = match row.found.location {
+        Some(Location::Mean) => &found.by_mean,
+        Some(Location::Robust) | None => &found.estimate,
     };
-    again.iter().find(is_same).map(floor)
+    Some(LogRatio::from(by_same_location).noise_floor())
 }
 
 fn measured(cell: &CellSamples<'_>, arm: usize, metric: Metric, value: f64) -> Measurement {

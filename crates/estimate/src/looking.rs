@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_base::Interval;
 use ciphertax_base::counter;
 use ciphertax_records::why::{Course, CourseOf, Look, LookCost};
 use ciphertax_records::{Sample, Samples};
@@ -31,12 +30,7 @@ pub fn costs(cell: &CellSlices<'_>) -> Result<Vec<LookCost>, EstimateError> {
         }
         let mut server_cpu = None;
         if series.len() >= FEWEST_BLOCKS as usize {
-            let estimate = Estimate::of_log_ratios(&series)?;
-            server_cpu = Some(Interval {
-                value: estimate.change,
-                low: estimate.low,
-                high: estimate.high,
-            });
+            server_cpu = Some(Estimate::of_log_ratios(&series)?.interval());
         }
         rows.push(LookCost {
             cell: cell.cell.name.clone(),

@@ -82,21 +82,22 @@ pub(crate) enum Spoken {
     MongoDb,
 }
 
-/// What the target of a run speaks, by its URL: its product may be any. `None` without a target.
-pub(crate) fn of_target(run: &Run) -> Option<Spoken> {
-    let (scheme, _) = run.head.target.as_deref()?.split_once("://")?;
-    match scheme {
-        "mysql" | "mariadb" => Some(Spoken::MySql),
-        "postgres" | "postgresql" => Some(Spoken::PostgreSql),
-        "mongodb" => Some(Spoken::MongoDb),
-        _ => None,
+impl Spoken {
+    /// By the server's URL: its product may be any.
+    pub(crate) fn by(target: &str) -> Option<Self> {
+        match target.split_once("://")?.0 {
+            "mysql" | "mariadb" => Some(Self::MySql),
+            "postgres" | "postgresql" => Some(Self::PostgreSql),
+            "mongodb" => Some(Self::MongoDb),
+            _ => None,
+        }
     }
 }
 
 /// The database of a server: MySQL's, MariaDB's and what speaks their protocol are one, so that they can be compared; `None` where
 /// the record does not say.
 pub(crate) fn of_server(run: &Run, server: &ServerRecord) -> Option<String> {
-    match of_target(run) {
+    match run.head.target.as_deref().and_then(Spoken::by) {
         Some(Spoken::MySql) => Some("MySQL".into()),
         Some(Spoken::PostgreSql) => Some("PostgreSQL".into()),
         Some(Spoken::MongoDb) => Some("MongoDB".into()),

@@ -34,7 +34,14 @@ pub fn explain(
     let Estimated { results, cells } = estimate(head, samples)?;
     let mut run = Run::new(head.clone(), results);
     run.results.published = published::rows(&run);
-    run.results.why = why::why(head, &run.results, samples, looks, confirming)?;
+    run.results.why = why::why(
+        &why::by_rules(head),
+        head,
+        &run.results,
+        samples,
+        looks,
+        confirming,
+    )?;
     run.results.findings = findings::all(&run, &cells)?;
     run.results.verdict = sentence::verdict(&run);
     Ok(run.results)

@@ -1,6 +1,5 @@
 //! Published figures beside the measured ones, and what was measured that explains a difference.
 
-use ciphertax_base::Interval;
 use ciphertax_base::Phase;
 use ciphertax_base::format::rounded;
 use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
@@ -38,11 +37,7 @@ fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRo
         kind: published.kind.clone(),
         change,
         within,
-        measured: measured.map(|row| Interval {
-            value: row.change,
-            low: row.low,
-            high: row.high,
-        }),
+        measured: measured.map(EstimateRow::interval),
         margin: measured
             .and_then(|row| agreement_margin(&run.head.study, row))
             .map(f64::exp_m1),
@@ -93,12 +88,7 @@ fn estimate_of_kind<'a>(run: &'a Run, published: &Published, kind: &str) -> Opti
 /// Where the time of a connect goes that the variant takes longer.
 fn connect(run: &Run, published: &Published) -> Option<String> {
     let baseline = &run.head.arms.first()?.name;
-    let phase = |arm: &str, phase| {
-        run.results
-            .connect_phases
-            .iter()
-            .find(|row| row.cell == published.cell && row.arm == arm && row.phase == phase)
-    };
+    let phase = |arm: &str, phase| run.results.phase(&published.cell, arm, phase);
     let mean_us = |arm: &str, of| phase(arm, of).map_or(0.0, |row: &PhaseRow| row.mean_us);
     let total = |arm: &str| Phase::ALL.into_iter().map(|of| mean_us(arm, of)).sum::<f64>();
     let (before, after) = (total(baseline), total(&published.arm));
@@ -157,6 +147,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_base::Interval;
     use ciphertax_stats::{LogRatio, Rule, Verdict};
 
     use super::*;

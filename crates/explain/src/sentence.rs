@@ -1,9 +1,10 @@
 //! The verdict in one sentence a manager can read.
 
 use ciphertax_base::format::rounded;
+use ciphertax_base::joined;
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{Arm, Metric};
-use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
+use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use crate::findings::which_server_pays_most;
@@ -11,7 +12,7 @@ use crate::findings::which_server_pays_most;
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.
 pub(crate) fn verdict(run: &Run) -> String {
-    let Some(baseline) = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
+    let Some(baseline) = run.head.baseline() else {
         return nothing(run);
     };
     // Where a study asks several servers the same.
@@ -19,8 +20,7 @@ pub(crate) fn verdict(run: &Run) -> String {
     if !of_several.is_empty() {
         return format!("Against {}: {}.", baseline.name, of_several.join("; "));
     }
-    let variants = run.head.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
-    let mut told = variants.filter_map(|arm| about(run, &arm.name));
+    let mut told = run.head.variants().filter_map(|arm| about(run, &arm.name));
     match told.next() {
         Some(sentence) => format!("Against {}, {sentence}.", baseline.name),
         None => nothing(run),
@@ -63,10 +63,9 @@ fn about(run: &Run, arm: &str) -> Option<String> {
 
 /// True if an arm differs from the baseline in what servers tell each other, of which a query and a connection are no part.
 fn is_about_commits(run: &Run, arm: &str) -> bool {
-    let arms = &run.head.study.arms;
-    let asked = arms.iter().find(|asked| asked.name == arm);
-    let differs = |baseline: &Arm| asked.is_some_and(|asked| asked.cluster_tls != baseline.cluster_tls);
-    arms.first().is_some_and(differs)
+    let study = &run.head.study;
+    let differs = |asked: &Arm| asked.cluster_tls != study.baseline().cluster_tls;
+    study.arm(arm).is_some_and(differs)
 }
 
 /// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.
@@ -121,12 +120,7 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
             describe("", least).trim_start()
         ),
     };
-    Some(
-        std::iter::once(costs)
-            .chain(others)
-            .collect::<Vec<_>>()
-            .join("; "),
-    )
+    Some(joined(std::iter::once(costs).chain(others), "; "))
 }
 
 /// What a cell's operation is called in a sentence.

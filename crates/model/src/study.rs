@@ -259,6 +259,11 @@ impl Study {
         self.arms.iter().skip(1)
     }
 
+    /// The arm of this name.
+    pub fn arm(&self, name: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
     /// What is really measured: the study's arms and the baseline once more, which gives the noise floor.
     pub fn measured_arms(&self) -> Vec<Arm> {
         let again = Arm {
@@ -315,7 +320,7 @@ impl Study {
                     .zip(&baseline)
                     .all(|(now, before)| now >= before)
         };
-        self.arms.iter().find(|other| other.name == arm).is_some_and(adds)
+        self.arm(arm).is_some_and(adds)
     }
 
     /// What is really measured in a cell: its arms, and the baseline once more, which gives the noise floor.

@@ -110,7 +110,7 @@ impl CostChange {
     /// The same in the unit of the metric, `+689 µs → +1.49 ms`. It may rise while the relative cost falls.
     pub fn absolute_in_words(&self) -> String {
         let [before, after] = [self.difference_before, self.difference_after]
-            .map(|Interval { value, low, high }| format::difference(value, [low, high], &self.unit).value);
+            .map(|cost| format::difference(cost, &self.unit).value);
         format!("{before} → {after}")
     }
 

@@ -12,7 +12,7 @@ use crate::operations::{KeptOperation, Operations};
 use crate::run::{Run, first_line, head_from_json};
 use crate::sample::Sample;
 use crate::samples::{Round, RoundLine, SAMPLES_SCHEMA, SampleFile, SampleLog, cut_to_whole_lines};
-use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
+use crate::why::{LookFiles, LookWriter};
 
 const RUN: &str = "run.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
@@ -28,7 +28,9 @@ pub struct RunFolder {
     whole: u64,
     /// From the first operation on that is kept.
     operations: Option<Operations>,
-    looks: LookWriter,
+    /// What is seen in slices that are looked into. The slice's sample comes first: what was looked into and not measured means
+    /// nothing.
+    pub look_writer: LookWriter,
 }
 
 impl RunFolder {
@@ -71,13 +73,13 @@ impl RunFolder {
     }
 
     /// A folder whose samples are open and locked, and have so many bytes of whole lines.
-    pub(crate) fn reopened(path: &Path, samples: File, whole: u64, looks: LookWriter) -> Self {
+    pub(crate) fn reopened(path: &Path, samples: File, whole: u64, look_writer: LookWriter) -> Self {
         Self {
             path: path.to_owned(),
             samples,
             whole,
             operations: None,
-            looks,
+            look_writer,
         }
     }
 
@@ -136,26 +138,6 @@ impl RunFolder {
         });
         self.operations = Some(appended?);
         Ok(())
-    }
-
-    /// Appends where the CPU time of a slice went, one write of one line, after the names and stacks of `table` that were not
-    /// written yet. The table is that of the whole run; of one that goes on, it has grown from [`Earlier::symbols`]. The slice's
-    /// sample comes first: what was looked into and not measured means nothing.
-    ///
-    /// [`Earlier::symbols`]: crate::Earlier::symbols
-    ///
-    /// # Errors
-    /// As [`RunFolder::append`].
-    pub fn append_profile(&mut self, profile: &Profile, table: &SymbolTable) -> Result<(), RecordError> {
-        self.looks.append_profile(profile, table)
-    }
-
-    /// Appends what threads waited for in a slice in the same way.
-    ///
-    /// # Errors
-    /// As [`RunFolder::append`].
-    pub fn append_waits(&mut self, waits: &Waits, table: &SymbolTable) -> Result<(), RecordError> {
-        self.looks.append_waits(waits, table)
     }
 
     /// What was seen so far in the slices that were looked into.

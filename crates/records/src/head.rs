@@ -85,7 +85,7 @@ impl Head {
     pub fn asked(&self, arm: &ArmRecord) -> Option<&Arm> {
         match arm.role {
             ArmRole::Baseline | ArmRole::BaselineAgain => self.study.arms.first(),
-            ArmRole::Variant => self.study.arms.iter().find(|asked| asked.name == arm.name),
+            ArmRole::Variant => self.study.arm(&arm.name),
         }
     }
 
@@ -93,6 +93,21 @@ impl Head {
     pub fn is_embedded(&self) -> bool {
         let is_embedded = |server: &ServerRecord| server.placement == ServerPlacement::Embedded;
         !self.servers.is_empty() && self.servers.iter().all(is_embedded)
+    }
+
+    /// The arm all others are compared with; `None` before it was run.
+    pub fn baseline(&self) -> Option<&ArmRecord> {
+        self.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
+    }
+
+    /// How an arm was run and proved, by its name.
+    pub fn arm(&self, name: &str) -> Option<&ArmRecord> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The arms without the repeated baseline, of which there is nothing else to say than of the baseline.
+    pub fn arms_once(&self) -> impl Iterator<Item = &ArmRecord> {
+        self.arms.iter().filter(|arm| arm.role != ArmRole::BaselineAgain)
     }
 
     /// The arms that are compared with the baseline.

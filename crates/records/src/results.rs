@@ -1,6 +1,6 @@
 //! What is made of a run's samples: comparisons of arms, and all that follows from them.
 
-use ciphertax_base::Interval;
+use ciphertax_base::{Interval, Phase};
 use ciphertax_model::Metric;
 use ciphertax_stats::{DisturbedBlocks, Location, LogRatio, Rule, Verdict};
 use schemars::JsonSchema;
@@ -77,6 +77,23 @@ impl Results {
         self.estimates
             .iter()
             .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+    }
+
+    /// What an arm measured by itself in a cell.
+    pub fn measured(&self, cell: &str, arm: &str, metric: Metric) -> Option<&Measurement> {
+        let is_meant = |row: &&Measurement| row.cell == cell && row.arm == arm && row.metric == metric;
+        self.measurements.iter().find(is_meant)
+    }
+
+    /// The phases of an arm's connects in a cell.
+    pub fn phases(&self, cell: &str, arm: &str) -> impl Iterator<Item = &PhaseRow> {
+        let rows = self.connect_phases.iter();
+        rows.filter(move |row| row.cell == cell && row.arm == arm)
+    }
+
+    /// One of them.
+    pub fn phase(&self, cell: &str, arm: &str, phase: Phase) -> Option<&PhaseRow> {
+        self.phases(cell, arm).find(|row| row.phase == phase)
     }
 
     /// What an arm had in memory in a cell, and what it read and wrote of the rest.

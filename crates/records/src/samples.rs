@@ -36,11 +36,16 @@ pub trait Samples {
     /// When it cannot be read; names the line.
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>>;
 
-    /// What the load yielded in the sample at an index, which is read in less time than all of it.
+    /// What the load yielded in the sample at an index, which may be read in less time than all of it.
     ///
     /// # Errors
     /// When it cannot be read; names the line.
-    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>>;
+    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
+        Ok(match self.get(index)? {
+            Cow::Borrowed(sample) => Cow::Borrowed(&sample.load),
+            Cow::Owned(sample) => Cow::Owned(sample.load),
+        })
+    }
 
     /// How many rounds there are; none where arms do not differ at rest.
     fn round_count(&self) -> usize;
@@ -60,10 +65,6 @@ impl Samples for [Sample] {
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
         Ok(Cow::Borrowed(&self[index]))
-    }
-
-    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
-        Ok(Cow::Borrowed(&self[index].load))
     }
 
     fn round_count(&self) -> usize {
@@ -101,10 +102,6 @@ impl Samples for SampleLog {
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
         Ok(Cow::Borrowed(&self.samples[index]))
-    }
-
-    fn load(&self, index: usize) -> io::Result<Cow<'_, Yield>> {
-        self.samples.load(index)
     }
 
     fn round_count(&self) -> usize {

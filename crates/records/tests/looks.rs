@@ -66,7 +66,7 @@ fn a_run_that_goes_on_numbers_on_and_its_cut_off_lines_are_gone() {
     assert_eq!(table, written.table);
     let stack = stack(&mut table, &["ha_commit_trans", "do_command"]);
     let profile = profile(2, [(stack, 7)]);
-    folder.append_profile(&profile, &table).unwrap();
+    folder.look_writer.append_profile(&profile, &table).unwrap();
     written.profiles.push(profile);
     let looks = written.looks();
     assert_eq!(looks.symbols(), &table);
@@ -95,7 +95,7 @@ fn a_run_goes_on_whatever_of_its_first_look_a_crash_left() {
             let (mut folder, mut table) = resumed(&path);
             let stack = stack(&mut table, &["SSL_write", "do_command"]);
             let appended = profile(9, [(stack, 1)]);
-            folder.append_profile(&appended, &table).unwrap();
+            folder.look_writer.append_profile(&appended, &table).unwrap();
             let looks = folder.looks().unwrap();
             assert_eq!(looks.symbols(), &table);
             let last = looks.profiles().last().unwrap().unwrap().into_owned();
@@ -197,7 +197,10 @@ fn ten_minutes_take_less_than_a_hundred_megabytes_even_if_no_stack_is_seen_twice
             (table.stack(&stack), 1)
         });
         let stacks: Vec<_> = stacks.collect();
-        folder.append_profile(&profile(slice, stacks), &table).unwrap();
+        folder
+            .look_writer
+            .append_profile(&profile(slice, stacks), &table)
+            .unwrap();
     }
     assert!(table.stacks().len() > 400_000);
     let sizes = fs::read_dir(&path)
@@ -230,10 +233,16 @@ impl Folder {
             let write = stack(&mut table, &["SSL_write", "do_command"]);
             let newer = stack(&mut table, &["do_command"]);
             profiles.push(profile(block, [(write, 3), (newer, 4)]));
-            folder.append_profile(&profiles[block as usize], &table).unwrap();
+            folder
+                .look_writer
+                .append_profile(&profiles[block as usize], &table)
+                .unwrap();
             let waited = stack(&mut table, &["pthread_cond_wait", "do_command"]);
             waits.push(self::waits(block, waited));
-            folder.append_waits(&waits[block as usize], &table).unwrap();
+            folder
+                .look_writer
+                .append_waits(&waits[block as usize], &table)
+                .unwrap();
         }
         Self {
             _temporary: temporary,

@@ -4,40 +4,37 @@
 use std::io::{self, Write};
 
 use ciphertax_base::CpuTime;
-use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run, Sample, Samples};
+use ciphertax_stats::LatencyCounts;
 use ciphertax_stats::histogram::empty;
-use ciphertax_stats::{LatencyCounts, Rule, Verdict};
-use csv::Writer;
-use serde::Serialize;
+use csv::{Writer, WriterBuilder};
+use serde_json::{Value, json};
 
-/// A line, whose fields are the columns.
-#[derive(Serialize)]
-struct EstimateLine<'a> {
-    study: &'a str,
-    cell: &'a str,
-    arm: &'a str,
-    /// Empty for all operations of a cell together.
-    kind: &'a str,
-    metric: Metric,
-    unit: &'a str,
-    baseline: f64,
-    variant: f64,
-    /// Fractions: 0.05 is five percent more than the baseline.
-    change: f64,
-    change_low: f64,
-    change_high: f64,
-    /// In `unit`.
-    difference: f64,
-    difference_low: f64,
-    difference_high: f64,
-    blocks: u32,
-    verdict: Verdict,
-    rule: Rule,
-    floor: Option<f64>,
-    margin: f64,
-    adjusted_p_value: f64,
-}
+/// The columns of a comparison, each with what a line has there, by the study, the comparison, and the kind of operation, which is
+/// empty for all operations of a cell together. Changes are fractions: 0.05 is five percent more than the baseline. Differences are
+/// in `unit`.
+const ESTIMATE_COLUMNS: [(&str, fn(&str, &EstimateRow, &str) -> Value); 20] = [
+    ("study", |study, _, _| json!(study)),
+    ("cell", |_, row, _| json!(row.cell)),
+    ("arm", |_, row, _| json!(row.arm)),
+    ("kind", |_, _, kind| json!(kind)),
+    ("metric", |_, row, _| json!(row.metric)),
+    ("unit", |_, row, _| json!(row.unit)),
+    ("baseline", |_, row, _| json!(row.baseline)),
+    ("variant", |_, row, _| json!(row.variant)),
+    ("change", |_, row, _| json!(row.change)),
+    ("change_low", |_, row, _| json!(row.low)),
+    ("change_high", |_, row, _| json!(row.high)),
+    ("difference", |_, row, _| json!(row.difference.value)),
+    ("difference_low", |_, row, _| json!(row.difference.low)),
+    ("difference_high", |_, row, _| json!(row.difference.high)),
+    ("blocks", |_, row, _| json!(row.blocks)),
+    ("verdict", |_, row, _| json!(row.verdict)),
+    ("rule", |_, row, _| json!(row.rule)),
+    ("floor", |_, row, _| json!(row.floor)),
+    ("margin", |_, row, _| json!(row.margin)),
+    ("adjusted_p_value", |_, row, _| json!(row.adjusted_p_value)),
+];
 
 /// A line of column names, then one for every comparison: each variant with the baseline, the baseline with itself (the arm
 /// `baseline again`), and each kind of operation where a cell has several. Of a run in which nothing was compared there are the
@@ -47,128 +44,74 @@ struct EstimateLine<'a> {
 /// When nothing can be written.
 pub fn estimates(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let results = &run.results;
-    let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-    lines.write_record(ESTIMATE_COLUMNS)?;
-    for row in results.estimates.iter().chain(&results.noise_floor) {
-        write(&mut lines, run, row, "")?;
-    }
-    for row in &results.by_kind {
-        write(&mut lines, run, &row.estimate, &row.kind)?;
+    let study = run.head.study.name.as_str();
+    let of_all = results.estimates.iter().chain(&results.noise_floor);
+    let of_kinds = results.by_kind.iter();
+    let rows = of_all
+        .map(|row| (row, ""))
+        .chain(of_kinds.map(|row| (&row.estimate, row.kind.as_str())));
+    let mut lines = begun(out, ESTIMATE_COLUMNS.map(|(name, _)| name))?;
+    for (row, kind) in rows {
+        lines.serialize(
+            ESTIMATE_COLUMNS
+                .map(|(_, value)| value(study, row, kind))
+                .as_slice(),
+        )?;
     }
     lines.flush()
 }
 
-/// The fields of a line: they stand there also where no line follows.
-const ESTIMATE_COLUMNS: [&str; 20] = [
-    "study",
-    "cell",
-    "arm",
-    "kind",
-    "metric",
-    "unit",
-    "baseline",
-    "variant",
-    "change",
-    "change_low",
-    "change_high",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "blocks",
-    "verdict",
-    "rule",
-    "floor",
-    "margin",
-    "adjusted_p_value",
-];
-
-fn write(lines: &mut Writer<&mut dyn Write>, run: &Run, row: &EstimateRow, kind: &str) -> io::Result<()> {
-    let line = EstimateLine {
-        study: &run.head.study.name,
-        cell: &row.cell,
-        arm: &row.arm,
-        kind,
-        metric: row.metric,
-        unit: &row.unit,
-        baseline: row.baseline,
-        variant: row.variant,
-        change: row.change,
-        change_low: row.low,
-        change_high: row.high,
-        difference: row.difference.value,
-        difference_low: row.difference.low,
-        difference_high: row.difference.high,
-        blocks: row.blocks,
-        verdict: row.verdict,
-        rule: row.rule,
-        floor: row.floor,
-        margin: row.margin,
-        adjusted_p_value: row.adjusted_p_value,
-    };
-    lines.serialize(line).map_err(io::Error::from)
+/// The file with its line of column names, which stands there also where no line follows.
+fn begun<'a, const N: usize>(
+    out: &'a mut dyn Write,
+    names: [&str; N],
+) -> io::Result<Writer<&'a mut dyn Write>> {
+    let mut lines = WriterBuilder::new().has_headers(false).from_writer(out);
+    lines.write_record(names)?;
+    Ok(lines)
 }
 
-/// A line, whose fields are the columns.
-#[derive(Serialize)]
-struct SampleLine<'a> {
-    cell: &'a str,
-    block: u32,
-    position: u32,
-    arm: &'a str,
-    /// From the beginning of the run.
-    start_s: f64,
-    duration_s: f64,
-    operations: u64,
-    errors: u64,
-    latency_mean_us: Option<f64>,
-    latency_p50_us: Option<f64>,
-    latency_p95_us: Option<f64>,
-    latency_p99_us: Option<f64>,
-    /// CPU times of the whole slice; divided by `operations` they are what the report shows.
-    client_cpu_us: f64,
-    server_cpu_us: Option<f64>,
-    tunnel_cpu_us: Option<f64>,
-    pooler_cpu_us: Option<f64>,
-    bytes_sent: u64,
-    bytes_received: u64,
-    client_context_switches: u64,
-    /// Empty where the CPU shows no counters.
-    client_instructions: Option<u64>,
-    client_cycles: Option<u64>,
-    server_instructions: Option<u64>,
-    server_cycles: Option<u64>,
-    /// True for a slice that says why: its figures are in no comparison.
-    looked_into: bool,
-    /// Why the slice does not count; empty for one that does.
-    void: Option<String>,
-}
-
-const SAMPLE_COLUMNS: [&str; 25] = [
-    "cell",
-    "block",
-    "position",
-    "arm",
-    "start_s",
-    "duration_s",
-    "operations",
-    "errors",
-    "latency_mean_us",
-    "latency_p50_us",
-    "latency_p95_us",
-    "latency_p99_us",
-    "client_cpu_us",
-    "server_cpu_us",
-    "tunnel_cpu_us",
-    "pooler_cpu_us",
-    "bytes_sent",
-    "bytes_received",
-    "client_context_switches",
-    "client_instructions",
-    "client_cycles",
-    "server_instructions",
-    "server_cycles",
-    "looked_into",
-    "void",
+/// The columns of a slice, by its sample, and by mean, median and percentiles of its latencies in microseconds. Times begin with the
+/// run. CPU times are of the whole slice; divided by `operations` they are what the report shows. Instructions and cycles are empty
+/// where the CPU shows no counters. A slice that was looked into is in no comparison; one that is void says why.
+const SAMPLE_COLUMNS: [(&str, fn(&Sample, &[Option<f64>; 4]) -> Value); 25] = [
+    ("cell", |sample, _| json!(sample.slice.cell)),
+    ("block", |sample, _| json!(sample.slice.block)),
+    ("position", |sample, _| json!(sample.slice.position)),
+    ("arm", |sample, _| json!(sample.slice.arm)),
+    ("start_s", |sample, _| json!(seconds(sample.start_ns))),
+    ("duration_s", |sample, _| json!(seconds(sample.load.duration_ns))),
+    ("operations", |sample, _| json!(sample.load.operation_count())),
+    ("errors", |sample, _| json!(sample.load.error_count())),
+    ("latency_mean_us", |_, latencies| json!(latencies[0])),
+    ("latency_p50_us", |_, latencies| json!(latencies[1])),
+    ("latency_p95_us", |_, latencies| json!(latencies[2])),
+    ("latency_p99_us", |_, latencies| json!(latencies[3])),
+    ("client_cpu_us", |sample, _| cpu_us(Some(sample.load.client_cpu))),
+    ("server_cpu_us", |sample, _| cpu_us(sample.server.server_cpu)),
+    ("tunnel_cpu_us", |sample, _| cpu_us(sample.server.tunnel_cpu)),
+    ("pooler_cpu_us", |sample, _| cpu_us(sample.server.pooler_cpu)),
+    ("bytes_sent", |sample, _| json!(sample.load.bytes_sent)),
+    ("bytes_received", |sample, _| json!(sample.load.bytes_received)),
+    ("client_context_switches", |sample, _| {
+        json!(sample.load.client_context_switches)
+    }),
+    ("client_instructions", |sample, _| {
+        json!(sample.load.client_hardware.map(|counts| counts.instructions))
+    }),
+    ("client_cycles", |sample, _| {
+        json!(sample.load.client_hardware.map(|counts| counts.cycles))
+    }),
+    ("server_instructions", |sample, _| {
+        json!(sample.server.server_hardware.map(|counts| counts.instructions))
+    }),
+    ("server_cycles", |sample, _| {
+        json!(sample.server.server_hardware.map(|counts| counts.cycles))
+    }),
+    ("looked_into", |sample, _| json!(sample.look.is_some())),
+    ("void", |sample, _| {
+        json!(sample.void.as_ref().map(ToString::to_string))
+    }),
 ];
 
 /// A line of column names, then one for every slice in the order they were measured, void ones too. Slices are read one by one:
@@ -177,47 +120,21 @@ const SAMPLE_COLUMNS: [&str; 25] = [
 /// # Errors
 /// When a sample cannot be read, or nothing be written.
 pub fn samples(samples: &dyn Samples, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-    lines.write_record(SAMPLE_COLUMNS)?;
+    let mut lines = begun(out, SAMPLE_COLUMNS.map(|(name, _)| name))?;
     for index in 0..samples.count() {
-        lines.serialize(line(samples.get(index)?.as_ref())?)?;
+        let sample = samples.get(index)?;
+        let latencies = latencies(&sample)?;
+        lines.serialize(
+            SAMPLE_COLUMNS
+                .map(|(_, value)| value(&sample, &latencies))
+                .as_slice(),
+        )?;
     }
     lines.flush()
 }
 
-fn line(sample: &Sample) -> io::Result<SampleLine<'_>> {
-    let Sample {
-        slice, load, server, ..
-    } = sample;
-    let [mean, p50, p95, p99] = latencies(sample)?;
-    let us = |cpu: Option<CpuTime>| cpu.map(|cpu| microseconds(cpu.total_ns));
-    Ok(SampleLine {
-        cell: &slice.cell,
-        block: slice.block,
-        position: slice.position,
-        arm: &slice.arm,
-        start_s: seconds(sample.start_ns),
-        duration_s: seconds(load.duration_ns),
-        operations: load.operation_count(),
-        errors: load.error_count(),
-        latency_mean_us: mean,
-        latency_p50_us: p50,
-        latency_p95_us: p95,
-        latency_p99_us: p99,
-        client_cpu_us: microseconds(load.client_cpu.total_ns),
-        server_cpu_us: us(server.server_cpu),
-        tunnel_cpu_us: us(server.tunnel_cpu),
-        pooler_cpu_us: us(server.pooler_cpu),
-        bytes_sent: load.bytes_sent,
-        bytes_received: load.bytes_received,
-        client_context_switches: load.client_context_switches,
-        client_instructions: load.client_hardware.map(|counts| counts.instructions),
-        client_cycles: load.client_hardware.map(|counts| counts.cycles),
-        server_instructions: server.server_hardware.map(|counts| counts.instructions),
-        server_cycles: server.server_hardware.map(|counts| counts.cycles),
-        looked_into: sample.look.is_some(),
-        void: sample.void.as_ref().map(ToString::to_string),
-    })
+fn cpu_us(cpu: Option<CpuTime>) -> Value {
+    json!(cpu.map(|cpu| microseconds(cpu.total_ns)))
 }
 
 /// Mean, median and percentiles of all operations together, in microseconds; none where no latency was recorded.

@@ -1,7 +1,6 @@
 //! The run as Markdown, for a pull request, an issue or a wiki: the verdict, what each arm costs, proofs, advice, and every figure
 //! folded.
 
-use ciphertax_base::Interval;
 use ciphertax_base::format::{self, ABSENT};
 use ciphertax_base::harmless;
 use ciphertax_records::{EstimateRow, Run, Severity};
@@ -78,9 +77,7 @@ fn answer(page: &mut String, run: &Run) {
             );
             row.extend(between.map(|_| {
                 let value = answer.between(run, cell);
-                value.map_or(ABSENT.into(), |(value, unit)| {
-                    format::difference(value, [value; 2], unit).value
-                })
+                value.map_or(ABSENT.into(), |(value, unit)| format::more(value, unit))
             }));
         }
         table_row(page, &row);
@@ -92,10 +89,9 @@ fn cost(run: &Run, row: Option<&EstimateRow>) -> String {
     let Some(row) = row else {
         return ABSENT.into();
     };
-    let Interval { value, low, high } = row.difference;
     format!(
         "{}, {}",
-        format::difference(value, [low, high], &row.unit).value,
+        format::difference(row.difference, &row.unit).value,
         change(run, row)
     )
 }

@@ -11,6 +11,7 @@ use ciphertax_records::why::{
     ProfiledSide, StackId, StateRow, Why,
 };
 use ciphertax_records::{ArmRole, Run};
+use csv::Writer;
 
 /// Which part is asked for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,10 +40,7 @@ impl Chosen<'_> {
 
 /// The part as JSON, of the shape that `why` has in `run.json`.
 pub fn json(run: &Run, chosen: Chosen<'_>) -> String {
-    let mut text = serde_json::to_string_pretty(&part(&run.results.why, chosen))
-        .expect("a run holds nothing that JSON cannot");
-    text.push('\n');
-    text
+    crate::json::render(&part(&run.results.why, chosen))
 }
 
 fn part(why: &Why, chosen: Chosen<'_>) -> Why {
@@ -98,25 +96,24 @@ fn frame(name: &str) -> String {
 
 /// A line of column names, then one a category; times in microseconds of an operation, empty where there is none.
 pub fn csv(run: &Run, chosen: Chosen<'_>) -> String {
-    let mut text = String::from(
-        "cell,arm,side,category,baseline_us,variant_us,difference_us,low_us,high_us,floor_us,is_significant\n",
-    );
+    let names = "cell,arm,side,category,baseline_us,variant_us,difference_us,low_us,high_us,floor_us,is_significant\n";
+    let mut lines = Writer::from_writer(Vec::from(names));
     let rows = run.results.why.categories.iter();
     for row in rows.filter(|row| chosen.has(&row.cell, &row.arm)) {
-        text.push_str(&line(row));
-        text.push('\n');
+        lines.write_record(line(row)).expect("memory can be written to");
     }
-    text
+    let text = lines.into_inner().expect("memory can be written to");
+    String::from_utf8(text).expect("all of it is text")
 }
 
-fn line(row: &CategoryRow) -> String {
+fn line(row: &CategoryRow) -> [String; 11] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let interval = row.difference;
     [
-        field(&row.cell),
-        field(&row.arm),
+        row.cell.clone(),
+        row.arm.clone(),
         side_word(row.side).to_owned(),
-        field(&row.category),
+        row.category.clone(),
         number(Some(row.baseline_us)),
         number(Some(row.variant_us)),
         number(interval.map(|interval| interval.value)),
@@ -125,15 +122,6 @@ fn line(row: &CategoryRow) -> String {
         number(row.floor_us),
         row.is_significant.to_string(),
     ]
-    .join(",")
-}
-
-/// RFC 4180.
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 /// Samples of one side of one arm in one cell.
@@ -234,12 +222,12 @@ pub(crate) fn state_in_words(row: &StateRow) -> String {
 
 /// `+3.21 µs`
 pub(crate) fn microseconds_more(us: f64) -> String {
-    format::difference(us, [us; 2], "us").value
+    format::more(us, "us")
 }
 
 /// `+3.21 µs [2.98, 3.44]`
-pub(crate) fn difference_in_words(Interval { value, low, high }: Interval) -> String {
-    let text = format::difference(value, [low, high], "us");
+pub(crate) fn difference_in_words(us: Interval) -> String {
+    let text = format::difference(us, "us");
     format!("{} [{}, {}]", text.value, text.low, text.high)
 }
 
@@ -367,16 +355,5 @@ pub(crate) fn course_figure(of: &CourseOf, value: f64) -> String {
         CourseOf::DeviceRead | CourseOf::DeviceWritten => format!("{}/s", format::bytes(value)),
         CourseOf::Counter(name) if name == counter::LOG_BYTES => format!("{}/s", format::bytes(value)),
         CourseOf::Counter(_) => format!("{}/s", format::plain(value)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_commas_and_quotes_is_one_field() {
-        assert_eq!(field("plain"), "plain");
-        assert_eq!(field("a, \"b\""), "\"a, \"\"b\"\"\"");
     }
 }

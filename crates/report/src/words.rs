@@ -165,15 +165,15 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
 
 /// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
 pub(crate) fn capacity(row: &CapacityRow) -> String {
-    let Interval { value, low, high } = row.extra_cores;
-    let [text, low_text, high_text] = format::cores(value, low, high);
+    let Interval { value, high, .. } = row.extra_cores;
+    let [text, low_text, high_text] = format::cores(row.extra_cores);
     let rate = format!("{} cores per {} {}/s", row.side, format::count(row.rate), row.of);
     match row.verdict {
         Verdict::CannotTell => format!("cannot tell: {low_text} to {high_text} more {rate}"),
         Verdict::NoCost if high <= 0.0 => format!("no more {rate}"),
         Verdict::NoCost => format!("at most {high_text} more {rate}"),
         Verdict::Costs | Verdict::Gains if value < 0.0 => {
-            let [fewer, least, most] = format::cores(-value, -high, -low);
+            let [fewer, least, most] = format::cores(row.extra_cores.negated());
             format!("{fewer} fewer {rate} [{least}, {most}]")
         }
         Verdict::Costs | Verdict::Gains => format!("{text} more {rate} [{low_text}, {high_text}]"),

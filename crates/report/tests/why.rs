@@ -138,6 +138,14 @@ fn csv_has_a_line_a_category() {
 }
 
 #[test]
+fn a_name_with_commas_and_quotes_is_one_field_of_csv() {
+    let (mut run, _) = fixture::why::with_why();
+    run.results.why.categories[0].category = "a, \"b\"".into();
+    let text = why::csv(&run, why::Chosen::default());
+    assert!(text.contains(",server,\"a, \"\"b\"\"\","), "{text}");
+}
+
+#[test]
 fn collapsed_stacks_are_microseconds_of_what_counts() {
     let (mut run, _) = fixture::why::with_why();
     let looks = fixture::why::looks();

@@ -1,5 +1,7 @@
 //! Estimates with their intervals, and means.
 
+use ciphertax_base::Interval;
+
 use crate::error::StatsError;
 use crate::paired::log_ratios;
 use crate::spread::Spread;
@@ -55,6 +57,15 @@ impl Estimate {
     /// As [`Estimate::of_log_ratios`].
     pub fn robust_of_log_ratios(series: &[f64]) -> Result<Self, StatsError> {
         Spread::robust(series).map(Self::from)
+    }
+
+    /// The change with its interval.
+    pub fn interval(&self) -> Interval {
+        Interval {
+            value: self.change,
+            low: self.low,
+            high: self.high,
+        }
     }
 
     /// Half the length of the interval of `change`, as a fraction.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{StatsError, check_finite};
 use crate::estimate::{Estimate, MeanEstimate};
-use crate::spread::{Spread, sum_of_independent};
+use crate::spread::{Spread, student_quantile, sum_of_independent};
 use ciphertax_base::Interval;
 
 /// `ln(variant / baseline)` of each block.
@@ -71,7 +71,7 @@ impl LogRatio {
 
     /// Half of the 95 % interval of the logarithm.
     pub fn half_width(&self) -> f64 {
-        self.spread().half_width()
+        student_quantile(self.degrees_of_freedom.max(1.0)) * self.standard_error
     }
 
     /// The ratio less one with its 95 % interval, as a fraction.

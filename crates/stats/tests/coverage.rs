@@ -1,6 +1,5 @@
-//! 95 % means 95 %: simulations of the real design. Seeded, so they give the same figures each time; the
-//! table of docs/methodology-statistics.md comes from the same code with more repetitions
-//! (`examples/coverage.rs`).
+//! 95 % means 95 %: simulations of the real design. Seeded, so they give the same figures each time; the tables of
+//! docs/methodology-statistics.md come from the same code with more repetitions, and `test_all` holds them to it.
 
 use crate::simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
@@ -192,5 +191,51 @@ mod test_all {
             let allowed = 0.93 - simulation_error(repetitions)..=0.97 + simulation_error(repetitions);
             assert!(allowed.contains(&coverage), "p{}: {coverage}", 100.0 * quantile);
         }
+    }
+
+    /// Where it fails, it says the row as it should be.
+    #[test]
+    fn the_tables_of_the_document_are_what_these_simulations_give() {
+        const REPETITIONS: u64 = 20_000;
+        let percent = |fraction: f64| format!("{:.1}", 100.0 * fraction);
+        let row = |shares: &[f64]| {
+            shares
+                .iter()
+                .map(|share| percent(*share))
+                .collect::<Vec<_>>()
+                .join(" | ")
+        };
+        let mut wrong = Vec::new();
+        let mut hold = |row: String| {
+            let document = include_str!("../../../docs/methodology-statistics.md");
+            if !document.lines().any(|line| line.ends_with(&format!("| {row} |"))) {
+                wrong.push(row);
+            }
+        };
+        let noises = Noise::CALIBRATED.into_iter().chain(Noise::HEAVY);
+        for noise in noises.chain([Noise::WanderingEffect]) {
+            let fixed = [10, 20, 40].map(|blocks| at_fixed_blocks(noise, blocks, REPETITIONS));
+            let stopped =
+                [14, 20, 40].map(|blocks| at_the_stop(noise, half_width_after(noise, blocks), REPETITIONS));
+            let worst = fixed.iter().chain(&stopped).map(Outcome::false_verdicts);
+            let worst = percent(worst.fold(0.0, f64::max));
+            let fixed = row(&fixed.map(|outcome| outcome.coverage()));
+            let stopped = stopped
+                .map(|outcome| format!("{} ({:.0})", percent(outcome.coverage()), outcome.mean_blocks()));
+            hold(format!("{fixed} | {} | {worst}", stopped.join(" | ")));
+        }
+        for quantile in [0.50, 0.95, 0.99] {
+            let coverage =
+                [12, 20, 40].map(|blocks| percentile_coverage(quantile, blocks, 1_000, REPETITIONS / 10));
+            hold(format!("p{:.0} | {}", 100.0 * quantile, row(&coverage)));
+        }
+        let churn = [(12, 12), (12, 40), (40, 40)];
+        let coverage = churn.map(|(connects, queries)| churn_coverage(connects, queries, REPETITIONS));
+        hold(row(&coverage));
+        for factor in [1.02, 1.2, 3.0, 12.0] {
+            let coverage = [5, 12, 40].map(|blocks| difference_coverage(factor, blocks, REPETITIONS));
+            hold(format!("{factor} | {}", row(&coverage)));
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

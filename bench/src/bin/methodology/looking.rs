@@ -8,7 +8,7 @@ use ciphertax_base::Interval;
 use ciphertax_base::format::{ABSENT, change_with_interval, share_of};
 use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
-use ciphertax_explain::why::categories::{Rules, feature, is_cryptography};
+use ciphertax_explain::why::categories::Rules;
 use ciphertax_model::{Load, Transport};
 use ciphertax_profile::{CpuProfiler, Stacks, WaitSampler, Watched, affordable_hz};
 use ciphertax_records::SliceId;
@@ -30,6 +30,11 @@ const WAITS_HZ: u32 = 97;
 /// Their places among the ways.
 const NOBODY: usize = 0;
 const NOBODY_AGAIN: usize = 1;
+
+/// What the categories of ciphers, hashes and public keys end in, whatever these are for, and the one of those of which that is not
+/// known.
+const CRYPTOGRAPHY: [&str; 3] = [": cipher", ": hashes", ": public key"];
+const WITHOUT_PURPOSE: &str = "other cryptography";
 
 /// Who looks.
 #[derive(Default)]
@@ -196,9 +201,10 @@ impl Seen {
             return;
         };
         *known += count;
-        if is_cryptography(category) {
+        let has_purpose = CRYPTOGRAPHY.iter().any(|kind| category.ends_with(kind));
+        if has_purpose || category == WITHOUT_PURPOSE {
             self.cryptography += count;
-            self.with_purpose += if feature(category).is_some() { count } else { 0 };
+            self.with_purpose += if has_purpose { count } else { 0 };
         }
     }
 }

@@ -36,13 +36,13 @@ pub fn change_bound(bound: f64, change: f64) -> String {
 }
 
 /// The interval of a change: `[11.1, 13.5]`, in percent.
-pub fn change_interval(change: f64, low: f64, high: f64) -> String {
-    format!("[{}, {}]", change_bound(low, change), change_bound(high, change))
+pub fn change_interval(Interval { value, low, high }: Interval) -> String {
+    format!("[{}, {}]", change_bound(low, value), change_bound(high, value))
 }
 
 /// A change with its interval: `+12.3 % [11.1, 13.5]`.
-pub fn change_with_interval(Interval { value, low, high }: Interval) -> String {
-    format!("{} {}", change(value), change_interval(value, low, high))
+pub fn change_with_interval(fraction: Interval) -> String {
+    format!("{} {}", change(fraction.value), change_interval(fraction))
 }
 
 /// A fraction as an unsigned percentage, for budgets, margins and shares: `0.05` is `5 %`.
@@ -70,7 +70,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
 
 /// A difference in the unit its record states, with its bounds in the unit that the difference takes: `+1.08 µs`,
 /// `0.97`, `1.19`.
-pub fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
+pub fn difference(Interval { value, low, high }: Interval, unit: &str) -> Difference {
     let units: &[(f64, &'static str)] = match unit {
         "us" | "us/op" => &TIMES,
         "op/s" => &RATES,
@@ -80,7 +80,7 @@ pub fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
     };
     let (size, name) = filled(value, units);
     let decimals = decimals(value / size);
-    let [low, high] = bounds.map(|bound| fixed(bound / size, decimals));
+    let [low, high] = [low, high].map(|bound| fixed(bound / size, decimals));
     let text = format!("{} {name}", fixed(value / size, decimals));
     let sign = if value > 0.0 && text.chars().any(|c| ('1'..='9').contains(&c)) {
         "+"
@@ -93,6 +93,11 @@ pub fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
         high,
         unit: name,
     }
+}
+
+/// A difference of which no interval is known: `+1.08 µs`.
+pub fn more(value: f64, unit: &str) -> String {
+    difference(Interval::around(value, 0.0), unit).value
 }
 
 /// A difference and the bounds of its interval as text, all in the same unit.
@@ -162,7 +167,7 @@ pub fn fine_share(fraction: f64) -> String {
 
 /// A number of CPU cores and its interval, all with the decimals that give the larger of the number and its
 /// uncertainty two significant digits.
-pub fn cores(value: f64, low: f64, high: f64) -> [String; 3] {
+pub fn cores(Interval { value, low, high }: Interval) -> [String; 3] {
     let magnitude = value.abs().max((high - low) / 2.0).max(1e-6).log10().floor() as i32;
     let decimals = usize::try_from(1 - magnitude).unwrap_or(0).max(1);
     [value, low, high].map(|number| fixed(number, decimals))
@@ -245,6 +250,10 @@ fn fixed(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
 
+    fn interval(value: f64, low: f64, high: f64) -> Interval {
+        Interval { value, low, high }
+    }
+
     #[test]
     fn changes_are_signed_and_keep_one_decimal_below_a_hundred_percent() {
         assert_eq!(change(0.1234), "+12.3 %");
@@ -260,10 +269,13 @@ mod tests {
 
     #[test]
     fn an_interval_has_the_decimals_of_its_change() {
-        assert_eq!(change_interval(0.123, 0.111, 0.135), "[11.1, 13.5]");
-        assert_eq!(change_interval(-0.012, -0.034, 0.01), "[−3.4, 1.0]");
-        assert_eq!(change_interval(6.32, 0.995, 6.40), "[100, 640]");
-        assert_eq!(change_interval(119.0, -1.0, 1.4e13), "[−100, > 100,000]");
+        assert_eq!(change_interval(interval(0.123, 0.111, 0.135)), "[11.1, 13.5]");
+        assert_eq!(change_interval(interval(-0.012, -0.034, 0.01)), "[−3.4, 1.0]");
+        assert_eq!(change_interval(interval(6.32, 0.995, 6.40)), "[100, 640]");
+        assert_eq!(
+            change_interval(interval(119.0, -1.0, 1.4e13)),
+            "[−100, > 100,000]"
+        );
     }
 
     #[test]
@@ -285,8 +297,8 @@ mod tests {
 
     #[test]
     fn a_difference_and_its_bounds_share_unit_and_decimals() {
-        let text = |value, bounds, unit| {
-            let difference = difference(value, bounds, unit);
+        let text = |value, [low, high]: [f64; 2], unit| {
+            let difference = difference(interval(value, low, high), unit);
             format!("{} [{}, {}]", difference.value, difference.low, difference.high)
         };
         assert_eq!(text(1.0841, [0.971, 1.1], "us/op"), "+1.08 µs [0.97, 1.10]");
@@ -334,9 +346,12 @@ mod tests {
 
     #[test]
     fn cores_and_their_interval_share_their_decimals() {
-        assert_eq!(cores(0.0156, 0.0151, 0.0162), ["0.016", "0.015", "0.016"]);
-        assert_eq!(cores(1.25, -0.2, 2.7), ["1.2", "−0.2", "2.7"]);
-        assert_eq!(cores(0.0, -0.1, 0.1), ["0.00", "−0.10", "0.10"]);
+        assert_eq!(
+            cores(interval(0.0156, 0.0151, 0.0162)),
+            ["0.016", "0.015", "0.016"]
+        );
+        assert_eq!(cores(interval(1.25, -0.2, 2.7)), ["1.2", "−0.2", "2.7"]);
+        assert_eq!(cores(interval(0.0, -0.1, 0.1)), ["0.00", "−0.10", "0.10"]);
     }
 
     #[test]

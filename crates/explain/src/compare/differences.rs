@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_records::{ArmRole, HeadDifference, Run};
+use ciphertax_records::{HeadDifference, Run};
 
 use super::Named;
 use crate::facts::{self, Fact};
@@ -127,7 +127,7 @@ fn facts(run: &Run) -> Vec<PlaceFact> {
         if let Some(server) = run.server_of(cell.found) {
             facts.extend(of_place(&place, facts::of_server(server)));
         }
-        for arm in head.arms.iter().filter(|arm| arm.role != ArmRole::BaselineAgain) {
+        for arm in head.arms_once() {
             let sessions = arm.sessions_in(cell.found);
             let of_session = sessions.map_or_else(Vec::new, |sessions| facts::of_session(&sessions.facts));
             let named = of_session.into_iter().map(|fact| Fact {

@@ -2,10 +2,10 @@
 
 use ciphertax_base::ChainCertificate;
 use ciphertax_model::CertificateKind;
-use ciphertax_records::{ConnectionRecord, Finding, Severity};
+use ciphertax_records::{ConnectionRecord, Finding};
 
 use super::work;
-use crate::findings::finding;
+use crate::findings::{advice, suspicion};
 
 /// Days before its end from which on a certificate is to be renewed: those that are renewed by themselves (ACME) are a
 /// month before, so that with three weeks left something has failed.
@@ -26,18 +26,16 @@ fn expiry(certificate: &ChainCertificate) -> Option<Finding> {
     let evidence = format!("it holds until {not_after}");
     match *days_left {
         days if days >= RENEW_WITHIN_DAYS => None,
-        days if days < 0 => Some(finding(
+        days if days < 0 => Some(suspicion(
             "certificate-expired",
-            Severity::Suspicion,
             format!(
                 "The certificate of {subject} has expired: clients that verify it refuse to connect. Renew it, or look \
                  whether this machine's clock is right."
             ),
             evidence,
         )),
-        days => Some(finding(
+        days => Some(advice(
             "certificate-expires",
-            Severity::Advice,
             format!(
                 "The certificate of {subject} expires in {days} {}: renew it before.",
                 if days == 1 { "day" } else { "days" }
@@ -50,9 +48,8 @@ fn expiry(certificate: &ChainCertificate) -> Option<Finding> {
 fn not_yet_valid(record: &ConnectionRecord) -> Option<Finding> {
     let begins_later = |certificate: &&ChainCertificate| certificate.begins_after(&record.started);
     let certificate = record.chain.iter().find(begins_later)?;
-    Some(finding(
+    Some(suspicion(
         "certificate-not-yet-valid",
-        Severity::Suspicion,
         format!(
             "The certificate of {} does not hold yet: clients that verify it refuse to connect. Look whether this machine's \
              clock is right, and that of whoever signed it.",
@@ -71,9 +68,7 @@ pub(super) fn root_in_chain(record: &ConnectionRecord) -> Option<Finding> {
         return None;
     };
     (last.subject == last.issuer).then(|| {
-        finding(
-            "root-in-chain",
-            Severity::Advice,
+        advice("root-in-chain",
             format!(
                 "The server sends the certificate of the authority itself, which clients that verify have already and others do \
                  not look at: without it every full handshake is {} bytes shorter.",
@@ -101,9 +96,8 @@ pub(super) fn large_key(record: &ConnectionRecord) -> Option<Finding> {
     let measures = format!("rsa-{bits}").parse::<CertificateKind>().ok().map(|rsa| {
         format!(" `ciphertax quick --certificate {ecdsa}` and `--certificate {rsa}` measure both.")
     });
-    Some(finding(
+    Some(advice(
         "rsa-key",
-        Severity::Advice,
         format!(
             "The server {uses} by an RSA key of {bits} bits: an ECDSA key ({curve}) is as safe as RSA {as_safe_as} and takes a \
              fraction of the CPU.{}",

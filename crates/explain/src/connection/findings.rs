@@ -2,13 +2,17 @@
 
 use ciphertax_base::Interval;
 use ciphertax_base::format::{plain, rounded};
+use ciphertax_base::joined;
 use ciphertax_base::{LoginPath, Phase};
-use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Severity, TriedConnection};
+use ciphertax_records::{
+    ConnectionPhase, ConnectionRecord, Finding, ServerId, ServerRecord, TriedConnection,
+};
 
-use super::as_run::as_run;
 use super::certificates;
-use crate::findings;
-use crate::findings::{finding, no_resumption_of_postgresql};
+use crate::asked::Spoken;
+use crate::findings::{
+    Retried, advice, cause, hello_retried, no_resumption_of_postgresql, unverified_session,
+};
 
 /// The part of the time until the first answer from which on a phase is worth a word.
 const WORTH_A_WORD: f64 = 0.20;
@@ -20,7 +24,8 @@ const DIRECT_TLS_SINCE: u32 = 17;
 pub(super) fn all(record: &ConnectionRecord) -> Vec<Finding> {
     let mut found = certificates::dates(record);
     found.extend(plaintext(record));
-    found.extend(as_run(record).iter().flat_map(findings::of_connection));
+    found.extend(unverified_session(Spoken::by(&record.target), ARM, &record.facts));
+    found.extend(hello_retry(record));
     found.extend(record.tried.as_ref().and_then(|tried| resumption(record, tried)));
     found.extend(certificates::root_in_chain(record));
     found.extend(direct_tls(record));
@@ -32,18 +37,39 @@ pub(super) fn all(record: &ConnectionRecord) -> Vec<Finding> {
     found
 }
 
+/// What findings of runs call it where they name an arm.
+const ARM: &str = "this connection";
+
+fn hello_retry(record: &ConnectionRecord) -> Option<Finding> {
+    let tls = record.facts.tls.as_ref().filter(|tls| tls.hello_retry_request)?;
+    let server = ServerRecord {
+        product: record.product.clone(),
+        version: record.facts.server_version.clone(),
+        ..ServerRecord::unseen(ServerId::default(), &record.address, Vec::new())
+    };
+    let phases = phase(record, Phase::Tls).zip(phase(record, Phase::Tcp));
+    let connect = phases.map(|(handshake, trip)| Retried {
+        cell: "connect",
+        arm: ARM,
+        flights: handshake.flights,
+        round_trip_us: trip.wall_us.median,
+    });
+    hello_retried(&server, &[(ARM, tls)], connect)
+}
+
 /// Over TCP to another machine; what stays on this one is seen by nobody else.
 fn plaintext(record: &ConnectionRecord) -> Option<Finding> {
     if record.facts.tls.is_some() || record.same_host {
         return None;
     }
-    Some(finding(
+    Some(advice(
         "plaintext",
-        Severity::Advice,
         "Nothing is encrypted: whoever is on the way reads all that is asked and answered. Without --transport plain the \
-         same over TLS is taken apart."
-            .into(),
-        format!("{} is another machine, and the session has no TLS", record.address),
+         same over TLS is taken apart.",
+        format!(
+            "{} is another machine, and the session has no TLS",
+            record.address
+        ),
     ))
 }
 
@@ -51,12 +77,10 @@ fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Find
     if let Some(why) = &tried.impossible {
         return Some(match record.product.as_str() {
             "PostgreSQL" => no_resumption_of_postgresql(why),
-            _ => finding(
+            _ => advice(
                 "no-session-to-resume",
-                Severity::Advice,
                 "Clients cannot rely on resuming TLS sessions here, so that connections pay for full handshakes: keep them open, in \
-                 the client or by a pooler."
-                    .into(),
+                 the client or by a pooler.",
                 why.clone(),
             ),
         });
@@ -70,26 +94,22 @@ fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Find
         pairs(tried.resumed)
     );
     match tried.saves_us {
-        None => Some(finding(
+        None => Some(advice(
             "resumption",
-            Severity::Advice,
             "The server lets clients resume TLS sessions, which saves its signature and the certificates. --count 20 \
-             tells what that saves, or how many connections would tell."
-                .into(),
+             tells what that saves, or how many connections would tell.",
             times,
         )),
-        Some(saves) if saves.low > 0.0 => Some(finding(
+        Some(saves) if saves.low > 0.0 => Some(advice(
             "resumption",
-            Severity::Advice,
             format!(
                 "Resuming TLS sessions, which this server allows, makes a connect {} shorter: let the client keep them.",
                 rounded::microseconds_between(saves)
             ),
             times,
         )),
-        Some(saves) => Some(finding(
+        Some(saves) => Some(cause(
             "resumption",
-            Severity::Cause,
             format!(
                 "The server lets clients resume TLS sessions; that this makes a connect shorter cannot be told from {} pairs: by \
                  {}. {}",
@@ -134,12 +154,10 @@ fn direct_tls(record: &ConnectionRecord) -> Option<Finding> {
     if record.product != "PostgreSQL" || major < DIRECT_TLS_SINCE {
         return None;
     }
-    Some(finding(
+    Some(advice(
         "direct-tls",
-        Severity::Advice,
         "Let clients begin with TLS at once (sslnegotiation=direct): they need not ask for it first, which saves a round \
-         trip."
-            .into(),
+         trip.",
         format!(
             "{}: {}, {} flights; PostgreSQL {version}",
             request.label,
@@ -153,9 +171,8 @@ fn full_login(record: &ConnectionRecord) -> Option<Finding> {
     let full = record.logins.iter().filter(|login| login.path == LoginPath::Full);
     let count = full.clone().count();
     let method = &full.clone().next()?.method;
-    Some(finding(
+    Some(cause(
         "full-logins",
-        Severity::Cause,
         format!(
             "{count} of {} logins took the full path of {method}: the server did not remember the password. It forgets all \
              when it starts, when an account changes, and by FLUSH PRIVILEGES.",
@@ -178,9 +195,7 @@ fn derived_keys(record: &ConnectionRecord) -> Option<Finding> {
     let whole = record.first_answer.wall_us.median;
     let is_derived = record.logins.last()?.path == LoginPath::Derived;
     (is_derived && cpu > WORTH_A_WORD * whole).then(|| {
-        finding(
-            "keys-derived",
-            Severity::Advice,
+        advice("keys-derived",
             format!(
                 "The client derives SCRAM's keys from the password at every connect: {} of its CPU. A driver that keeps \
                  them, or a pool of connections, saves that.",
@@ -200,9 +215,7 @@ fn slow_look_up(record: &ConnectionRecord) -> Option<Finding> {
     let look_up = phase(record, Phase::Resolve)?.wall_us.median;
     let whole = record.first_answer.wall_us.median;
     (look_up > SLOW_LOOK_UP_US && look_up > WORTH_A_WORD * whole).then(|| {
-        finding(
-            "slow-look-up",
-            Severity::Advice,
+        advice("slow-look-up",
             format!(
                 "To look up the name takes {}, as long as every connect waits for it: a cache on this machine (systemd-resolved, \
                  nscd), a line in /etc/hosts, or an address in the name's place saves that.",
@@ -226,9 +239,7 @@ fn round_trips(record: &ConnectionRecord) -> Option<Finding> {
     let flights = record.first_answer.flights;
     let share = flights * trip / whole;
     (share > 0.5 && share <= 1.1).then(|| {
-        finding(
-            "round-trips",
-            Severity::Cause,
+        cause("round-trips",
             format!(
                 "A connect waits {} times for the server. At {} each, by TCP's handshake, that is {} of its time: the \
                  distance decides, and only fewer round trips or open connections help.",
@@ -244,10 +255,10 @@ fn round_trips(record: &ConnectionRecord) -> Option<Finding> {
 fn by_phase(record: &ConnectionRecord) -> String {
     let waits = record.phases.iter().filter(|phase| phase.flights > 0.0);
     let waits = waits.filter(|phase| phase.phase != Phase::Close);
-    let words: Vec<String> = waits
-        .map(|phase| format!("{} {}", phase.label, plain(phase.flights)))
-        .collect();
-    words.join(", ")
+    joined(
+        waits.map(|phase| format!("{} {}", phase.label, plain(phase.flights))),
+        ", ",
+    )
 }
 
 fn phase(record: &ConnectionRecord, phase: Phase) -> Option<&ConnectionPhase> {

@@ -1,6 +1,5 @@
 //! Connections taken apart: who computes what in them, and what would be cheaper.
 
-mod as_run;
 mod certificates;
 mod findings;
 mod work;

@@ -1,12 +1,12 @@
 //! What bounds the speed, and what follows; poolers and round trips.
 
-use ciphertax_base::Interval;
 use ciphertax_base::format::{plain, rounded};
+use ciphertax_base::joined;
 use ciphertax_model::Metric;
 use ciphertax_records::why::{Bound, BoundRow, Confirmation};
-use ciphertax_records::{ArmRecord, ArmRole, Finding, MeasuredCell, PhaseRow, Run, Severity};
+use ciphertax_records::{ArmRecord, Finding, MeasuredCell, PhaseRow, Run};
 
-use super::finding::{finding, share};
+use super::{cause, share};
 use crate::why::in_words;
 
 /// What bounds a cell. One finding a cell of which it is known: of all arms where they are bound alike, else of each.
@@ -37,12 +37,12 @@ pub(super) fn bounds(run: &Run) -> impl Iterator<Item = Finding> {
                 });
                 format!(
                     "{name}: not all arms are bound by the same: {}.",
-                    each.collect::<Vec<_>>().join("; ")
+                    joined(each, "; ")
                 )
             }
         };
         let evidence = format!("{}: {}", first.arm, first.evidence.join("; "));
-        Some(finding("bound", Severity::Cause, summary, evidence))
+        Some(cause("bound", summary, evidence))
     })
 }
 
@@ -52,9 +52,8 @@ pub(super) fn what_follows(run: &Run) -> impl Iterator<Item = Finding> {
         let follows = row.follows.as_ref()?;
         // That the load generator is the bound has a finding of its own.
         (row.bound != Bound::ClientCpu).then(|| {
-            finding(
+            cause(
                 "bound-follows",
-                Severity::Cause,
                 format!("{}: {follows}", row.cell),
                 row.evidence.join("; "),
             )
@@ -86,7 +85,9 @@ pub(super) fn round_trips(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
     if rtt_ms <= 0.0 || !cell.asked.workload.makes_connections() {
         return None;
     }
-    let arms = run.head.arms.iter().filter(|arm| is_told(run, arm));
+    // A tunnel's own round trips are not the client's to count.
+    let has_tunnel = |arm: &ArmRecord| run.head.asked(arm).is_some_and(|arm| arm.tunnel.is_some());
+    let arms = run.head.arms_once().filter(|arm| !has_tunnel(arm));
     let waits: Vec<Waits<'_>> = arms.filter_map(|arm| waits(run, cell, &arm.name)).collect();
     let explained = |waits: &Waits<'_>| waits.flights * rtt_ms * 1e3 / waits.total_us;
     let least = waits.iter().map(explained).reduce(f64::min)?;
@@ -95,39 +96,24 @@ pub(super) fn round_trips(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
         (least, most) if least == most => least,
         (least, most) => format!("{} to {most}", least.trim_end_matches(" %")),
     };
-    let counts: Vec<String> = waits
-        .iter()
-        .enumerate()
-        .map(|(index, waits)| {
-            let times = if index == 0 { " times" } else { "" };
-            format!("{}{times} over {}", plain(waits.flights), waits.arm)
-        })
-        .collect();
-    let evidence: Vec<String> = waits.iter().map(|waits| in_phases(waits, rtt_ms)).collect();
-    Some(finding(
+    let counts = waits.iter().enumerate().map(|(index, waits)| {
+        let times = if index == 0 { " times" } else { "" };
+        format!("{}{times} over {}", plain(waits.flights), waits.arm)
+    });
+    Some(cause(
         "round-trips",
-        Severity::Cause,
         format!(
             "{}: how often a connect waits for the server decides how long it takes: {}. At {rtt_ms} ms each that is \
              {of_their_time} of the time measured.",
             cell.asked.name,
-            counts.join(", ")
+            joined(counts, ", ")
         ),
-        evidence.join("; "),
+        joined(waits.iter().map(|waits| in_phases(waits, rtt_ms)), "; "),
     ))
 }
 
-/// A tunnel's own round trips are not the client's to count.
-fn is_told(run: &Run, arm: &ArmRecord) -> bool {
-    let has_tunnel = run.head.asked(arm).is_some_and(|arm| arm.tunnel.is_some());
-    arm.role != ArmRole::BaselineAgain && !has_tunnel
-}
-
 fn waits<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Waits<'a>> {
-    let of_arm = run.results.connect_phases.iter();
-    let rows: Vec<&PhaseRow> = of_arm
-        .filter(|row| row.cell == cell.asked.name && row.arm == arm)
-        .collect();
+    let rows: Vec<&PhaseRow> = run.results.phases(&cell.asked.name, arm).collect();
     let flights: f64 = rows.iter().map(|row| row.flights).sum();
     let total_us: f64 = rows.iter().map(|row| row.mean_us).sum();
     (flights > 0.0 && total_us > 0.0).then(|| Waits {
@@ -140,15 +126,14 @@ fn waits<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Waits
 
 /// `plain: TCP 1, authentication 3: 4 × 45 ms = 180 ms of 196 ms`
 fn in_phases(waits: &Waits<'_>, rtt_ms: f64) -> String {
-    let phases: Vec<String> = waits
+    let phases = waits
         .rows
         .iter()
-        .map(|row| format!("{} {}", row.label(), plain(row.flights)))
-        .collect();
+        .map(|row| format!("{} {}", row.label(), plain(row.flights)));
     format!(
         "{}: {}: {} × {rtt_ms} ms = {} of {}",
         waits.arm,
-        phases.join(", "),
+        joined(phases, ", "),
         plain(waits.flights),
         rounded::microseconds(waits.flights * rtt_ms * 1e3),
         rounded::microseconds(waits.total_us)
@@ -159,16 +144,10 @@ fn in_phases(waits: &Waits<'_>, rtt_ms: f64) -> String {
 pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let cell_name = &cell.asked.name;
     let server = run.results.estimate(cell_name, arm, Metric::ServerCpuPerOp)?;
-    let is_of = |metric| metric == Metric::PoolerCpuPerOp;
-    let mut measured = run.results.measurements.iter();
-    let pooler = measured.find(|row| is_of(row.metric) && row.cell == *cell_name && row.arm == arm)?;
+    let pooler = run.results.measured(cell_name, arm, Metric::PoolerCpuPerOp)?;
     // The pooler's part is the same whatever the server's is in truth.
     let part = pooler.value / server.baseline;
-    let both = Interval {
-        value: server.change + part,
-        low: server.low + part,
-        high: server.high + part,
-    };
+    let both = server.interval().map(|change| change + part);
     let floor = server.floor.unwrap_or(0.0);
     if both.low < floor && both.high > -floor {
         return None;
@@ -184,9 +163,8 @@ pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Fin
             " It pays where clients cannot keep their connections.",
         ),
     };
-    Some(finding(
+    Some(cause(
         "pooler",
-        Severity::Cause,
         format!(
             "{cell_name}: through the pooler of {arm}, {what} takes {} of the server's CPU instead of {} and {} of the pooler's: \
              together {together}.{what_to_do}",

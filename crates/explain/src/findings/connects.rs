@@ -4,24 +4,16 @@ use ciphertax_base::Interval;
 use ciphertax_base::format::{self, plain, rounded};
 use ciphertax_base::{Phase, TlsFacts};
 use ciphertax_model::{Metric, Placement, SqlCipher};
-use ciphertax_records::{
-    ArmRole, ChurnRow, ConnectRow, Finding, Handshakes, MeasuredCell, PhaseRow, Run, ServerRecord, Severity,
-    Side,
-};
+use ciphertax_records::{ChurnRow, ConnectRow, Finding, Handshakes, MeasuredCell, Run, ServerRecord, Side};
 use ciphertax_stats::Verdict;
 
-use super::finding::{finding, is_sure, share};
+use super::{advice, cause, is_sure, share};
 use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures};
 
 /// Which phase makes a connect slower.
 pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let baseline = &run.head.arms.first()?.name;
-    let row = |arm: &str, phase| {
-        run.results
-            .connect_phases
-            .iter()
-            .find(|row| row.cell == cell.asked.name && row.arm == arm && row.phase == phase)
-    };
+    let row = |arm: &str, phase| run.results.phase(&cell.asked.name, arm, phase);
     let longer = longer(run, cell, arm)?;
     let mean_us = |arm: &str, phase| row(arm, phase).map(|row| row.mean_us);
     // Whoever asks for TLS waits there for what an unencrypted login waits for: a process of the server's.
@@ -73,9 +65,8 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
             ),
         ),
     };
-    Some(finding(
+    Some(cause(
         "slowest-phase",
-        Severity::Cause,
         format!(
             "{}: {connect} {over} {arm} takes {} longer than {over} {baseline}, {in_the_phase}.",
             cell.asked.name,
@@ -117,23 +108,15 @@ pub(super) fn waits_for_cpu(
     arm: &str,
 ) -> Option<Finding> {
     // What carries an arm's connections has work of its own to do in every phase.
-    let has_carrier = run
-        .head
-        .study
-        .arms
-        .iter()
-        .any(|other| other.name == arm && (other.tunnel.is_some() || other.pooler.is_some()));
+    let asked = run.head.study.arm(arm)?;
+    let has_carrier = asked.tunnel.is_some() || asked.pooler.is_some();
     if cell.asked.load.connections < 2 || has_carrier {
         return None;
     }
     let baseline = &run.head.arms.first()?.name;
     let longer = longer(run, cell, arm)?;
     let elsewhere = |arm: &str| -> f64 {
-        let rows = run
-            .results
-            .connect_phases
-            .iter()
-            .filter(|row| row.cell == cell.asked.name && row.arm == arm);
+        let rows = run.results.phases(&cell.asked.name, arm);
         // Whoever asks for TLS waits there for what an unencrypted login waits for: a process of the server's.
         rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth) && !row.is_request_for_tls())
             .map(|row| row.mean_us)
@@ -143,9 +126,7 @@ pub(super) fn waits_for_cpu(
     if after - before < WORTH_A_WORD * longer.value {
         return None;
     }
-    let of_arm: Vec<&Figures> = samples
-        .valid(samples.arms.iter().position(|name| name == arm)?)
-        .collect();
+    let of_arm: Vec<&Figures> = samples.valid(samples.index_of(arm)?).collect();
     let of_baseline: Vec<&Figures> = samples.valid(BASELINE).collect();
     let waits = wait_us(&of_baseline).zip(wait_us(&of_arm));
     let cpus = match run.head.study.placement {
@@ -171,9 +152,8 @@ pub(super) fn waits_for_cpu(
             rounded::microseconds(before)
         )
     });
-    Some(finding(
+    Some(cause(
         "waits-for-cpu",
-        Severity::Cause,
         format!(
             "{}: over {arm} the phases without cryptography take {} instead of {}, and that is waiting: {} connects at a time \
              share {}. One at a time (load.connections=1) shows each phase by itself.",
@@ -219,6 +199,16 @@ fn used(slices: &[&Figures]) -> f64 {
 /// Since this one a list of groups can be given (`ssl_groups`), by default X25519 and P-256.
 const LIST_OF_GROUPS_SINCE: u32 = 18;
 
+/// A connect with a handshake in which the server asked for a second ClientHello.
+pub(crate) struct Retried<'a> {
+    pub(crate) cell: &'a str,
+    pub(crate) arm: &'a str,
+    /// Those of the handshake.
+    pub(crate) flights: f64,
+    /// What TCP's handshake took, which is one round trip.
+    pub(crate) round_trip_us: f64,
+}
+
 /// One finding for each server that answered a first ClientHello with HelloRetryRequest (RFC 8446, 4.1.4).
 pub(super) fn hello_retry(run: &Run) -> impl Iterator<Item = Finding> {
     run.head
@@ -231,44 +221,50 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
     let cells: Vec<MeasuredCell<'_>> = run.cells().filter(|cell| is_of(run, cell, server)).collect();
     let arms: Vec<(&str, &TlsFacts)> = run
         .head
-        .arms
-        .iter()
-        .filter(|arm| arm.role != ArmRole::BaselineAgain)
+        .arms_once()
         .filter_map(|arm| {
             let session = cells.iter().find_map(|cell| arm.sessions_in(cell.found))?;
             let tls = session.facts.tls.as_ref()?;
             tls.hello_retry_request.then_some((arm.name.as_str(), tls))
         })
         .collect();
-    let (_, tls) = arms.first()?;
-    let names: Vec<&str> = arms.iter().map(|(arm, _)| *arm).collect();
     let connects = cells
         .iter()
-        .find_map(|cell| names.iter().find_map(|arm| handshakes(run, *cell, arm)));
-    let waits = connects.map_or_else(
+        .find_map(|cell| arms.iter().find_map(|(arm, _)| retried(run, *cell, arm)));
+    hello_retried(server, &arms, connects)
+}
+
+/// Of arms whose handshakes a server made longer, and a connect of one of them; `None` of none.
+pub(crate) fn hello_retried(
+    server: &ServerRecord,
+    arms: &[(&str, &TlsFacts)],
+    connect: Option<Retried<'_>>,
+) -> Option<Finding> {
+    let (_, tls) = arms.first()?;
+    let names: Vec<&str> = arms.iter().map(|(arm, _)| *arm).collect();
+    let waits = connect.as_ref().map_or_else(
         || "a handshake waits for the server twice instead of once".to_owned(),
-        |(handshake, trip)| {
+        |connect| {
             format!(
                 "a handshake waits for the server {} times instead of once; a round trip takes {} here",
-                plain(handshake.flights),
-                rounded::microseconds(trip.mean_us)
+                plain(connect.flights),
+                rounded::microseconds(connect.round_trip_us)
             )
         },
     );
-    let evidence = connects.map_or_else(String::new, |(handshake, trip)| {
+    let evidence = connect.map_or_else(String::new, |connect| {
         format!(
             "; {}, {}: {} {} flights, {} {}",
-            handshake.cell,
-            handshake.arm,
-            handshake.phase,
-            plain(handshake.flights),
-            trip.phase,
-            rounded::microseconds(trip.mean_us)
+            connect.cell,
+            connect.arm,
+            Phase::Tls,
+            plain(connect.flights),
+            Phase::Tcp,
+            rounded::microseconds(connect.round_trip_us)
         )
     });
-    Some(finding(
+    Some(advice(
         "hello-retry",
-        Severity::Advice,
         format!(
             "{}: over {} the client's first key is of a group that the server does not take. It asks for one of {} \
              (HelloRetryRequest), so {waits}. {}",
@@ -298,13 +294,15 @@ fn is_of(run: &Run, cell: &MeasuredCell<'_>, server: &ServerRecord) -> bool {
         .is_some_and(|other| std::ptr::eq(other, server))
 }
 
-/// The handshakes of an arm's connects in a cell, and TCP's, which takes one round trip.
-fn handshakes<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &str) -> Option<(&'a PhaseRow, &'a PhaseRow)> {
-    let row = |phase| {
-        let mut rows = run.results.connect_phases.iter();
-        rows.find(|row| row.cell == cell.asked.name && row.arm == arm && row.phase == phase)
-    };
-    row(Phase::Tls).zip(row(Phase::Tcp))
+fn retried<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Retried<'a>> {
+    let row = |phase| run.results.phase(&cell.asked.name, arm, phase);
+    let (handshake, trip) = row(Phase::Tls).zip(row(Phase::Tcp))?;
+    Some(Retried {
+        cell: &handshake.cell,
+        arm: &handshake.arm,
+        flights: handshake.flights,
+        round_trip_us: trip.mean_us,
+    })
 }
 
 /// What the server says of its groups.
@@ -360,12 +358,10 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
 
 /// That PostgreSQL resumes no session, with what was seen of it.
 pub(crate) fn no_resumption_of_postgresql(seen: &str) -> Finding {
-    finding(
+    advice(
         "no-resumption",
-        Severity::Advice,
         "PostgreSQL resumes no TLS session: every new connection pays for a full handshake, whatever the client keeps. Keep \
-         connections open, in the client or by a pooler."
-            .into(),
+         connections open, in the client or by a pooler.",
         format!("{seen}; {SOURCE}"),
     )
 }
@@ -395,9 +391,8 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
         }
         (None, None, _) => format!("with many queries what a query itself costs: {query}"),
     };
-    Some(finding(
+    Some(advice(
         "keep-connections",
-        Severity::Advice,
         format!(
             "{}: keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
             row.cell,
@@ -419,24 +414,19 @@ const MOST_OF_IT: f64 = 0.5;
 /// Databases that are better kept open, because their key is derived each time.
 pub(super) fn key_derivation(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let longer = longer(run, cell, arm)?;
-    let rows = &run.results.connect_phases;
-    let is_it =
-        |row: &&PhaseRow| row.phase == Phase::KeyDerivation && row.cell == cell.asked.name && row.arm == arm;
-    let derivation = rows.iter().find(is_it)?;
+    let derivation = run.results.phase(&cell.asked.name, arm, Phase::KeyDerivation)?;
     if derivation.mean_us < MOST_OF_IT * longer.value {
         return None;
     }
-    let asked = run.head.study.arms.iter().find(|asked| asked.name == arm)?;
-    let sqlcipher = asked.at_rest.sqlcipher?;
+    let sqlcipher = run.head.study.arm(arm)?.at_rest.sqlcipher?;
     // An arm that has fewer already is not told to take fewer.
     let fewer = match sqlcipher.kdf_iter >= SqlCipher::default().kdf_iter {
         true => "; where the passphrase is random, fewer rounds (kdf_iter) do",
         false => "",
     };
     let cpu = derivation.client_cpu_us.map(rounded::microseconds);
-    Some(finding(
+    Some(advice(
         "key-derivation",
-        Severity::Advice,
         format!(
             "{}: keep databases open: with {arm} it takes {} longer to open one, {} of it to derive its key{fewer}.",
             cell.asked.name,

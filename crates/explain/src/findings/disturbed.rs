@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use ciphertax_base::format::{self, rounded};
+use ciphertax_base::joined;
 use ciphertax_model::Placement;
-use ciphertax_records::{EstimateRow, Finding, RankRecord, Run, ServerPlacement, ServerRecord, Severity};
+use ciphertax_records::{EstimateRow, Finding, RankRecord, Run, ServerPlacement, ServerRecord};
 use ciphertax_stats::{DisturbedBlocks, Location};
 
-use super::finding::{finding, share};
+use super::{advice, cause, share, suspicion};
 use ciphertax_estimate::cell::{BASELINE, CellSamples};
 
 /// Client and server on the same CPUs.
@@ -23,12 +24,10 @@ pub(super) fn shared_cpus(run: &Run) -> Option<Finding> {
             )
         }
     };
-    Some(finding(
+    Some(cause(
         "shared-cpus",
-        Severity::Cause,
         "Client and server shared the CPUs: throughput and latency are figures of both together; CPU per operation is \
-         the primary metric."
-            .into(),
+         the primary metric.",
         evidence,
     ))
 }
@@ -39,9 +38,8 @@ pub(super) fn client_bound(run: &Run, cells: &[CellSamples<'_>]) -> impl Iterato
     bound.map(|cell| {
         let samples = cells.iter().find(|samples| samples.cell.name == cell.name);
         let which = samples.and_then(|samples| bottlenecks(run, samples));
-        finding(
+        suspicion(
             "client-bound",
-            Severity::Suspicion,
             format!(
                 "{}: {} the bottleneck; throughput and latency get no verdict.",
                 cell.name,
@@ -78,9 +76,8 @@ pub(super) fn load_generators(run: &Run, cells: &[CellSamples<'_>]) -> Option<Fi
         1 => "one machine".to_owned(),
         many => format!("{many} machines"),
     };
-    Some(finding(
+    Some(cause(
         "load-generators",
-        Severity::Cause,
         format!(
             "The load came from {} load generators on {machines}, which began every slice that counts within {} of each other.",
             ranks.len(),
@@ -102,7 +99,7 @@ fn evidence(ranks: &[RankRecord]) -> String {
         };
         format!("rank {} on {} (CPUs {}{clock})", rank.rank, rank.host, rank.cpus)
     });
-    let mut text = named.collect::<Vec<_>>().join("; ");
+    let mut text = joined(named, "; ");
     if ranks.len() > NAMED {
         text.push_str(&format!("; and {} more", ranks.len() - NAMED));
     }
@@ -128,10 +125,7 @@ pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
     let each_us = cell.nodes.each_us()?;
     let all: f64 = each_us.iter().sum();
     let shares: Vec<f64> = each_us.iter().map(|us| us / all).collect();
-    let listed = |values: &[f64], words: fn(f64) -> String| {
-        let values: Vec<String> = values.iter().copied().map(words).collect();
-        values.join(", ")
-    };
+    let listed = |values: &[f64], words: fn(f64) -> String| joined(values.iter().copied().map(words), ", ");
     let told = shares.iter().filter(|share| **share >= TOLD).count();
     let says = match told {
         0 | 1 => "almost all the server's CPU time is that of one of its servers".to_owned(),
@@ -140,9 +134,8 @@ pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
             listed(&shares, format::rounded::share)
         ),
     };
-    Some(finding(
+    Some(cause(
         "whose-cpu",
-        Severity::Cause,
         format!("{}: {says}.", cell.cell.name),
         format!(
             "{} an operation, in the order in which they were started, over {} slices of {}",
@@ -169,9 +162,7 @@ pub(super) fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
         .filter_map(|arm| Some((arm, share_of(arm)?)))
         .max_by(|one, other| one.1.total_cmp(&other.1))?;
     (most > MUCH).then(|| {
-        finding(
-            "generator-late",
-            Severity::Suspicion,
+        suspicion("generator-late",
             format!(
                 "{}: up to {} of the response time is the load generator's own lateness, and dilutes the changes; a lower \
                  rate, or a machine of its own, keeps it small.",
@@ -197,9 +188,7 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
         .filter_map(|server| Some((server, server.link.as_ref()?)));
     let late = links.filter(|(_, link)| link.lateness_median_us > PUNCTUAL_US);
     late.map(|(server, link)| {
-        finding(
-            "link-late",
-            Severity::Suspicion,
+        suspicion("link-late",
             format!(
                 "The link to {} was late by {} at the median, so every round trip took longer than asked for: this machine \
                  has too few CPUs for it, or too much else to do.",
@@ -223,10 +212,9 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
     let cpu = run.results.noise_floor.iter().filter(|row| row.metric.is_cpu());
     let worst = cpu.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
     (half_width(worst) > NOISY).then(|| {
-        finding(
+        advice(
             "noisy-machine",
-            Severity::Advice,
-            "This machine was noisy: give the run more time (--time), or a quieter machine.".into(),
+            "This machine was noisy: give the run more time (--time), or a quieter machine.",
             format!(
                 "{}: the baseline against itself differs by {} in {}",
                 worst.cell,
@@ -273,9 +261,8 @@ fn of_row(row: &EstimateRow, disturbed: &DisturbedBlocks) -> Finding {
             row.arm
         ),
     };
-    finding(
+    cause(
         "own-stalls",
-        Severity::Cause,
         format!(
             "{}: {which}. That is a part of what it costs, so {} is given by the mean of all blocks.",
             row.cell, row.metric
@@ -305,9 +292,7 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
             ..=LISTED => names.join("; "),
             many => format!("{many} of them, with the same settings but for what their arms ask for"),
         };
-        finding(
-            "different-servers",
-            Severity::Cause,
+        cause("different-servers",
             format!(
                 "{} and the baseline need different servers, so two processes are compared; the noise floor is that of two \
                  identical ones, side by side like these.",

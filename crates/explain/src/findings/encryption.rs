@@ -1,20 +1,17 @@
 //! What encrypts, on the way and on the disk: the record layer, the library, the kernel; whether anybody verified,
 //! and protection that seems to gain.
 
-use ciphertax_base::Interval;
-use ciphertax_base::Verified;
 use ciphertax_base::format::{plain, rounded};
+use ciphertax_base::{SessionFacts, Verified, joined};
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{FileSystem, Metric, Tunnel};
-use ciphertax_records::{
-    ArmRecord, EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity,
-};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity};
 use ciphertax_stats::Verdict;
 
-use super::finding::{finding, is_sure};
 use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
 use super::storage::encrypts_at_rest_alone;
-use crate::asked::{self, Spoken};
+use super::{advice, cause, finding, is_sure};
+use crate::asked::Spoken;
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::CellSamples;
 
@@ -37,44 +34,26 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
     if sides.is_empty() {
         return None;
     }
-    let per_megabyte: Vec<String> = sides
+    let per_megabyte = sides.iter().map(|(side, row)| {
+        let us = row.difference.map(|us| us / MEGABYTES);
+        format!("{side} {}", rounded::microseconds_between(us))
+    });
+    let tls = run.head.arm(arm)?.sessions_in(cell.found)?.facts.tls.as_ref()?;
+    let changes = sides
         .iter()
-        .map(|(side, row)| {
-            let Interval { value, low, high } = row.difference;
-            let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
-            format!(
-                "{side} {}",
-                rounded::microseconds_between(Interval { value, low, high })
-            )
-        })
-        .collect();
-    let cipher = run
-        .head
-        .arms
-        .iter()
-        .find(|other| other.name == arm)?
-        .sessions_in(cell.found)?
-        .facts
-        .tls
-        .as_ref()?
-        .cipher
-        .clone();
-    let changes: Vec<String> = sides
-        .iter()
-        .map(|(side, row)| format!("{side} CPU {}", rounded::change(row.interval())))
-        .collect();
-    Some(finding(
+        .map(|(side, row)| format!("{side} CPU {}", rounded::change(row.interval())));
+    Some(cause(
         "record-layer",
-        Severity::Cause,
         format!(
-            "Encrypting a megabyte with {cipher} ({arm}) takes this much more CPU: {}.",
-            per_megabyte.join(", ")
+            "Encrypting a megabyte with {} ({arm}) takes this much more CPU: {}.",
+            tls.cipher,
+            joined(per_megabyte, ", ")
         ),
         format!(
             "cell {}: results of 1 MiB, {arm} against {}: {}",
             cell.asked.name,
             run.head.study.baseline().name,
-            changes.join(", ")
+            joined(changes, ", ")
         ),
     ))
 }
@@ -131,9 +110,8 @@ fn of_group(
         WITHOUT_AES_INSTRUCTIONS => " yaSSL computes AES without the instructions that the CPU has for it.",
         _ => "",
     };
-    Ok(Some(finding(
+    Ok(Some(cause(
         "crypto-library",
-        Severity::Cause,
         format!(
             "{}, {arm}: the server's library decides: {}, {}.{why}",
             most.cell.asked.workload.name(),
@@ -174,9 +152,7 @@ pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
     let arm = arms.find(|arm| arm.at_rest.file_system == Some(FileSystem::Fscrypt))?;
     let is_slow = WITHOUT_INSTRUCTIONS.iter().any(|name| driver.contains(name));
     is_slow.then(|| {
-        finding(
-            "kernel-cipher",
-            Severity::Advice,
+        advice("kernel-cipher",
             format!(
                 "{}: this kernel computes AES-XTS without the CPU's instructions for AES, so what it costs here is many times what \
                  it costs a kernel that uses them. Load their module (modprobe aesni_intel on x86), or take a kernel that has it.",
@@ -192,27 +168,33 @@ pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
     let mut servers = run.head.servers.iter();
     servers.find(|server| server.placement == ServerPlacement::External)?;
-    let option = match asked::of_target(run) {
+    let spoken = run.head.target.as_deref().and_then(Spoken::by);
+    run.head.arms.iter().find_map(|arm| {
+        let mut sessions = arm.sessions.iter();
+        sessions.find_map(|session| unverified_session(spoken, &arm.name, &session.facts))
+    })
+}
+
+/// Of one session of an arm.
+pub(crate) fn unverified_session(
+    spoken: Option<Spoken>,
+    arm: &str,
+    session: &SessionFacts,
+) -> Option<Finding> {
+    let verification = session.tls.as_ref()?.verification;
+    let option = match spoken {
         Some(Spoken::PostgreSql) => "sslrootcert",
         Some(Spoken::MongoDb) => "tlsCAFile",
         Some(Spoken::MySql) | None => "ssl-ca",
     };
-    let is_unverified = |arm: &&ArmRecord| {
-        let mut tls = arm
-            .sessions
-            .iter()
-            .filter_map(|session| session.facts.tls.as_ref());
-        tls.any(|tls| tls.verification == Verified::None)
-    };
-    run.head.arms.iter().find(is_unverified).map(|arm| {
-        finding(
+    (verification == Verified::None).then(|| {
+        advice(
             "unverified-server",
-            Severity::Advice,
             format!(
                 "The server's certificate was not verified, so anybody between could have answered and read along; name its CA in \
                  the URL: {option}=FILE."
             ),
-            format!("{}: verification none", arm.name),
+            format!("{arm}: verification none"),
         )
     })
 }
@@ -232,7 +214,7 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
             }
             fewer_waits.push(place);
             let evidence = format!("{}: {evidence}", row.metric);
-            return Some(finding("impossible-gain", Severity::Cause, summary, evidence));
+            return Some(cause("impossible-gain", summary, evidence));
         }
         let (severity, summary) = match saved_round_trip(run, row) {
             Some(rtt_ms) => (
@@ -252,7 +234,7 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
                 ),
             ),
         };
-        Some(finding("impossible-gain", severity, summary, evidence))
+        Some(finding(severity, "impossible-gain", summary, evidence))
     })
 }
 
@@ -262,11 +244,8 @@ fn waits_less(run: &Run, row: &EstimateRow) -> Option<String> {
     let link = run.cell(&row.cell)?.link.filter(|link| link.rtt_ms > 0.0)?;
     let baseline = &run.head.study.baseline().name;
     let flights = |arm: &str| -> Option<f64> {
-        let rows = run.results.connect_phases.iter();
-        let of_arm = rows.filter(|phase| phase.cell == row.cell && phase.arm == arm);
-        of_arm
-            .map(|phase| phase.flights)
-            .reduce(|sum, flights| sum + flights)
+        let flights = run.results.phases(&row.cell, arm).map(|phase| phase.flights);
+        flights.reduce(|sum, flights| sum + flights)
     };
     let (before, after) = (flights(baseline)?, flights(&row.arm)?);
     let is_explained = !row.metric.is_work() && before - after >= 0.5;
@@ -286,7 +265,7 @@ fn waits_less(run: &Run, row: &EstimateRow) -> Option<String> {
 /// The round trip in milliseconds that a new connection is spared by a tunnel that is open already; `None` if that explains
 /// nothing.
 fn saved_round_trip(run: &Run, row: &EstimateRow) -> Option<f64> {
-    let arm = run.head.study.arms.iter().find(|arm| arm.name == row.arm)?;
+    let arm = run.head.study.arm(&row.arm)?;
     let cell = run.cell(&row.cell)?;
     let stays_open = matches!(arm.tunnel, Some(Tunnel::Ssh(_)));
     let is_explained = stays_open && cell.asked.workload.makes_connections() && !row.metric.is_work();

@@ -2,11 +2,12 @@
 
 use ciphertax_base::Interval;
 use ciphertax_base::format::rounded;
+use ciphertax_base::joined;
 use ciphertax_model::{Arm, FileSystem, Metric};
 use ciphertax_records::{DiskRecord, EstimateRow, Finding, MeasuredCell, Readability, Run, Severity};
 use ciphertax_stats::Verdict;
 
-use super::finding::finding;
+use super::{cause, finding};
 
 /// Who encrypts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,27 +89,23 @@ pub(super) fn which_layer(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
             ),
         ),
     };
-    let readable: Vec<String> = costs
-        .iter()
-        .filter(|cost| cost.layer == Layer::Server)
-        .filter_map(|cost| readable(run, cell, cost.arm))
-        .collect();
+    let servers = costs.iter().filter(|cost| cost.layer == Layer::Server);
+    let readable: String = servers.filter_map(|cost| readable(run, cell, cost.arm)).collect();
     Some(finding(
-        "which-layer",
         severity,
+        "which-layer",
         format!(
-            "{answer}.{} What a file system encrypts is hidden from whoever takes the disk, and from nobody who is on the \
-             running machine.",
-            readable.concat()
+            "{answer}.{readable} What a file system encrypts is hidden from whoever takes the disk, and from nobody who is on the \
+             running machine."
         ),
-        costs.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        joined(costs.iter().map(in_words), "; "),
     ))
 }
 
 /// What differs besides encryption: a file system in user space has no twin that does not encrypt.
 pub(super) fn not_encryption_alone(run: &Run, arm: &str) -> Option<Finding> {
     let study = &run.head.study;
-    let asked = study.arms.iter().find(|asked| asked.name == arm)?;
+    let asked = study.arm(arm)?;
     let baseline = study.baseline();
     if !is_in_user_space(asked) || is_in_user_space(baseline) {
         return None;
@@ -119,20 +116,19 @@ pub(super) fn not_encryption_alone(run: &Run, arm: &str) -> Option<Finding> {
         }
         _ => "",
     };
-    let beside = run.cells().filter_map(|cell| {
-        let daemon = run.results.measurements.iter().find(|row| {
-            row.cell == cell.asked.name && row.arm == arm && row.metric == Metric::FileSystemCpuPerOp
-        })?;
+    let daemons = run.cells().filter_map(|cell| {
+        let daemon = run
+            .results
+            .measured(&cell.asked.name, arm, Metric::FileSystemCpuPerOp)?;
         Some(format!(
             "{}: its daemon takes {} of CPU per operation",
             cell.asked.name,
             rounded::microseconds(daemon.value)
         ))
     });
-    let evidence: Vec<String> = beside.collect();
-    Some(finding(
+    let evidence = joined(daemons, "; ");
+    Some(cause(
         "not-encryption-alone",
-        Severity::Cause,
         format!(
             "{arm} differs from {} in more than encryption: each read and write goes through a daemon (FUSE){folder}. What it \
              costs is that of all together. A file system in user space that passes files through in plaintext was not \
@@ -141,7 +137,7 @@ pub(super) fn not_encryption_alone(run: &Run, arm: &str) -> Option<Finding> {
         ),
         match evidence.is_empty() {
             true => "the file systems of the arms".to_owned(),
-            false => evidence.join("; "),
+            false => evidence,
         },
     ))
 }
@@ -151,7 +147,7 @@ fn is_in_user_space(arm: &Arm) -> bool {
 }
 
 fn cost<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Cost<'a>> {
-    let asked = run.head.study.arms.iter().find(|asked| asked.name == arm)?;
+    let asked = run.head.study.arm(arm)?;
     let name = &cell.asked.name;
     let own = run.results.estimate(name, arm, run.results.server_cpu(name))?;
     let workers = run.results.estimate(name, arm, Metric::KernelWorkersCpuPerOp);
@@ -196,7 +192,7 @@ fn in_words(cost: &Cost<'_>) -> String {
 
 /// What stays readable of an arm that encrypts by itself; empty where that is nothing.
 fn readable(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<String> {
-    let record = run.head.arms.iter().find(|record| record.name == arm)?;
+    let record = run.head.arm(arm)?;
     let is_of_cell = |disk: &&DiskRecord| disk.kinds(Readability::Encrypted).next().is_some();
     let mut sessions = record.sessions.iter().filter(|session| {
         let mut servers = run.head.servers.iter();

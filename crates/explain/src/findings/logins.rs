@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use ciphertax_base::Interval;
 use ciphertax_base::format::{count, plain, rounded};
+use ciphertax_base::joined;
 use ciphertax_base::{AuthenticationFacts, LoginPath, counter};
 use ciphertax_model::{Arm, AuthenticationMethod, Metric, PasswordCache, Study};
-use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
-use super::finding::{finding, share};
+use super::{advice, cause, share, suspicion};
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::{BASELINE, CellSamples, value};
 
@@ -50,7 +51,7 @@ fn of_side(
         let row = run.results.estimate(&cell.asked.name, &arm.name, metric);
         row.filter(|row| row.verdict == Verdict::Costs)
     };
-    let index = |arm: &Arm| samples.arms.iter().position(|name| *name == arm.name);
+    let index = |arm: &Arm| samples.index_of(&arm.name);
     let variants = || run.head.study.arms_of(cell.asked).skip(1);
     let Some((tls, tls_row, tls_index)) = variants()
         .filter(|arm| adds_tls_alone(arm, baseline))
@@ -94,9 +95,8 @@ fn of_side(
     .filter(|(_, arms)| !arms.is_empty())
     .map(|(words, arms)| format!("{words} {}", arms.join(", ")))
     .collect();
-    Ok(Some(finding(
+    Ok(Some(cause(
         "login-against-tls",
-        Severity::Cause,
         format!(
             "{}: TLS costs the {side} {} of CPU a new connection ({}). A login costs it {}.{}",
             cell.asked.name,
@@ -187,7 +187,7 @@ const SHARE: f64 = 0.1;
 /// From how many logins per second on another authentication takes a tenth of a core, where it costs anything at all.
 pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     let baseline = run.head.study.baseline();
-    let of_arm = run.head.study.arms.iter().find(|other| other.name == arm)?;
+    let of_arm = run.head.study.arm(arm)?;
     // A client's certificate is part of a login by it; everything else of TLS is not the login's.
     let without_login = |arm: &Arm| {
         let mut tls = arm.tls.clone();
@@ -233,9 +233,8 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         })
         .collect();
     (!rates.is_empty()).then(|| {
-        finding(
+        advice(
             "login-rate",
-            Severity::Advice,
             format!(
                 "{arm}: a login takes a tenth of a core{more} at {}; connections that stay open pay it once.",
                 rates.join(" and ")
@@ -248,8 +247,9 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
 /// Logins that took the slow path of a plugin that has a fast one, where that is not what the arm is for.
 pub(super) fn full_logins(study: &Study, cells: &[CellSamples<'_>]) -> Option<Finding> {
     let is_cold = |name: &String| {
-        let arm = study.arms.iter().find(|arm| arm.name == *name);
-        arm.is_some_and(|arm| arm.authentication.password_cache == PasswordCache::Cold)
+        study
+            .arm(name)
+            .is_some_and(|arm| arm.authentication.password_cache == PasswordCache::Cold)
     };
     let mut logins: BTreeMap<&AuthenticationFacts, u64> = BTreeMap::new();
     for cell in cells {
@@ -266,18 +266,16 @@ pub(super) fn full_logins(study: &Study, cells: &[CellSamples<'_>]) -> Option<Fi
         .map(|(_, count)| count)
         .sum();
     (full > 0).then(|| {
-        finding(
+        suspicion(
             "full-logins",
-            Severity::Suspicion,
             format!(
                 "{} of the logins took the full authentication path.",
                 share(full as f64, total as f64)
             ),
-            logins
-                .iter()
-                .map(|(login, count)| format!("{login}: {count}"))
-                .collect::<Vec<_>>()
-                .join(", "),
+            joined(
+                logins.iter().map(|(login, count)| format!("{login}: {count}")),
+                ", ",
+            ),
         )
     })
 }
@@ -299,9 +297,8 @@ pub(super) fn connections_of_a_driver(run: &Run, cell: &CellSamples<'_>) -> Opti
     // Of a replica set, those of all its members.
     let members = server.address.split(',').count();
     let watching = MONITORING * members;
-    Some(finding(
+    Some(advice(
         "driver-connections",
-        Severity::Advice,
         format!(
             "{name}: a client with an official driver opens {} connections where ciphertax opens one: {watching} to watch the \
              {}, which make a TLS handshake each but do not log in, and the first of its pool. Multiply what a handshake \

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ciphertax_base::format::{count, rounded};
 use ciphertax_records::why::{DifferenceOfSide, Look, LookCost, ProfiledSide};
-use ciphertax_records::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run};
 
-use super::finding::finding;
+use super::suspicion;
 
 /// Less than this part of the samples complete, or with a category, is worth a warning.
 const ENOUGH: f64 = 0.97;
@@ -28,9 +28,7 @@ pub(super) fn profile_gaps(run: &Run) -> impl Iterator<Item = Finding> {
             ProfiledSide::Server => "server",
             ProfiledSide::Client => "client",
         };
-        finding(
-            "profile-gaps",
-            Severity::Suspicion,
+        suspicion("profile-gaps",
             format!(
                 "{}: {} of the {side}'s CPU samples cannot be told apart: what a category takes may be more than it says, by up \
                  to the unclassified part.",
@@ -64,9 +62,7 @@ pub(super) fn looking_costs(run: &Run) -> impl Iterator<Item = Finding> {
             Look::Full => ("profiles and waits", " --profile=waits costs less."),
             Look::Waits => ("waits", ""),
         };
-        Some(finding(
-            "looking-costs",
-            Severity::Suspicion,
+        Some(suspicion("looking-costs",
             format!(
                 "{}: looking for {what} took {} more of the server's CPU; costs are estimated without those blocks, but what is said \
                  of why has that in it.{less}",

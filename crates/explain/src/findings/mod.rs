@@ -6,17 +6,17 @@ mod columns;
 mod connects;
 mod disturbed;
 mod encryption;
-mod finding;
 mod layers;
 mod logins;
 mod looked;
 mod pays;
 mod storage;
 
-use ciphertax_records::{Finding, MeasuredCell, Run};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_stats::{Rule, Verdict};
 
-pub(crate) use connects::no_resumption_of_postgresql;
-pub(crate) use finding::finding;
+pub(crate) use connects::{Retried, hello_retried, no_resumption_of_postgresql};
+pub(crate) use encryption::unverified_session;
 pub(crate) use pays::which_server_pays_most;
 
 use ciphertax_estimate::EstimateError;
@@ -74,14 +74,6 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     Ok(findings)
 }
 
-/// Those rules that need no more than one connection.
-pub(crate) fn of_connection(run: &Run) -> Vec<Finding> {
-    encryption::unverified(run)
-        .into_iter()
-        .chain(connects::hello_retry(run))
-        .collect()
-}
-
 /// What decides the cost of what lies on the disk encrypted.
 fn at_rest_in(
     run: &Run,
@@ -100,4 +92,43 @@ fn at_rest_in(
 
 fn variants(run: &Run) -> impl Iterator<Item = &str> {
     run.head.variants().map(|arm| arm.name.as_str())
+}
+
+/// One with its evidence; the identifier stays the same from release to release.
+fn finding(severity: Severity, id: &str, summary: impl Into<String>, evidence: impl Into<String>) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        summary: summary.into(),
+        evidence: evidence.into(),
+    }
+}
+
+/// What explains a number.
+pub(crate) fn cause(id: &str, summary: impl Into<String>, evidence: impl Into<String>) -> Finding {
+    finding(Severity::Cause, id, summary, evidence)
+}
+
+/// What is to be done.
+pub(crate) fn advice(id: &str, summary: impl Into<String>, evidence: impl Into<String>) -> Finding {
+    finding(Severity::Advice, id, summary, evidence)
+}
+
+/// What casts doubt on a number.
+pub(crate) fn suspicion(id: &str, summary: impl Into<String>, evidence: impl Into<String>) -> Finding {
+    finding(Severity::Suspicion, id, summary, evidence)
+}
+
+/// True if the change is one: it has the verdict, or lacks it only because the figure is not the server's alone.
+fn is_sure(row: &EstimateRow) -> bool {
+    match row.verdict {
+        Verdict::Costs | Verdict::Gains => true,
+        Verdict::NoCost => false,
+        Verdict::CannotTell => row.rule == Rule::ClientBound && (row.low > 0.0 || row.high < 0.0),
+    }
+}
+
+/// A part of a whole as percent.
+fn share(part: f64, whole: f64) -> String {
+    format!("{:.0} %", part / whole * 100.0)
 }

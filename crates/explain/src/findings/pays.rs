@@ -3,13 +3,14 @@
 use ciphertax_base::Interval;
 use ciphertax_base::TlsFacts;
 use ciphertax_base::format::{plain, rounded};
+use ciphertax_base::joined;
 use ciphertax_model::{Cell, Metric};
-use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerRecord, Severity};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerRecord};
 use ciphertax_stats::jackknife::{Formula, formula_of};
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
-use super::finding::finding;
+use super::cause;
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::{AGAIN, BASELINE, CellSamples};
 use ciphertax_estimate::compared::as_in_the_tables;
@@ -154,8 +155,7 @@ fn of_side(
         (false, false) => "an operation",
     };
     let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
-    let ranking: Vec<String> = payers.iter().map(told).collect();
-    let ranking = ranking.join(", ");
+    let ranking = joined(payers.iter().map(told), ", ");
     let by = format!(
         "{} more than {}",
         rounded::microseconds_between(nearest.interval),
@@ -183,9 +183,8 @@ fn of_side(
             rounded::microseconds(payer.row.baseline)
         )
     });
-    Ok(Some(finding(
+    Ok(Some(cause(
         PAYS_MOST,
-        Severity::Cause,
         format!(
             "{}, {side} CPU of {what}: {answer}. More CPU time: {ranking}.{relative}{}",
             workload.name(),
@@ -217,7 +216,7 @@ pub(super) fn ahead_of(
 /// Logarithms of CPU per operation in microseconds, of the baseline and of the arm, block by block, with the means of the tables;
 /// `None` where there are too few blocks.
 fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Result<Option<Vec<[f64; 2]>>, EstimateError> {
-    let Some(arm) = payer.samples.arms.iter().position(|name| name == arm) else {
+    let Some(arm) = payer.samples.index_of(arm) else {
         return Ok(None);
     };
     let rows = payer.samples.logs_of([BASELINE, AGAIN, arm], metric);
@@ -246,7 +245,7 @@ fn evidence(payers: &[Payer<'_>]) -> String {
             rounded::microseconds(payer.row.baseline)
         )
     });
-    told.collect::<Vec<_>>().join("; ")
+    joined(told, "; ")
 }
 
 /// What a record of TLS 1.3 adds to what it carries: header, content type, and the tag of AES-GCM or ChaCha20-Poly1305
@@ -277,8 +276,12 @@ pub(super) fn why(run: &Run, arm: &str, payers: &[Payer<'_>]) -> String {
 }
 
 fn facts<'a>(run: &'a Run, arm: &str, payer: &Payer<'_>) -> Option<&'a TlsFacts> {
-    let arm = run.head.arms.iter().find(|other| other.name == arm)?;
-    arm.sessions_in(payer.cell.found)?.facts.tls.as_ref()
+    run.head
+        .arm(arm)?
+        .sessions_in(payer.cell.found)?
+        .facts
+        .tls
+        .as_ref()
 }
 
 fn of_connections(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Vec<String> {
@@ -330,7 +333,7 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
             let each = facts
                 .iter()
                 .map(|(payer, tls)| format!("{} {}", payer.name, of(tls)));
-            format!("{name} ({})", each.collect::<Vec<_>>().join(", "))
+            format!("{name} ({})", joined(each, ", "))
         })
         .collect();
     if !differs.is_empty() {
@@ -395,7 +398,7 @@ fn records(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Option<St
             let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
             format!(
                 "By the bytes that TLS adds, the records of an operation are: {}.",
-                each.collect::<Vec<_>>().join(", ")
+                joined(each, ", ")
             )
         }
     })

@@ -7,13 +7,13 @@ use ciphertax_base::Interval;
 use ciphertax_base::counter;
 use ciphertax_base::format::{bytes, fine, fine_share, rounded};
 use ciphertax_model::{Arm, FileSystem, Metric, Study};
-use ciphertax_records::{Finding, MeasuredCell, Run, Severity, StorageRow};
+use ciphertax_records::{Finding, MeasuredCell, Run, StorageRow};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Verdict};
 
-use super::finding::{finding, is_sure};
+use super::{cause, is_sure, suspicion};
 use ciphertax_estimate::EstimateError;
-use ciphertax_estimate::cell::{BASELINE, CellSamples, Figures, value};
+use ciphertax_estimate::cell::{BASELINE, CellSamples};
 
 /// True if an arm encrypts pages at rest, the baseline does not, and that is all they differ in: what the arm costs more is the
 /// price of that alone. A file system in user space is more than that.
@@ -27,9 +27,7 @@ pub(super) fn encrypts_at_rest_alone(run: &Run, arm: &str) -> bool {
         };
         like_baseline == *baseline
     };
-    let mut arms = run.head.study.arms.iter();
-    let asked = arms.find(|other| other.name == arm);
-    asked.is_some_and(|asked| {
+    run.head.study.arm(arm).is_some_and(|asked| {
         let at_rest = asked.at_rest;
         at_rest.encrypts_pages()
             && !at_rest.file_system.is_some_and(FileSystem::is_in_user_space)
@@ -60,9 +58,8 @@ pub(super) fn decrypted_in_memory(run: &Run, cell: MeasuredCell<'_>, arm: &str) 
             fine(ratio)
         )
     });
-    Some(finding(
+    Some(cause(
         "decrypted-in-memory",
-        Severity::Cause,
         format!(
             "{}: {arm} has no cost, because pages stay decrypted in memory: hit rate {}, {} pages read per operation. With more data \
              than memory it may (less storage.memory_mb, or more rows).",
@@ -97,14 +94,19 @@ pub(super) fn cost_per_page(
     let Some(cost) = cost.filter(|cost| is_sure(cost) && cost.low > 0.0) else {
         return Ok(None);
     };
-    let of_arm = samples.arms.iter().position(|name| name == arm);
-    let Some(of_arm) = of_arm.filter(|_| encrypts_at_rest_alone(run, arm)) else {
+    let Some(of_arm) = samples.index_of(arm).filter(|_| encrypts_at_rest_alone(run, arm)) else {
         return Ok(None);
     };
-    let rows = blocks(samples, of_arm, metric);
-    let sum = |of: fn(&Block) -> f64| rows.iter().map(of).sum::<f64>();
-    let operations = sum(|row| row[3]);
-    let [read, written] = [sum(|row| row[4]), sum(|row| row[5])].map(|pages| pages / operations);
+    // CPU and operations of the baseline, the same of the arm, then the pages that the arm read and wrote.
+    let taken = samples.taken([BASELINE, of_arm], metric);
+    let rows: Vec<[f64; 6]> = taken
+        .filter_map(|([a, of_a, b, of_b], slice)| {
+            let pages = slice.pages(metric)?;
+            Some([a, of_a, b, of_b, pages.read? as f64, pages.written? as f64])
+        })
+        .collect();
+    let sum = |column: usize| rows.iter().map(|row| row[column]).sum::<f64>();
+    let [read, written] = [sum(4), sum(5)].map(|pages| pages / sum(3));
     if rows.len() < FEWEST_BLOCKS as usize || read + written < ENOUGH {
         return Ok(None);
     }
@@ -120,9 +122,8 @@ pub(super) fn cost_per_page(
             format!("{} are read and {} written", fine(read), fine(written)),
         ),
     };
-    Ok(Some(finding(
+    Ok(Some(cause(
         "cost-per-page",
-        Severity::Cause,
         format!(
             "{}: {arm} costs the server {} for each page {moved}; {pages} per operation.",
             cell.asked.name,
@@ -135,23 +136,6 @@ pub(super) fn cost_per_page(
             rows.len()
         ),
     )))
-}
-
-/// CPU in microseconds and operations of the baseline, the same of the arm, then the pages that the arm read and wrote.
-type Block = [f64; 6];
-
-fn blocks(samples: &CellSamples<'_>, arm: usize, metric: Metric) -> Vec<Block> {
-    let taken = |slice: &Figures| {
-        let operations = slice.operations as f64;
-        Some([value(slice, metric)? * operations, operations])
-    };
-    let row = |(baseline, arm): (&Figures, &Figures)| {
-        let pages = arm.pages(metric)?;
-        let [[baseline_cpu, baseline_operations], [cpu, operations]] = [taken(baseline)?, taken(arm)?];
-        let [read, written] = [pages.read? as f64, pages.written? as f64];
-        Some([baseline_cpu, baseline_operations, cpu, operations, read, written])
-    };
-    samples.pairs(BASELINE, arm).filter_map(row).collect()
 }
 
 /// The part of the time that a device is busy from which on it is full.
@@ -179,9 +163,8 @@ pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Optio
             bytes(row.device_bytes_per_s.unwrap_or(0.0))
         )
     };
-    Some(finding(
+    Some(cause(
         "device-full",
-        Severity::Cause,
         format!(
             "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} does not change the throughput: it \
              only raises the server's CPU, by {}.",
@@ -225,7 +208,7 @@ pub(super) fn transit_and_rest(
 /// Arms that differ from one with both in having one of them alone, where the baseline has neither.
 fn parts<'a>(study: &'a Study, arm: &str) -> Option<Parts<'a>> {
     let baseline = study.baseline();
-    let both = study.arms.iter().find(|other| other.name == arm)?;
+    let both = study.arm(arm)?;
     let has_neither = !baseline.transport.is_encrypted() && !baseline.at_rest.is_encrypted();
     if !has_neither || !both.transport.is_encrypted() || !both.at_rest.is_encrypted() {
         return None;
@@ -262,9 +245,8 @@ fn of_metric(
     parts: &Parts<'_>,
     metric: Metric,
 ) -> Result<Option<Finding>, EstimateError> {
-    let place = |name: &str| samples.arms.iter().position(|other| other == name);
-    let (Some(transit), Some(rest), Some(both)) = (place(parts.transit), place(parts.rest), place(arm))
-    else {
+    let places = [parts.transit, parts.rest, arm].map(|name| samples.index_of(name));
+    let [Some(transit), Some(rest), Some(both)] = places else {
         return Ok(None);
     };
     let change = |name: &str| Some(run.results.estimate(&cell.asked.name, name, metric)?.interval());
@@ -290,19 +272,14 @@ fn of_metric(
         (false, false) => "nothing speaks against it",
     };
     let expected = (1.0 + of_transit.value) * (1.0 + of_rest.value) - 1.0;
-    Ok(Some(finding(
+    Ok(Some(cause(
         "transit-and-rest",
-        Severity::Cause,
         format!(
             "{}, {metric}: do the costs of {} and {} add up? {answer}: {arm} against their product {}.",
             cell.asked.name,
             parts.transit,
             parts.rest,
-            rounded::change(Interval {
-                value: interaction.change,
-                low: interaction.low,
-                high: interaction.high,
-            })
+            rounded::change(interaction.interval())
         ),
         format!(
             "{}: {}, {}: {}, their product: {}, {arm}: {}; {} blocks",
@@ -340,7 +317,7 @@ pub(super) fn space(run: &Run) -> Vec<Finding> {
 fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let study = &run.head.study;
     let baseline = study.baseline();
-    let asked = study.arms.iter().find(|asked| asked.name == arm)?;
+    let asked = study.arm(arm)?;
     if asked.at_rest == baseline.at_rest {
         return None;
     }
@@ -354,9 +331,8 @@ fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     if !change.is_finite() || change.abs() < WORTH_A_WORD || bytes_more <= pieces {
         return None;
     }
-    Some(finding(
+    Some(cause(
         "space",
-        Severity::Cause,
         format!(
             "{}: over {arm} the same rows take {} space on the disk: {} instead of {}.",
             cell.asked.name,
@@ -380,9 +356,8 @@ pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl It
         // A server asks for many pages of its own to let somebody in.
         let is_rare = cell.cell.workload.makes_connections() && reads <= FEW_OF_CONNECTS * requests;
         (reads > FEW * operations && !is_rare).then(|| {
-            finding(
+            suspicion(
                 "read-from-disk",
-                Severity::Suspicion,
                 format!(
                     "{}: data was read from disk, so what is measured is diluted by I/O.",
                     cell.cell.name

@@ -26,7 +26,7 @@ pub(super) struct Counted {
 /// All of a run, by cell, block, arm and side. Slices that do not count, and those that lost samples, are not among them.
 #[derive(Default)]
 pub(super) struct Profiles {
-    slices: HashMap<(usize, u32, usize, ProfiledSide), Counted>,
+    pub(super) slices: HashMap<(usize, u32, usize, ProfiledSide), Counted>,
 }
 
 impl Profiles {
@@ -34,9 +34,9 @@ impl Profiles {
         head: &Head,
         cells: &[CellSlices<'_>],
         looks: &dyn Looks,
-        classify: &dyn Classify,
+        classify: &Classify<'_>,
     ) -> io::Result<Self> {
-        let mut known = Known::new(classify, looks.symbols());
+        let mut known: HashMap<(ProfiledSide, String), Known> = HashMap::new();
         let mut products = HashMap::new();
         let mut all = Self::default();
         for profile in looks.profiles() {
@@ -53,125 +53,68 @@ impl Profiles {
                 .entry((cell, arm))
                 .or_insert_with(|| slices::product(head, cells[cell].cell, &cells[cell].arms[arm]));
             for (side, samples) in &profile.sides {
-                if let Some(counted) = count(*side, samples, product, &mut known, looks) {
+                let known = known.entry((*side, product.clone())).or_default();
+                let category =
+                    |stack: &[(&str, &str)]| classify(*side, product, stack).unwrap_or(UNCLASSIFIED);
+                if let Some(counted) = count(samples, product, looks.symbols(), known, category) {
                     all.slices.insert((cell, block, arm, *side), counted);
                 }
             }
         }
         Ok(all)
     }
-
-    /// The samples of a slice; `None` where there are none that tell anything.
-    pub(super) fn get(&self, cell: usize, block: u32, arm: usize, side: ProfiledSide) -> Option<&Counted> {
-        self.slices.get(&(cell, block, arm, side))
-    }
 }
+
+/// The categories of the stacks of a side of a product that were asked for.
+type Known = HashMap<StackId, &'static str>;
 
 /// `None` where samples were lost, or none were taken: shares are then not known.
 fn count(
-    side: ProfiledSide,
     profile: &SideProfile,
     product: &str,
-    known: &mut Known<'_>,
-    looks: &dyn Looks,
+    symbols: &SymbolTable,
+    known: &mut Known,
+    category: impl Fn(&[(&str, &str)]) -> &'static str,
 ) -> Option<Counted> {
     let mut counted = Counted {
         comprises: profile.comprises,
         ..Counted::default()
     };
-    known.each(side, product, profile.stacks.iter(), |stack, count, category| {
-        let category = category.unwrap_or(UNCLASSIFIED);
+    for (stack, count) in &profile.stacks {
+        let names = || symbols.names(*stack).collect::<Vec<_>>();
+        let category = *known.entry(*stack).or_insert_with(|| category(&names()));
         let sum = counted.by_category.entry(category).or_default();
-        *sum = sum.saturating_add(count);
-        counted.samples = counted.samples.saturating_add(count);
+        *sum = sum.saturating_add(*count);
+        counted.samples = counted.samples.saturating_add(*count);
         if category == SPINNING {
-            let names: Vec<(&str, &str)> = looks.symbols().names(stack).collect();
-            let lock = Family::of(product).lock(None, &names).unwrap_or_default();
+            let lock = Family::of(product).lock(None, &names()).unwrap_or_default();
             let sum = counted.spinning.entry(lock).or_default();
-            *sum = sum.saturating_add(count);
+            *sum = sum.saturating_add(*count);
         }
-    });
+    }
     counted.complete = profile.complete.min(counted.samples);
     (profile.lost == 0 && counted.samples > 0).then_some(counted)
 }
 
-/// Tells the category of a stack.
-pub(super) trait Classify {
-    /// Of a side; of a server, by what it says of its product and version. `None` where nothing knows it.
-    fn category(&self, side: ProfiledSide, product: &str, stack: &[(&str, &str)]) -> Option<&'static str>;
-}
+/// Tells the category of a stack of a side; of a server, by what it says of its product and version. `None` where nothing knows it.
+pub(super) type Classify<'a> = dyn Fn(ProfiledSide, &str, &[(&str, &str)]) -> Option<&'static str> + 'a;
 
-/// The rules of the products of a run.
-pub(super) struct ByRules {
-    servers: HashMap<String, Rules>,
-    client: Rules,
-}
-
-impl ByRules {
-    /// Of these products.
-    pub(super) fn of(products: impl Iterator<Item = String>) -> Self {
-        let rules = |product: String| {
-            let rules = Rules::of_server(&product);
-            (product, rules)
-        };
-        Self {
-            servers: products.map(rules).collect(),
-            client: Rules::of_client(),
+/// By the rules of the products of a run.
+pub(crate) fn by_rules(
+    head: &Head,
+) -> impl Fn(ProfiledSide, &str, &[(&str, &str)]) -> Option<&'static str> + use<> {
+    let mut servers: HashMap<String, Rules> = HashMap::new();
+    for cell in &head.study.cells {
+        for arm in head.study.measured_arms_of(cell) {
+            let product = slices::product(head, cell, &arm.name);
+            servers
+                .entry(product)
+                .or_insert_with_key(|product| Rules::of_server(product));
         }
     }
-
-    /// Of those in a run.
-    pub(super) fn of_run(head: &Head) -> Self {
-        let cells = head.study.cells.iter();
-        Self::of(cells.flat_map(|cell| {
-            let arms = head.study.measured_arms_of(cell).into_iter();
-            arms.map(|arm| super::slices::product(head, cell, &arm.name))
-        }))
-    }
-}
-
-impl Classify for ByRules {
-    fn category(&self, side: ProfiledSide, product: &str, stack: &[(&str, &str)]) -> Option<&'static str> {
-        match side {
-            ProfiledSide::Client => self.client.category(stack),
-            ProfiledSide::Server => self.servers.get(product)?.category(stack),
-        }
-    }
-}
-
-/// The categories of the stacks that were asked for.
-pub(super) struct Known<'a> {
-    classify: &'a dyn Classify,
-    symbols: &'a SymbolTable,
-    /// By side and product.
-    known: HashMap<(ProfiledSide, String), HashMap<StackId, Option<&'static str>>>,
-}
-
-impl<'a> Known<'a> {
-    pub(super) fn new(classify: &'a dyn Classify, symbols: &'a SymbolTable) -> Self {
-        Self {
-            classify,
-            symbols,
-            known: HashMap::new(),
-        }
-    }
-
-    /// Calls `each` with the category of every one of these stacks.
-    pub(super) fn each<'s>(
-        &mut self,
-        side: ProfiledSide,
-        product: &str,
-        stacks: impl Iterator<Item = (&'s StackId, &'s u64)>,
-        mut each: impl FnMut(StackId, u64, Option<&'static str>),
-    ) {
-        let (classify, symbols) = (self.classify, self.symbols);
-        let known = self.known.entry((side, product.to_owned())).or_default();
-        for (stack, count) in stacks {
-            let category = known.entry(*stack).or_insert_with(|| {
-                let names: Vec<(&str, &str)> = symbols.names(*stack).collect();
-                classify.category(side, product, &names)
-            });
-            each(*stack, *count, *category);
-        }
+    let client = Rules::of_client();
+    move |side, product, stack| match side {
+        ProfiledSide::Client => client.category(stack),
+        ProfiledSide::Server => servers.get(product)?.category(stack),
     }
 }

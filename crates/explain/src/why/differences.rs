@@ -52,7 +52,7 @@ pub(super) fn of_cell(
                     let half = |arm| {
                         half(
                             cell.get(*block, arm)?,
-                            profiles.get(index, *block, arm, side)?,
+                            profiles.slices.get(&(index, *block, arm, side))?,
                             side,
                         )
                     };

@@ -10,30 +10,21 @@ mod states;
 pub(crate) mod tests;
 
 pub(crate) use bound::in_words;
+pub(crate) use counted::by_rules;
 
 use ciphertax_estimate::{EstimateError, looking, slices};
 use ciphertax_records::why::{Looks, Why};
 use ciphertax_records::{Head, Results, Run, Samples};
 
-use self::counted::{ByRules, Classify, Profiles};
+use self::counted::{Classify, Profiles};
 use self::states::Seen;
 
 /// Why the arms cost what they do; `results` are those of the same samples so far.
 ///
 /// # Errors
 /// When samples or looks are damaged.
-pub fn why(
-    head: &Head,
-    results: &Results,
-    samples: &(impl Samples + ?Sized),
-    looks: &dyn Looks,
-    confirming: Option<&Run>,
-) -> Result<Why, EstimateError> {
-    classified_by(&ByRules::of_run(head), head, results, samples, looks, confirming)
-}
-
-fn classified_by(
-    classify: &dyn Classify,
+pub(crate) fn why(
+    classify: &Classify<'_>,
     head: &Head,
     results: &Results,
     samples: &(impl Samples + ?Sized),
@@ -51,8 +42,12 @@ fn classified_by(
         let differences = differences::of_cell(index, cell, &profiles, results)?;
         why.categories.extend(differences.categories);
         why.differences.extend(differences.sides);
-        why.states.extend(states::rows(index, cell, &seen)?);
-        why.wait_events.extend(states::by_wait_event(index, cell, &seen)?);
+        let by_state = states::blocks(&seen.by_state, index, cell);
+        why.states
+            .extend(states::rows(cell, by_state, |state| state.name())?);
+        let by_event = states::blocks(&seen.by_wait_event, index, cell);
+        why.wait_events
+            .extend(states::rows(cell, by_event, |of_type| of_type)?);
         let bounds = bound::of_cell(index, cell, &seen, &profiles, (head, results), confirming)?;
         why.bounds.extend(bounds);
         why.costs.extend(looking::costs(cell)?);

@@ -210,7 +210,7 @@ pub(super) enum SymbolLine<M = Vec<ModuleRecord>, S = Vec<SymbolRecord>, C = Vec
 
 /// The files of a run folder that say why. Each is made when the first line for it is there.
 #[derive(Debug)]
-pub(crate) struct LookWriter {
+pub struct LookWriter {
     symbols: Appended,
     profiles: Appended,
     waits: Appended,
@@ -251,16 +251,24 @@ impl LookWriter {
         self.written = Written::all_of(table);
     }
 
-    pub(crate) fn append_profile(
-        &mut self,
-        profile: &Profile,
-        table: &SymbolTable,
-    ) -> Result<(), RecordError> {
+    /// Appends where the CPU time of a slice went, one write of one line, after the names and stacks of `table` that were not
+    /// written yet. The table is that of the whole run; of one that goes on, it has grown from [`Earlier::symbols`]. What cannot be
+    /// written as a whole is not written.
+    ///
+    /// [`Earlier::symbols`]: crate::Earlier::symbols
+    ///
+    /// # Errors
+    /// When it cannot be written, for example because the disk is full.
+    pub fn append_profile(&mut self, profile: &Profile, table: &SymbolTable) -> Result<(), RecordError> {
         self.append_symbols(table)?;
         append(&mut self.profiles, profile)
     }
 
-    pub(crate) fn append_waits(&mut self, waits: &Waits, table: &SymbolTable) -> Result<(), RecordError> {
+    /// Appends what threads waited for in a slice in the same way.
+    ///
+    /// # Errors
+    /// As [`LookWriter::append_profile`].
+    pub fn append_waits(&mut self, waits: &Waits, table: &SymbolTable) -> Result<(), RecordError> {
         self.append_symbols(table)?;
         append(&mut self.waits, waits)
     }

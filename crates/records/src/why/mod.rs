@@ -8,6 +8,7 @@ mod profile;
 mod read;
 mod rows;
 
+pub use lines::LookWriter;
 pub use profile::{
     Blocked, Complete, Course, CourseOf, Flame, FlameFrame, FlameOf, ModuleId, ModuleRecord, Pictures,
     Profile, ProfiledSide, SideProfile, StackId, StackRecord, SymbolId, SymbolRecord, SymbolTable,
@@ -15,8 +16,6 @@ pub use profile::{
 };
 pub use read::LookFiles;
 pub use rows::{Bound, BoundRow, CategoryRow, Confirmation, DifferenceOfSide, Look, LookCost, StateRow, Why};
-
-pub(crate) use lines::LookWriter;
 
 use std::borrow::Cow;
 use std::io;

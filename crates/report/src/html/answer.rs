@@ -153,7 +153,7 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_ce
             .collect(),
         between: answer
             .between(run, cell)
-            .map(|(value, unit)| Figure::new(value, format::difference(value, [value; 2], unit).value)),
+            .map(|(value, unit)| Figure::new(value, format::more(value, unit))),
         bound: cell.and_then(|cell| {
             let row = run.results.why.bound(&cell.found.name, &answer.arm.name)?;
             Some(bound_word(row.bound))
@@ -181,10 +181,8 @@ fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>) -> V
 }
 
 fn cost(row: &EstimateRow) -> Cost {
-    let difference = row.difference;
-    let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
     Cost {
-        difference: Figure::new(difference.value, text.value),
+        difference: Figure::difference(row.difference, &row.unit),
         change: Range::change(row.interval()),
         baseline: Figure::quantity(row.baseline, &row.unit),
     }

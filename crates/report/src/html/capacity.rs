@@ -165,7 +165,7 @@ impl Capacity {
 impl Cores {
     fn of(row: &CapacityRow) -> Self {
         let Interval { value, low, high } = row.extra_cores;
-        let [value_text, low_text, high_text] = format::cores(value, low, high);
+        let [value_text, low_text, high_text] = format::cores(row.extra_cores);
         Self {
             side: row.side.to_string(),
             word: match row.verdict {

@@ -1,6 +1,6 @@
 //! A comparison of runs as one HTML file that opens offline and needs no script.
 
-use ciphertax_base::{Interval, format};
+use ciphertax_base::format;
 use ciphertax_records::{Comparison, CostChange, NotComparable};
 use ciphertax_stats::CostVerdict;
 use serde::Serialize;
@@ -151,9 +151,7 @@ impl Part {
 
 impl RowView {
     fn of(change: &CostChange, scale: &ChangeScale) -> Self {
-        let difference = |Interval { value, low, high }: Interval| {
-            Figure::new(value, format::difference(value, [low, high], &change.unit).value)
-        };
+        let difference = |difference| Figure::difference(difference, &change.unit);
         Self {
             arm: change.arm.clone(),
             cell: change.cell.clone(),

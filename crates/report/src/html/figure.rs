@@ -56,6 +56,11 @@ impl Figure {
         Self::new(value, format::quantity(value, unit))
     }
 
+    /// A difference without its interval.
+    pub(super) fn difference(difference: Interval, unit: &str) -> Self {
+        Self::new(difference.value, format::difference(difference, unit).value)
+    }
+
     pub(super) fn microseconds(value: f64) -> Self {
         Self::new(value, format::microseconds(value))
     }
@@ -94,20 +99,13 @@ impl Range {
         }
     }
 
-    /// A difference in microseconds.
-    pub(super) fn microseconds(Interval { value, low, high }: Interval) -> Self {
-        let text = format::difference(value, [low, high], "us");
-        Self {
-            value: Figure::new(value, text.value),
-            low: Figure::scaled(low, text.unit, text.low),
-            high: Figure::scaled(high, text.unit, text.high),
-        }
+    pub(super) fn microseconds(difference: Interval) -> Self {
+        Self::difference(difference, "us")
     }
 
-    /// The difference of an estimate in its unit.
-    pub(super) fn difference(row: &EstimateRow) -> Self {
-        let difference = row.difference;
-        let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
+    /// A difference in its unit.
+    pub(super) fn difference(difference: Interval, unit: &str) -> Self {
+        let text = format::difference(difference, unit);
         Self {
             value: Figure::new(difference.value, text.value),
             low: Figure::scaled(difference.low, text.unit, text.low),
@@ -172,7 +170,7 @@ impl ChangeView {
             blocks: row.blocks,
             variant: Figure::quantity(row.variant, &row.unit),
             change: Range::change(row.interval()),
-            difference: Range::difference(row),
+            difference: Range::difference(row.difference, &row.unit),
         }
     }
 }

@@ -137,8 +137,7 @@ const METRICS: [Metric; 4] = [
 impl Mark {
     fn of(run: &Run, row: &EstimateRow, scale: &ChangeScale) -> Self {
         let [floor, floor_width] = scale.shade(row.floor.unwrap_or(0.0));
-        let difference = row.difference;
-        let amount = format::difference(difference.value, [difference.low, difference.high], &row.unit);
+        let amount = format::difference(row.difference, &row.unit);
         Self {
             short: short_metric(row.metric),
             zero: percent(scale.at(0.0)),
@@ -151,19 +150,18 @@ impl Mark {
             cut_high: scale.cuts(row.high),
             decided: matches!(row.verdict, Verdict::Costs | Verdict::Gains),
             words: format!(
-                "{}, {}, {}: {} {}, {} [{}, {}]: {}",
+                "{}, {}, {}: {}, {} [{}, {}]: {}",
                 row.cell,
                 row.arm,
                 row.metric,
-                format::change(row.change),
-                format::change_interval(row.change, row.low, row.high),
+                format::change_with_interval(row.interval()),
                 amount.value,
                 amount.low,
                 amount.high,
                 describe::verdict_word(run, row)
             ),
             change: Figure::percent(row.change, format::change(row.change)),
-            difference: Figure::new(difference.value, amount.value),
+            difference: Figure::new(row.difference.value, amount.value),
         }
     }
 }

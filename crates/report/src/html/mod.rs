@@ -170,7 +170,7 @@ impl Page {
             arms: run.head.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
             readable: ReadableView::of(run),
             floors: floors_in_words(run),
-            noise: Some(NoiseTable::of(run)).filter(|table| !table.is_empty()),
+            noise: Some(NoiseTable::of(run)).filter(|table| !table.rows.is_empty()),
             void: VoidView::of(run),
             sentences: in_three_sentences(run),
             method: method(run),

@@ -15,11 +15,11 @@ use crate::{lookup, words};
 #[derive(Serialize)]
 pub(super) struct NoiseTable {
     columns: Vec<&'static str>,
-    rows: Vec<NoiseRow>,
+    pub(super) rows: Vec<NoiseRow>,
 }
 
 #[derive(Serialize)]
-struct NoiseRow {
+pub(super) struct NoiseRow {
     cell: String,
     cells: Vec<Option<NoiseCell>>,
 }
@@ -62,10 +62,6 @@ impl NoiseTable {
                 })
                 .collect(),
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 }
 
@@ -181,12 +177,11 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
         estimate: estimate.map(|row| [row.change, row.low, row.high].map(|change| percent(scale.at(change)))),
         words: estimate.map_or_else(String::new, |row| {
             format!(
-                "{}, {} of {}: {} {} over {} blocks",
+                "{}, {} of {}: {} over {} blocks",
                 row.arm,
                 row.metric,
                 row.cell,
-                format::change(row.change),
-                format::change_interval(row.change, row.low, row.high),
+                format::change_with_interval(row.interval()),
                 row.blocks
             )
         }),

@@ -209,7 +209,7 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
         "{}\n{}\n{}",
         floor.map_or(ABSENT.into(), |floor| words::floor(floor, metric)),
         format::change(row.change),
-        format::change_interval(row.change, row.low, row.high)
+        format::change_interval(row.interval())
     )
 }
 
@@ -274,9 +274,7 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
                 let sides: Vec<Cell> = sides.collect();
                 let by_itself = between.map(|_| {
                     let value = answer.between(run, cell);
-                    right(value.map_or(ABSENT.into(), |(value, unit)| {
-                        format::difference(value, [value; 2], unit).value
-                    }))
+                    right(value.map_or(ABSENT.into(), |(value, unit)| format::more(value, unit)))
                 });
                 sides.into_iter().chain(by_itself)
             });

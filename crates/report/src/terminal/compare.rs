@@ -119,7 +119,7 @@ fn shown(change: Option<&CostChange>) -> Text {
     let text = format!(
         "{}\n{}\n{}\n{}\n{word}",
         format::change(change.change.value),
-        format::change_interval(change.change.value, change.change.low, change.change.high),
+        format::change_interval(change.change),
         change.relative_in_words(),
         change.absolute_in_words()
     );

@@ -1,6 +1,5 @@
 //! The page: lines wrapped to the width of the terminal, tables, and the colours of verdicts.
 
-use ciphertax_base::Interval;
 use ciphertax_base::format::{self, ABSENT};
 use ciphertax_records::{EstimateRow, Run};
 use ciphertax_stats::{Rule, Verdict};
@@ -159,7 +158,7 @@ impl Page {
             return right(ABSENT.into());
         };
         let change = format::change(row.change);
-        let interval = format::change_interval(row.change, row.low, row.high);
+        let interval = format::change_interval(row.interval());
         let word = harmless(&describe::verdict_word(run, row));
         let difference = difference(row);
         let text = if self.width >= ROOMY {
@@ -179,7 +178,7 @@ impl Page {
             "{}\n{}\n{}\n{}",
             difference(row),
             format::change(row.change),
-            format::change_interval(row.change, row.low, row.high),
+            format::change_interval(row.interval()),
             harmless(&describe::verdict_word(run, row))
         );
         self.judged(right(text), row)
@@ -214,8 +213,7 @@ pub(super) const GAINS: u8 = 127;
 const WARNING: &str = "1;38;5;160";
 
 fn difference(row: &EstimateRow) -> String {
-    let Interval { value, low, high } = row.difference;
-    format::difference(value, [low, high], &row.unit).value
+    format::difference(row.difference, &row.unit).value
 }
 
 /// From this width on a change and its verdict fit in one line of every column of the cost table.

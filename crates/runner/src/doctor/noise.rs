@@ -122,7 +122,7 @@ fn noise(series: &Series) -> Check {
     let pairs_later = TWO_MINUTES / (ARMS * SLICE.as_secs_f64());
     let later = |estimate: &Estimate| estimate.half_width() * (pairs as f64 / pairs_later).sqrt();
     let (cpu_later, rate_later) = (later(&cpu), later(&rate));
-    let between = |estimate: &Estimate| change_interval(estimate.change, estimate.low, estimate.high);
+    let between = |estimate: &Estimate| change_interval(estimate.interval());
     let check = Check::good(
         "noise",
         "noise (A/A)",

@@ -228,10 +228,14 @@ impl<'a> Rounds<'a> {
 
     fn keep_seen(&mut self, looked: &Looked) -> Result<(), RunError> {
         if let Some(profile) = &looked.profile {
-            self.folder.append_profile(profile, self.measure.symbols())?;
+            self.folder
+                .look_writer
+                .append_profile(profile, self.measure.symbols())?;
         }
         if let Some(waits) = &looked.waits {
-            self.folder.append_waits(waits, self.measure.symbols())?;
+            self.folder
+                .look_writer
+                .append_waits(waits, self.measure.symbols())?;
         }
         Ok(())
     }

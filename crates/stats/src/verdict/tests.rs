@@ -1,6 +1,7 @@
 //! What is held of verdicts.
 
 use super::*;
+use crate::paired::LogRatio;
 
 /// An estimate of that log-mean and standard error over 21 blocks: the half-width is 2.086 standard
 /// errors.
@@ -122,9 +123,9 @@ fn where_noise_stays_above_its_floor_and_there_is_no_margin_no_number_of_blocks_
 
 #[test]
 fn the_noise_floor_is_the_larger_of_change_and_half_width() {
-    assert_eq!(noise_floor(&estimate(-0.03, 0.001)), 0.03);
+    assert_eq!(LogRatio::from(&estimate(-0.03, 0.001)).noise_floor(), 0.03);
     let vague = estimate(0.001, 0.01);
-    assert_eq!(noise_floor(&vague), vague.spread().half_width());
+    assert_eq!(LogRatio::from(&vague).noise_floor(), vague.spread().half_width());
 }
 
 #[test]

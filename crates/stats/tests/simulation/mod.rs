@@ -15,8 +15,8 @@ use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
 use ciphertax_stats::stopping::{MINIMUM_BLOCKS, Target, is_precise};
 use ciphertax_stats::totals::{self, Taken};
-use ciphertax_stats::verdict::{Criteria, judge, noise_floor};
-use ciphertax_stats::{BalancedOrder, Estimate};
+use ciphertax_stats::verdict::{Criteria, judge};
+use ciphertax_stats::{BalancedOrder, Estimate, LogRatio};
 use hdrhistogram::Histogram;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -244,7 +244,7 @@ impl Outcome {
         let baseline_again = cell.baseline_again();
         let criteria = Criteria {
             direction: Direction::HigherCosts,
-            floor: Some(noise_floor(&baseline_again)),
+            floor: Some(LogRatio::from(&baseline_again).noise_floor()),
             // Whatever is not a false alarm is then "no cost", which needs no forecast of missing blocks.
             margin: f64::INFINITY,
             adjusted_p_value: estimate.p_value,

@@ -1,21 +1,19 @@
-//! What encrypted columns cost, and what of it is the cells' bytes, their encoding, their cipher, or a driver's eagerness.
+//! What encrypted columns cost, and what of it is the cells' bytes, their encoding, their cipher, or a driver's eagerness; arms that
+//! only look protected, and cells that can be guessed without a key.
 
-mod cost_per_cell;
-mod linear;
-mod step;
 mod steps;
-mod unprotected;
 
-use ciphertax_base::Interval;
-use ciphertax_model::{Arm, ColumnEncryption, Metric};
-use ciphertax_records::{Finding, MeasuredCell, Run};
-use ciphertax_stats::FEWEST_BLOCKS;
+use ciphertax_base::format::{fine, rounded};
+use ciphertax_base::{Interval, joined};
+use ciphertax_estimate::EstimateError;
+use ciphertax_estimate::cell::{BASELINE, CellSamples};
+use ciphertax_model::{
+    Arm, CellAlgorithm, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection, Metric,
+};
+use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::jackknife::interval_of;
 
-use ciphertax_estimate::EstimateError;
-use ciphertax_estimate::cell::{CellSamples, value};
-
-pub(super) use unprotected::unprotected;
+use super::{cause, finding, is_sure, share};
 
 /// Who pays for a cell: whoever makes it, and whoever reads it.
 const PAID: [Metric; 2] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp];
@@ -27,9 +25,9 @@ pub(super) fn in_cell(
     cell: MeasuredCell<'_>,
 ) -> Result<Vec<Finding>, EstimateError> {
     let mut findings = Vec::new();
-    let costs = cost_per_cell::costs(run, samples, cell)?;
-    findings.extend(costs.iter().map(cost_per_cell::CostPerCell::finding));
-    findings.extend(linear::linear(&costs));
+    let costs = costs(run, samples, cell)?;
+    findings.extend(costs.iter().map(CostPerCell::finding));
+    findings.extend(linear(&costs));
     findings.extend(steps::steps(run, samples, cell)?);
     Ok(findings)
 }
@@ -40,31 +38,207 @@ fn arms<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iterator<Item = (&'a A
     arms.filter_map(|arm| Some((arm, arm.columns.as_ref()?)))
 }
 
-/// By how much a metric of one arm is more than that of another, per operation and in the metric's unit, from the blocks in which
-/// both were measured; `None` where these are too few.
-fn more_than(
-    samples: &CellSamples<'_>,
-    one: &str,
-    other: &str,
+/// Cells per operation from which on there is something to divide by.
+const ENOUGH: f64 = 0.1;
+
+/// What one side pays for an arm's cells.
+struct CostPerCell {
+    cell: String,
+    arm: String,
+    columns: ColumnEncryption,
     metric: Metric,
-) -> Result<Option<Interval>, EstimateError> {
-    let place = |name: &str| samples.arms.iter().position(|arm| arm == name);
-    let (Some(one), Some(other)) = (place(one), place(other)) else {
-        return Ok(None);
-    };
-    let row = |(a, b): (
-        &ciphertax_estimate::cell::Figures,
-        &ciphertax_estimate::cell::Figures,
-    )| {
-        let (of_a, of_b) = (a.operations as f64, b.operations as f64);
-        Some([value(a, metric)? * of_a, of_a, value(b, metric)? * of_b, of_b])
-    };
-    let rows: Vec<[f64; 4]> = samples.pairs(one, other).filter_map(row).collect();
-    if rows.len() < FEWEST_BLOCKS as usize {
-        return Ok(None);
+    /// Cells that were encrypted and decrypted, per operation.
+    cells: f64,
+    /// More CPU time per operation than the baseline's, in microseconds.
+    per_operation: Interval,
+    /// The same for each cell.
+    per_cell: Interval,
+}
+
+/// Of all arms of a cell with encrypted columns that surely cost something.
+fn costs(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: MeasuredCell<'_>,
+) -> Result<Vec<CostPerCell>, EstimateError> {
+    let mut costs = Vec::new();
+    for (arm, columns) in arms(run, cell) {
+        let Some(place) = samples.index_of(&arm.name) else {
+            continue;
+        };
+        for metric in PAID {
+            let cost = run.results.estimate(&cell.asked.name, &arm.name, metric);
+            let Some(cost) = cost.filter(|cost| is_sure(cost) && cost.low > 0.0) else {
+                continue;
+            };
+            let taken = samples.taken([BASELINE, place], metric);
+            let rows: Vec<[f64; 5]> = taken
+                .map(|([a, of_a, b, of_b], slice)| [a, of_a, b, of_b, slice.cells as f64])
+                .collect();
+            let sum = |column: usize| rows.iter().map(|row| row[column]).sum::<f64>();
+            let cells = sum(4) / sum(3);
+            if rows.len() < cost.blocks.max(2) as usize || !cells.is_finite() || cells < ENOUGH {
+                continue;
+            }
+            let more = |[baseline_cpu, baseline_operations, cpu, operations, _]: &[f64; 5]| {
+                cpu / operations - baseline_cpu / baseline_operations
+            };
+            costs.push(CostPerCell {
+                cell: cell.asked.name.clone(),
+                arm: arm.name.clone(),
+                columns: columns.clone(),
+                metric,
+                cells,
+                per_operation: interval_of(&rows, &[[0.0], [0.0]], |means, _| more(means))?,
+                per_cell: interval_of(&rows, &[[0.0], [0.0]], |means, _| {
+                    more(means) * means[3] / means[4]
+                })?,
+            });
+        }
     }
-    let more = interval_of(&rows, &[[0.0], [0.0]], |[a, of_a, b, of_b], _| {
-        b / of_b - a / of_a
-    })?;
-    Ok(Some(more))
+    Ok(costs)
+}
+
+impl CostPerCell {
+    fn finding(&self) -> Finding {
+        let Self { cell, arm, .. } = self;
+        cause(
+            "cost-per-cell",
+            format!(
+                "{cell}: {arm} costs the {} {} for each of {} cells per operation.",
+                payer(self.metric),
+                rounded::microseconds_between(self.per_cell),
+                fine(self.cells),
+            ),
+            format!(
+                "{} per operation more than the baseline, {}",
+                rounded::microseconds_between(self.per_operation),
+                self.columns
+            ),
+        )
+    }
+}
+
+/// Whose CPU a metric is.
+fn payer(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ClientCpuPerOp => "client",
+        _ => "server",
+    }
+}
+
+/// A part of the largest cost that a straight line may leave unexplained.
+const STRAIGHT: f64 = 0.15;
+
+/// For arms that differ in nothing but which columns they encrypt: the line through the origin that comes nearest to their costs,
+/// and what it leaves.
+fn linear(costs: &[CostPerCell]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut done: Vec<&CostPerCell> = Vec::new();
+    for cost in costs {
+        if done.iter().any(|other| is_alike(cost, other)) {
+            continue;
+        }
+        done.push(cost);
+        let alike: Vec<&CostPerCell> = costs.iter().filter(|other| is_alike(cost, other)).collect();
+        findings.extend(of_alike(&alike));
+    }
+    findings
+}
+
+fn is_alike(one: &CostPerCell, other: &CostPerCell) -> bool {
+    let of_none = |columns: &ColumnEncryption| ColumnEncryption {
+        columns: ColumnSelection::None,
+        ..columns.clone()
+    };
+    one.metric == other.metric && of_none(&one.columns) == of_none(&other.columns)
+}
+
+fn of_alike(costs: &[&CostPerCell]) -> Option<Finding> {
+    let first = costs.first().filter(|_| costs.len() > 1)?;
+    let sum = |of: &dyn Fn(&CostPerCell) -> f64| costs.iter().map(|cost| of(cost)).sum::<f64>();
+    // Least squares through the origin.
+    let slope = sum(&|cost| cost.cells * cost.per_operation.value) / sum(&|cost| cost.cells * cost.cells);
+    let left = |cost: &CostPerCell| (cost.per_operation.value - slope * cost.cells).abs();
+    let most = costs
+        .iter()
+        .map(|cost| cost.per_operation.value)
+        .fold(0.0, f64::max);
+    let worst = costs.iter().map(|cost| left(cost)).fold(0.0, f64::max);
+    let is_straight = worst <= STRAIGHT * most
+        || costs.iter().all(|cost| {
+            let on_line = slope * cost.cells;
+            cost.per_operation.low <= on_line && on_line <= cost.per_operation.high
+        });
+    let answer = match is_straight {
+        true => "the cost is that of its cells",
+        false => "the cost is not that of the cells alone",
+    };
+    let points = costs.iter().map(|cost| {
+        format!(
+            "{} cells cost {}",
+            fine(cost.cells),
+            rounded::microseconds_between(cost.per_operation)
+        )
+    });
+    Some(cause(
+        "cells-linear",
+        format!(
+            "{}, {} CPU: {answer}: {} a cell, and no more than {} of the largest cost is left.",
+            first.cell,
+            payer(first.metric),
+            rounded::microseconds(slope),
+            share(worst, most)
+        ),
+        joined(points, "; "),
+    ))
+}
+
+/// One for each arm that hides less than it seems to.
+pub(super) fn unprotected(run: &Run) -> Vec<Finding> {
+    let arms = run.head.study.arms.iter();
+    let columns = arms.filter_map(|arm| Some((arm.name.as_str(), arm.columns.as_ref()?)));
+    columns
+        .flat_map(|(arm, columns)| {
+            let told = |(id, severity, why): Told| {
+                finding(severity, id, format!("{arm}: {why}."), columns.to_string())
+            };
+            [wrapped(columns), guessable(columns), in_the_clear(columns)]
+                .into_iter()
+                .flatten()
+                .map(told)
+                .collect::<Vec<Finding>>()
+        })
+        .collect()
+}
+
+/// An identifier, what it is, and the sentence.
+type Told = (&'static str, Severity, &'static str);
+
+fn wrapped(columns: &ColumnEncryption) -> Option<Told> {
+    (columns.algorithm == CellAlgorithm::Wrapped).then(|| {
+        let why = "unprotected: its cells only look encrypted, and hold the plaintext, to show what a cell costs without its cipher";
+        ("wrapped-cells", Severity::Suspicion, why)
+    })
+}
+
+/// EncDB's deterministic vector is a hash of the plaintext without any key, in clear.
+fn guessable(columns: &ColumnEncryption) -> Option<Told> {
+    let is_hashed = columns.format == CellFormat::Encdb
+        && columns.mode == CellMode::Deterministic
+        && columns.algorithm != CellAlgorithm::Wrapped;
+    is_hashed.then(|| {
+        let why = "its vectors are hashes of the plaintext without a key, in clear: numbers and names can be guessed back by anybody; \
+                   take aead_cbc_hmac or csfle, whose deterministic vectors are keyed";
+        ("guessable-cells", Severity::Advice, why)
+    })
+}
+
+/// What the feature is not, which its name suggests.
+fn in_the_clear(columns: &ColumnEncryption) -> Option<Told> {
+    (columns.feature == ColumnFeature::InResults && columns.protects()).then(|| {
+        let why = "the tables are plain, and parameters go to the server in clear; only what the server answers is encrypted, with a key \
+                   that the client has given it";
+        ("encrypted-in-results", Severity::Cause, why)
+    })
 }

@@ -1,16 +1,17 @@
-//! What of the cost of encrypted columns is bytes, encoding, cipher, or a driver's eagerness.
+//! What of the cost of encrypted columns is bytes, encoding, cipher, or a driver's eagerness: arms that differ in one step on the way
+//! from a plain column to an encrypted one.
 
 use ciphertax_base::Interval;
 use ciphertax_base::format::rounded;
-use ciphertax_model::Metric;
-use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
-
-use super::super::finding::finding;
-use super::cost_per_cell::payer;
-use super::step::Step;
-use super::{PAID, arms, more_than};
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::CellSamples;
+use ciphertax_model::{CellAlgorithm, CellEncoding, ColumnEncryption, ColumnSelection, Decrypt, Metric};
+use ciphertax_records::{Finding, MeasuredCell, Run};
+use ciphertax_stats::FEWEST_BLOCKS;
+use ciphertax_stats::jackknife::interval_of;
+
+use super::super::cause;
+use super::{PAID, arms, payer};
 
 /// One finding for each pair of arms that differ in one step, for each side.
 pub(super) fn steps(
@@ -64,21 +65,12 @@ fn floor_us(run: &Run, cell: &str, metric: Metric) -> f64 {
 }
 
 fn told(cell: &str, [from, to]: [&str; 2], what: &str, metric: Metric, more: Interval) -> Finding {
-    let verb = match more.value < 0.0 {
-        true => "saves",
-        false => "costs",
+    let (verb, amount) = match more.value < 0.0 {
+        true => ("saves", more.negated()),
+        false => ("costs", more),
     };
-    let amount = match more.value < 0.0 {
-        true => Interval {
-            value: -more.value,
-            low: -more.high,
-            high: -more.low,
-        },
-        false => more,
-    };
-    finding(
+    cause(
         "cell-step",
-        Severity::Cause,
         format!(
             "{cell}: {what} {verb} the {} {} per operation.",
             payer(metric),
@@ -86,4 +78,147 @@ fn told(cell: &str, [from, to]: [&str; 2], what: &str, metric: Metric, more: Int
         ),
         format!("{to} less {from}, in the blocks of both"),
     )
+}
+
+/// By how much a metric of one arm is more than that of another, per operation and in the metric's unit, from the blocks in which
+/// both were measured; `None` where these are too few.
+fn more_than(
+    samples: &CellSamples<'_>,
+    one: &str,
+    other: &str,
+    metric: Metric,
+) -> Result<Option<Interval>, EstimateError> {
+    let (Some(one), Some(other)) = (samples.index_of(one), samples.index_of(other)) else {
+        return Ok(None);
+    };
+    let rows: Vec<[f64; 4]> = samples.taken([one, other], metric).map(|(row, _)| row).collect();
+    if rows.len() < FEWEST_BLOCKS as usize {
+        return Ok(None);
+    }
+    let more = interval_of(&rows, &[[0.0], [0.0]], |[a, of_a, b, of_b], _| {
+        b / of_b - a / of_a
+    })?;
+    Ok(Some(more))
+}
+
+/// One step on the way from plain columns to encrypted ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The client looks at every result for cells.
+    Interception,
+    /// Cells are longer than their plaintext.
+    Expansion,
+    /// Cells are text.
+    Encoding,
+    /// Cells are encrypted: the cipher, its vector, its check.
+    Cipher,
+    /// Another cipher.
+    Algorithm,
+    /// Cells that nobody reads are decrypted too.
+    Eagerness,
+}
+
+impl Step {
+    /// What leads from one arm to another; `None` where they differ in anything else, or in more than this.
+    fn between(from: Option<&ColumnEncryption>, to: &ColumnEncryption) -> Option<Self> {
+        let Some(from) = from else {
+            return (to.columns == ColumnSelection::None).then_some(Self::Interception);
+        };
+        let alike = |of: fn(&mut ColumnEncryption, &ColumnEncryption)| {
+            let mut changed = from.clone();
+            of(&mut changed, to);
+            changed == *to && from != to
+        };
+        if from.columns == ColumnSelection::None {
+            let same_way = alike(|from, to| {
+                from.columns = to.columns.clone();
+                from.algorithm = to.algorithm;
+                from.encoding = to.encoding;
+            });
+            return (same_way && to.algorithm == CellAlgorithm::Wrapped).then_some(match to.encoding {
+                CellEncoding::Binary => Self::Expansion,
+                // Without an arm between them these are one step.
+                CellEncoding::Base64 => Self::Encoding,
+            });
+        }
+        if alike(|from, to| from.encoding = to.encoding) {
+            return (to.encoding == CellEncoding::Base64).then_some(Self::Encoding);
+        }
+        if alike(|from, to| from.algorithm = to.algorithm) {
+            return match (from.algorithm, to.algorithm) {
+                (CellAlgorithm::Wrapped, _) => Some(Self::Cipher),
+                (_, CellAlgorithm::Wrapped) => None,
+                _ => Some(Self::Algorithm),
+            };
+        }
+        let is_eager = from.decrypt == Decrypt::Read && to.decrypt == Decrypt::All;
+        (is_eager && alike(|from, to| from.decrypt = to.decrypt)).then_some(Self::Eagerness)
+    }
+
+    /// What it adds, in words.
+    fn words(self, starts_plain: bool) -> &'static str {
+        match self {
+            Self::Interception => "looking for cells in every result, where there are none,",
+            Self::Expansion => "the bytes that a cell has more than its plaintext",
+            Self::Encoding if starts_plain => {
+                "the bytes that a cell has more than its plaintext, and Base64,"
+            }
+            Self::Encoding => "Base64",
+            Self::Cipher => "the cipher, its vector and its check",
+            Self::Algorithm => "this cipher in place of the other",
+            Self::Eagerness => "decrypting cells that nobody reads",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::{CellFormat, CellMode, ColumnFeature};
+
+    use super::*;
+
+    fn columns(algorithm: CellAlgorithm, selection: ColumnSelection) -> ColumnEncryption {
+        ColumnEncryption {
+            feature: ColumnFeature::InResults,
+            format: CellFormat::Encdb,
+            algorithm,
+            mode: CellMode::Random,
+            encoding: CellEncoding::Base64,
+            columns: selection,
+            decrypt: Decrypt::All,
+        }
+    }
+
+    #[test]
+    fn arms_that_differ_in_one_step_are_told_and_all_others_are_not() {
+        let ready = columns(CellAlgorithm::Sm4Gcm, ColumnSelection::None);
+        let wrapped = columns(CellAlgorithm::Wrapped, ColumnSelection::All);
+        let sm4 = columns(CellAlgorithm::Sm4Gcm, ColumnSelection::All);
+        let aes = columns(CellAlgorithm::Aes128Gcm, ColumnSelection::All);
+        let half = columns(CellAlgorithm::Sm4Gcm, ColumnSelection::Half);
+        let frugal = ColumnEncryption {
+            decrypt: Decrypt::Read,
+            ..sm4.clone()
+        };
+        let binary = ColumnEncryption {
+            encoding: CellEncoding::Binary,
+            ..wrapped.clone()
+        };
+        for (from, to, expected) in [
+            (None, &ready, Some(Step::Interception)),
+            (None, &sm4, None),
+            (Some(&ready), &wrapped, Some(Step::Encoding)),
+            (Some(&ready), &binary, Some(Step::Expansion)),
+            (Some(&binary), &wrapped, Some(Step::Encoding)),
+            (Some(&wrapped), &sm4, Some(Step::Cipher)),
+            (Some(&aes), &sm4, Some(Step::Algorithm)),
+            (Some(&frugal), &sm4, Some(Step::Eagerness)),
+            (Some(&sm4), &frugal, None),
+            (Some(&half), &sm4, None),
+            (Some(&wrapped), &half, None),
+            (Some(&sm4), &sm4, None),
+        ] {
+            assert_eq!(Step::between(from, to), expected, "{from:?} {to:?}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use ciphertax_records::{Head, Results, Run};
 
 use self::usage::Usage;
 use super::counted::Profiles;
-use super::states::Seen;
+use super::states::{Seen, blocks};
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::AGAIN;
 use ciphertax_estimate::slices::CellSlices;
@@ -29,9 +29,9 @@ pub(super) fn of_cell(
     confirming: Option<&Run>,
 ) -> Result<Vec<BoundRow>, EstimateError> {
     let mut rows = Vec::new();
-    let blocks = seen.blocks(index, cell);
+    let of_arms = blocks(&seen.by_state, index, cell);
     for (arm, name) in cell.arms.iter().enumerate() {
-        let Some(usage) = Usage::of((index, cell, arm), &blocks[arm], profiles, head)? else {
+        let Some(usage) = Usage::of((index, cell, arm), &of_arms[arm], profiles, head)? else {
             continue;
         };
         let decided = decide::decide(&usage, cell.cell);

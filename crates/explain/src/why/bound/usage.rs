@@ -152,7 +152,7 @@ impl Usage {
     ) -> Result<(), EstimateError> {
         let blocks = cell.blocks.keys();
         let counted: Vec<_> = blocks
-            .filter_map(|block| profiles.get(index, *block, arm, ProfiledSide::Server))
+            .filter_map(|block| profiles.slices.get(&(index, *block, arm, ProfiledSide::Server)))
             .collect();
         let categories: BTreeSet<&'static str> = counted
             .iter()

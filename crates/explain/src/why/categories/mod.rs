@@ -13,12 +13,10 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-pub use names::{ALL, Category, Feature, UNCLASSIFIED, feature, find, is_cryptography};
-
 use ciphertax_records::is_of_mysqls_family;
 
 use self::libraries::Compiled;
-pub(super) use self::names::{KERNEL_OTHER, SPINNING};
+pub(super) use self::names::{KERNEL_OTHER, SPINNING, UNCLASSIFIED};
 use self::rule::{Phase, Table, Work};
 
 /// The module that the kernel's functions are in.

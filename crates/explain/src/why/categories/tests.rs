@@ -157,46 +157,6 @@ fn no_pattern_is_hidden_by_an_earlier_one() {
 }
 
 #[test]
-fn every_category_that_rules_name_is_listed_once_and_every_listed_one_is_named() {
-    let mut named: BTreeSet<&str> = BTreeSet::from([KERNEL_OTHER, UNCLASSIFIED]);
-    let all = STACKS
-        .iter()
-        .flat_map(|(product, _)| tables(product))
-        .chain([("kernel", kernel::KERNEL)]);
-    for (work, _) in all.flat_map(|(_, table)| table) {
-        match work {
-            Work::Of(category) => {
-                named.insert(category);
-            }
-            Work::For(kind) => {
-                let phases = Phase::ALL.into_iter().map(|(phase, _)| Some(phase)).chain([None]);
-                named.extend(phases.map(|phase| rule::category(*kind, phase)));
-            }
-        }
-    }
-    let listed: Vec<&str> = ALL.iter().map(|category| category.name).collect();
-    assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), named);
-    assert_eq!(listed.len(), named.len(), "a name is listed twice");
-    for category in ALL {
-        let is_short = category.says.ends_with('.') && category.says.len() < 100;
-        assert!(is_short, "{category:?}");
-        assert_eq!(find(category.name), Some(category));
-    }
-}
-
-#[test]
-fn features_have_code_of_their_own_and_ciphers_are_cryptography() {
-    assert_eq!(feature("TLS record: cipher"), Some(Feature::Transit));
-    assert_eq!(feature("at rest: other"), Some(Feature::AtRest));
-    assert_eq!(feature("login: hashes"), Some(Feature::Login));
-    assert_eq!(feature("copies"), None);
-    assert_eq!(feature("no such category"), None);
-    assert!(is_cryptography("TLS handshake: public key"));
-    assert!(!is_cryptography("TLS record: protocol"));
-    assert!(!is_cryptography("anything: cipher"));
-}
-
-#[test]
 fn functions_without_names_belong_to_the_nearest_one_that_has_one() {
     let rules = Rules::of_server("10.11.14-MariaDB-0+deb12u2");
     let stack = |names: &'static [&'static str]| -> Vec<(&str, &str)> {

@@ -1,46 +1,31 @@
 //! What a stack waits for.
 
-use super::rule::{Rule, Stack, call, has, matches};
-use super::state::State;
+use super::rule::{Lock, Rule, Stack, is_named, is_one_of};
+use super::state::State::{self, DeviceReads, DeviceWrites, Latches, LogFlush, NetSend, Other, Sleep};
 use super::{mongodb, mysql, postgresql};
-
-type Locks = &'static [(&'static str, &'static [&'static str])];
 
 /// The rules for one family of servers.
 #[derive(Clone, Copy)]
 pub(in crate::why) struct Family {
     rules: &'static [Rule],
-    locks: Locks,
+    locks: &'static [Lock],
 }
 
-const FLUSHES: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
-const PAGE_READS: &[&str] = &["pread64", "preadv", "preadv2"];
-const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
+const FLUSHES: &str = "fsync fdatasync sync_file_range msync";
+const PAGE_READS: &str = "pread64 preadv preadv2";
+const SLEEPS: &str = "nanosleep clock_nanosleep";
 
 /// What holds for every server, after what its own rules say.
 const COMMON: &[Rule] = &[
-    call(&["sendto", "sendmsg", "sendmmsg"], State::NetSend, ""),
-    call(PAGE_READS, State::DeviceReads, ""),
-    call(&["read", "readv"], State::DeviceReads, ""),
-    call(FLUSHES, State::LogFlush, ""),
-    call(
-        &["write", "pwrite64", "pwritev", "pwritev2", "writev"],
-        State::DeviceWrites,
-        "",
-    ),
-    call(SLEEPS, State::Sleep, ""),
-    has(
-        &[
-            "pthread_mutex_lock",
-            "pthread_mutex_timedlock",
-            "pthread_rwlock_*",
-            "__lll_lock_wait*",
-            "mysql_mutex_lock",
-            "inline_mysql_mutex_lock",
-            "my_mutex_lock",
-        ],
-        State::Latches,
-        "",
+    NetSend.in_call("sendto sendmsg sendmmsg"),
+    DeviceReads.in_call(PAGE_READS),
+    DeviceReads.in_call("read readv"),
+    LogFlush.in_call(FLUSHES),
+    DeviceWrites.in_call("write pwrite64 pwritev pwritev2 writev"),
+    Sleep.in_call(SLEEPS),
+    Latches.has(
+        "pthread_mutex_lock pthread_mutex_timedlock pthread_rwlock_* __lll_lock_wait* mysql_mutex_lock inline_mysql_mutex_lock
+         my_mutex_lock",
     ),
 ];
 
@@ -75,13 +60,13 @@ impl Family {
     ) -> (State, Option<String>) {
         let call = asked(call, stack);
         let mut rules = self.rules.iter().chain(COMMON);
-        let Some(rule) = rules.find(|rule| rule.fits(Some(call), stack)) else {
-            return (State::Other, object.map(variable).or_else(|| nearest(stack)));
+        let Some(rule) = rules.find(|rule| rule.fits(call, stack)) else {
+            return (Other, object.map(variable).or_else(|| nearest(stack)));
         };
-        let detail = match rule.detail {
-            "" if rule.state == State::Latches => self.lock(object, stack),
+        let detail = match rule.what {
+            "" if rule.state == Latches => self.lock(object, stack),
             "" => None,
-            detail => Some(detail.to_owned()),
+            what => Some(what.to_owned()),
         };
         (rule.state, detail)
     }
@@ -90,8 +75,7 @@ impl Family {
     pub(in crate::why) fn lock(&self, object: Option<&str>, stack: Stack<'_>) -> Option<String> {
         let named = |(function, _): &(&str, &str)| {
             let mut locks = self.locks.iter();
-            let (name, _) =
-                locks.find(|(_, functions)| functions.iter().any(|pattern| matches(pattern, function)))?;
+            let (name, _) = locks.find(|(_, functions)| is_one_of(function, functions))?;
             Some((*name).to_owned())
         };
         object
@@ -104,9 +88,9 @@ impl Family {
 /// What the server asked for: a library that stands before the system's may sleep in the midst of a flush or of a read.
 fn asked<'a>(call: &'a str, stack: Stack<'a>) -> &'a str {
     let mut functions = stack.iter().map(|(function, _)| *function);
-    match SLEEPS.contains(&call) {
+    match is_named(call, SLEEPS) {
         true => functions
-            .find(|function| FLUSHES.contains(function) || PAGE_READS.contains(function))
+            .find(|function| is_named(function, FLUSHES) || is_named(function, PAGE_READS))
             .unwrap_or(call),
         false => call,
     }
@@ -119,38 +103,20 @@ fn variable(object: &str) -> String {
 
 /// The nearest function with a name that is not there only to wait.
 fn nearest(stack: Stack<'_>) -> Option<String> {
-    const WAITING: &[&str] = &[
-        "pthread_*",
-        "__pthread_*",
-        "__lll_*",
-        "__futex_*",
-        "futex_*",
-        "syscall",
-        "my_cond_*",
-        "mysql_mutex_*",
-        "inline_mysql_*",
-        "safe_*",
-        "std::*",
-        "os_event*",
-        "sync_array_*",
-        "ut_delay",
-        "LWLock*",
-        "PGSemaphore*",
+    const WAITING: &str = "pthread_* __pthread_* __lll_* __futex_* futex_* syscall my_cond_* mysql_mutex_* inline_mysql_* safe_*
+        std::* os_event* sync_array_* ut_delay LWLock* PGSemaphore*";
+    const LIBRARIES: [&str; 6] = [
+        "libc.",
+        "libpthread",
+        "ld-linux",
+        "[kernel]",
+        "[vdso]",
+        "[unknown]",
     ];
     let is_named = |(function, module): &&(&str, &str)| {
-        let is_library = [
-            "libc.",
-            "libpthread",
-            "ld-linux",
-            "[kernel]",
-            "[vdso]",
-            "[unknown]",
-        ]
-        .iter()
-        .any(|library| module.starts_with(library));
+        let is_library = LIBRARIES.iter().any(|library| module.starts_with(library));
         let is_nameless = function.contains("+0x");
-        let waits = WAITING.iter().any(|pattern| matches(pattern, function));
-        !is_library && !is_nameless && !waits
+        !is_library && !is_nameless && !is_one_of(function, WAITING)
     };
     stack
         .iter()

@@ -13,6 +13,6 @@ mod state;
 mod tests;
 
 pub(super) use blocked::Family;
-pub(super) use rows::{by_wait_event, rows};
-pub(super) use seen::{Block, InState, Seen, per_operation};
+pub(super) use rows::rows;
+pub(super) use seen::{Block, InState, Seen, blocks, per_operation};
 pub(super) use state::State;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ciphertax_base::Interval;
 use ciphertax_records::why::StateRow;
 
-use super::seen::{Block, InState, Seen, per_operation};
-use super::state::State;
+use super::seen::{Block, InState, per_operation};
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::BASELINE;
 use ciphertax_estimate::paired::{Pair, Paired};
@@ -15,25 +14,8 @@ use ciphertax_estimate::slices::CellSlices;
 /// What takes less of every arm's operations is not told apart.
 const WORTH_A_ROW: f64 = 0.002;
 
-/// Of one cell, each arm; an arm's add up to the connections by the throughput.
-pub(in crate::why) fn rows(
-    index: usize,
-    cell: &CellSlices<'_>,
-    seen: &Seen,
-) -> Result<Vec<StateRow>, EstimateError> {
-    rows_of(cell, seen.blocks(index, cell), |state: &State| state.name())
-}
-
-/// The same by what the server itself says.
-pub(in crate::why) fn by_wait_event(
-    index: usize,
-    cell: &CellSlices<'_>,
-    seen: &Seen,
-) -> Result<Vec<StateRow>, EstimateError> {
-    rows_of(cell, seen.blocks_by_wait_event(index, cell), |of_type| of_type)
-}
-
-fn rows_of<T: Ord + Clone>(
+/// Of one cell, each arm, by the name of what it is that states are told by: an arm's add up to the connections by the throughput.
+pub(in crate::why) fn rows<T: Ord + Clone>(
     cell: &CellSlices<'_>,
     mut arms: Vec<BTreeMap<u32, Block<T>>>,
     name: impl Fn(&T) -> &str,

@@ -34,13 +34,13 @@ pub(in crate::why) fn per_operation<'a, T: 'a>(
 }
 
 /// Microseconds of an operation by state, in each slice that was looked at, by cell, block and arm.
-type Slices<T> = HashMap<(usize, u32, usize), BTreeMap<InState<T>, f64>>;
+pub(in crate::why) type Slices<T> = HashMap<(usize, u32, usize), BTreeMap<InState<T>, f64>>;
 
 /// What was seen in all of them.
 #[derive(Default)]
 pub(in crate::why) struct Seen {
-    by_state: Slices<State>,
-    by_wait_event: Slices<String>,
+    pub(in crate::why) by_state: Slices<State>,
+    pub(in crate::why) by_wait_event: Slices<String>,
 }
 
 impl Seen {
@@ -96,25 +96,15 @@ impl Seen {
             }
         }
     }
-
-    /// Of each arm of a cell its [`blocks`] by state.
-    pub(in crate::why) fn blocks(&self, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block>> {
-        blocks(&self.by_state, index, cell)
-    }
-
-    /// The same by what the server itself says.
-    pub(in crate::why) fn blocks_by_wait_event(
-        &self,
-        index: usize,
-        cell: &CellSlices<'_>,
-    ) -> Vec<BTreeMap<u32, Block<String>>> {
-        blocks(&self.by_wait_event, index, cell)
-    }
 }
 
 /// Of each arm of a cell the blocks that say what it does: those that all arms with enough of them have in common, so that what
 /// is said of two arms is of the same blocks. Where these are too few, and of an arm with too few, its own.
-fn blocks<T: Clone>(slices: &Slices<T>, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block<T>>> {
+pub(in crate::why) fn blocks<T: Clone>(
+    slices: &Slices<T>,
+    index: usize,
+    cell: &CellSlices<'_>,
+) -> Vec<BTreeMap<u32, Block<T>>> {
     let of_arm = |arm: usize| -> BTreeMap<u32, Block<T>> {
         let of_block = |block: &u32| {
             let block_of_arm = Block {

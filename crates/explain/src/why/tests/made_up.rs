@@ -11,7 +11,6 @@ use ciphertax_stats::histogram;
 use super::random::Random;
 pub(crate) use super::record::head;
 use super::record::slice_id;
-use crate::why::counted::Classify;
 
 pub(crate) const STUDY: &str = r#"
 name = "made-up"
@@ -63,29 +62,25 @@ impl Truth {
     }
 }
 
-/// Samples of functions that are called like their category; what is called `?` has none.
-pub(super) struct ByName;
-
-impl Classify for ByName {
-    fn category(&self, _: ProfiledSide, _: &str, stack: &[(&str, &str)]) -> Option<&'static str> {
-        const NAMES: [&str; 13] = [
-            "spinning",
-            "SQL",
-            "parse",
-            "locks",
-            "copies",
-            "allocation",
-            "network",
-            "futex",
-            "poll",
-            "record",
-            "cipher",
-            "hashes",
-            "rare",
-        ];
-        let (function, _) = stack.first()?;
-        NAMES.into_iter().find(|name| name == function)
-    }
+/// The category of functions that are called like it; what is called `?` has none.
+fn by_name(_: ProfiledSide, _: &str, stack: &[(&str, &str)]) -> Option<&'static str> {
+    const NAMES: [&str; 13] = [
+        "spinning",
+        "SQL",
+        "parse",
+        "locks",
+        "copies",
+        "allocation",
+        "network",
+        "futex",
+        "poll",
+        "record",
+        "cipher",
+        "hashes",
+        "rare",
+    ];
+    let (function, _) = stack.first()?;
+    NAMES.into_iter().find(|name| name == function)
 }
 
 pub(super) struct MadeUp {
@@ -100,8 +95,8 @@ impl MadeUp {
     }
 
     pub(super) fn why_beside(&self, results: &Results) -> Why {
-        crate::why::classified_by(
-            &ByName,
+        crate::why::why(
+            &by_name,
             &self.head,
             results,
             self.samples.as_slice(),

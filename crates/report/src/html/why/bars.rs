@@ -196,7 +196,7 @@ impl Axis {
                 at: percent(self.at(value)),
                 text: match value {
                     0.0 => "0".to_owned(),
-                    value => format::difference(value, [value; 2], "us").value,
+                    value => format::more(value, "us"),
                 },
             })
             .collect()

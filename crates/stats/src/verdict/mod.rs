@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::paired::LogRatio;
 use crate::spread::{Spread, first_block_count};
 
 /// A difference counts if its p-value, adjusted for the family, is at most this.
@@ -20,8 +19,8 @@ pub const WIDEST_FLOOR: f64 = 3.0;
 pub struct Criteria {
     /// Which way the metric moves when a feature costs something.
     pub direction: Direction,
-    /// The smallest change this environment can be trusted to show: [`noise_floor`] of the baseline against itself, same
-    /// cell and same metric; `None` if that was not measured.
+    /// The smallest change this environment can be trusted to show: [`LogRatio::noise_floor`](crate::LogRatio::noise_floor) of the
+    /// baseline against itself, same cell and same metric; `None` if that was not measured.
     pub floor: Option<f64>,
     /// The smallest cost the user cares about; 0 if none was given.
     pub margin: f64,
@@ -80,12 +79,6 @@ pub struct Judgement {
     /// For `CannotTell`: blocks still needed for any other verdict if estimate and noise stay what they are;
     /// absent if no reasonable number would do. Always absent for the others.
     pub more_blocks: Option<u32>,
-}
-
-/// The noise floor that the baseline measured against itself gives: the larger of its change and its
-/// half-width, as the logarithm of a ratio.
-pub fn noise_floor(baseline_again: &Estimate) -> f64 {
-    LogRatio::from(baseline_again).noise_floor()
 }
 
 /// Judges an estimate. In this order:

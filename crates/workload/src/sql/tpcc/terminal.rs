@@ -21,7 +21,7 @@ use crate::dataset::tpcc::{Constants, TableNames};
 use crate::driver::{Access, ArmColumns, failure};
 use crate::sql::dialect::Transactions;
 use crate::sql::point_select::operation;
-use crate::sql::session::{Query, ResultSummary, SqlSession, Trouble};
+use crate::sql::session::{Query, SqlSession, Trouble};
 
 /// After so many times in vain, a transaction is an error.
 const MOST_RESTARTS: u64 = 1000;
@@ -222,16 +222,6 @@ fn seed_of(block: u64, terminal: u32) -> u64 {
 /// A row that must be there and is not.
 pub(super) fn missing(what: &str, key: &[i64]) -> Failure {
     Failure::Error(format!("{what} {key:?} is not there: was the table changed?"))
-}
-
-/// Makes sure that a statement wrote as many rows as it must.
-pub(super) fn expect_rows(what: &str, key: &[i64], rows: u64, answer: ResultSummary) -> Result<(), Failure> {
-    match answer.affected_rows {
-        written if written == rows => Ok(()),
-        written => Err(Failure::Error(format!(
-            "{what} {key:?}: {written} rows were written; expected {rows}: was the table changed?"
-        ))),
-    }
 }
 
 /// What begins and ends the transactions of a session.

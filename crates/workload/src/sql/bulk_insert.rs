@@ -9,10 +9,10 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
 use super::dialect::Dialect;
-use super::insert::push_number;
 use super::point_select::operation;
 use super::session::{Query, SqlSession, Statements};
 use crate::dataset::mark::SCHEMA;
+use crate::digits::Digits;
 use crate::driver::{Access, failure};
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
@@ -117,9 +117,10 @@ impl<S: SqlSession> Connection<S> {
         loop {
             let length = self.query.length();
             self.query.push(if self.next == first { b"(" } else { b",(" });
-            push_number(&mut self.query, self.next);
+            let number = Digits::of(self.next.into(), 0);
+            self.query.push(number.as_bytes());
             self.query.push(b",");
-            push_number(&mut self.query, self.next);
+            self.query.push(number.as_bytes());
             self.query.push(b")");
             if self.query.length() > LONGEST {
                 self.query.truncate(length);

@@ -1,8 +1,8 @@
 //! Rows that are written many at a time, as the database wants them.
 
 use super::dialect::Loading;
-use super::insert::push_number;
 use super::session::Query;
+use crate::digits::Digits;
 
 /// What stands where.
 struct Syntax {
@@ -75,7 +75,7 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn number(&mut self, value: u32) {
         self.begin_value();
-        push_number(self.buffer, value);
+        self.buffer.push(Digits::of(value.into(), 0).as_bytes());
     }
 
     /// A text of so many bytes, neither quotes, backslashes nor control characters among them.

@@ -4,10 +4,11 @@ use ciphertax_engine::Failure;
 use ciphertax_model::StatementKind;
 use ciphertax_wire::WireError;
 
-use super::columns::{ALL, Cells, MOST_COLUMNS, Row, hexadecimal, wrong};
+use super::columns::{ALL, Cells, MOST_COLUMNS, Row, wrong};
 use super::statements::{Column, Kind, Text};
 use super::terminal::missing;
-use super::values::Digits;
+use super::values::CENTS;
+use crate::digits::{Digits, hexadecimal};
 use crate::driver::failure;
 use crate::sql::session::{Parameter, Query, ResultSummary, SqlSession, Statement, Trouble, Value};
 
@@ -218,7 +219,7 @@ impl<S: SqlSession> Bound<'_, S> {
                 statement.set_integer(self.next, value);
                 self.next += 1;
             }
-            _ => self.put(Digits::of_integer(value).as_bytes()),
+            _ => self.put(Digits::signed(value, 0).as_bytes()),
         }
         self
     }
@@ -231,7 +232,7 @@ impl<S: SqlSession> Bound<'_, S> {
     }
 
     pub(super) fn cents(&mut self, value: i64) -> &mut Self {
-        self.put(Digits::of_cents(value).as_bytes());
+        self.put(Digits::signed(value, CENTS).as_bytes());
         self
     }
 

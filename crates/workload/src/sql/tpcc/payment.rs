@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use super::inputs::Payment;
 use super::terminal::Session;
-use super::values::{CENTS, Digits, RATE};
+use super::values::{CENTS, RATE};
+use crate::digits::Digits;
 use crate::sql::session::{SqlSession, Trouble};
 
 /// The most characters of what is known about a customer.
@@ -107,10 +108,10 @@ impl<S: SqlSession> Session<S> {
             let noted = ask.integers(&key).fetch_one("customer", &key, |row| {
                 let mut data = Buffer::<MOST_DATA>::new();
                 for number in [customer, home.1, home.0, district, warehouse] {
-                    data.push(Digits::of_integer(number).as_bytes());
+                    data.push(Digits::signed(number, 0).as_bytes());
                     data.push(b" ");
                 }
-                data.push(Digits::of_cents(amount).as_bytes());
+                data.push(Digits::signed(amount, CENTS).as_bytes());
                 data.push(b" | ");
                 data.push(row.text(0)?);
                 Ok(data)

@@ -1,10 +1,9 @@
 //! sysbench's `bulk_insert`: statements of half a mebibyte, a table for each connection.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
@@ -84,12 +83,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let emptied = self.emptied.load(Ordering::Relaxed);
         if connection.emptied != emptied {
             connection.emptied = emptied;

@@ -1,9 +1,8 @@
 //! sysbench's `oltp_insert`: one row, as text, its id chosen by the server, so that connections and arms never meet.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use rand::{RngExt, SeedableRng};
@@ -52,12 +51,7 @@ impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
         })
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
         let mut restarts = 0;
         loop {

@@ -3,10 +3,9 @@
 mod scenario;
 mod statement;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
@@ -53,12 +52,7 @@ impl<C: Access<Session: SqlSession>> Workload for Oltp<C> {
         self.prepare(session, slot).await.map_err(failure)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
         connection.queries = 0;
         let mut restarts = 0;

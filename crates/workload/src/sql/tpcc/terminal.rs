@@ -1,10 +1,9 @@
 //! A terminal: a session at a place of its own, which asks one transaction after the other.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_engine::{Deal, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Deal, Failure, Operation, Slot, Workload};
 use ciphertax_model::{Isolation, Tpcc};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -118,12 +117,7 @@ impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
         (thinking + keying).mul_f64(self.tables.pacing)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        terminal: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, terminal: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let Terminal {
             session,
             inputs,

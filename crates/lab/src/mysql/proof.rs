@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ciphertax_base::Proof;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Client, WireError};
 
 use super::at_rest::Asked;

@@ -11,7 +11,7 @@ use ciphertax_base::{Proof, Witness};
 use ciphertax_model::{AuthenticationMethod, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, ScramKeys, Session, TextRow};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -8,7 +8,7 @@ use ciphertax_base::Proof;
 use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Client, WireError};
 
 use super::cluster;

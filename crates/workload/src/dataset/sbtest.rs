@@ -106,7 +106,7 @@ pub(super) async fn write<S: SqlSession>(
 ) -> Result<(), DatasetError> {
     let mut rows = rows::<S>(chunk, dataset);
     match session.load(&mut rows).await {
-        Err(error) if S::is_duplicate(&error) => {
+        Err(error) if error.is_duplicate() => {
             let Chunk { table, first, last } = chunk;
             let there = format!("DELETE FROM sbtest{table} WHERE id BETWEEN {first} AND {last}");
             run(session, &there).await?;

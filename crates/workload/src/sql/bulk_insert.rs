@@ -7,9 +7,9 @@ use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
-use super::dialect::Dialect;
+use super::Dialect;
 use super::point_select::operation;
-use super::session::{Query, SqlSession, Statements};
+use super::session::{Query, SqlSession};
 use crate::dataset::mark::SCHEMA;
 use crate::digits::Digits;
 use crate::driver::{Access, failure};

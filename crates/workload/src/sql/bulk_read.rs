@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::point_select::Prepared;
-use super::session::{SqlSession, Statements, Tables};
+use super::session::{SqlSession, Tables};
 use crate::connect::Task;
 use crate::dataset::sbtest::{BULK_BYTES, BULK_ROWS};
 use crate::driver::{Access, failure};

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
 use super::point_select::operation;
-use super::session::{Query, SqlSession, Statements, Tables, Trouble};
+use super::session::{Query, SqlSession, Tables, Trouble};
 use crate::digits::Digits;
 use crate::driver::Access;
 
@@ -57,7 +57,7 @@ impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
         loop {
             connection.write(self.tables.dataset.tables);
             let inserted = connection.session.run(&mut connection.query).await;
-            match inserted.map_err(Trouble::of::<C::Session>) {
+            match inserted.map_err(Trouble::from) {
                 Ok(answer) if answer.affected_rows == 1 => break,
                 Ok(answer) => {
                     let rows = answer.affected_rows;

@@ -185,7 +185,7 @@ impl<S: SqlSession> TpcbConnection<S> {
 
     /// Counts a statement that was answered.
     fn answered(&mut self, answer: Result<ResultSummary, WireError>) -> Result<ResultSummary, Trouble> {
-        let answer = answer.map_err(Trouble::of::<S>)?;
+        let answer = answer?;
         self.queries += 1;
         Ok(answer)
     }

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
-use super::session::{Parameter, ResultSummary, SqlSession, Statement, Statements, Tables};
+use super::session::{Parameter, ResultSummary, SqlSession, Statement, Tables};
 use crate::driver::{Access, failure};
 
 /// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.

@@ -11,8 +11,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use rand_pcg::Pcg64Mcg;
 
+use super::Loading;
 use super::columns::Columns;
-use super::dialect::Loading;
 use super::rows::{Rows, statement};
 use super::session::{Parameter, Query, SqlSession, Statement, Trouble};
 use crate::dataset::mark::vacuum;
@@ -248,8 +248,8 @@ impl<S: SqlSession> SqlLoader<S> {
         loop {
             match self.session.run(&mut self.query).await {
                 Ok(answer) => return Ok(answer.affected_rows),
-                Err(error) if S::is_duplicate(&error) => return Err(failure(error)),
-                Err(error) => match Trouble::of::<S>(error) {
+                Err(error) if error.is_duplicate() => return Err(failure(error)),
+                Err(error) => match Trouble::from(error) {
                     Trouble::Restart => {}
                     Trouble::Failed(failure) => return Err(failure),
                 },
@@ -512,7 +512,7 @@ fn push_records<S: SqlSession>(
             made?;
         }
         rows.end_row();
-        if rows.length() >= LONG_STATEMENT {
+        if rows.buffer.length() >= LONG_STATEMENT {
             return Ok(number + 1);
         }
     }

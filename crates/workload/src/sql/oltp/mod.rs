@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::driver::{Access, failure};
 use crate::sql::distribution::Picker;
 use crate::sql::point_select::operation;
-use crate::sql::session::{ResultSummary, SqlSession, Statements, Tables, Transaction, Trouble};
+use crate::sql::session::{ResultSummary, SqlSession, Tables, Transaction, Trouble};
 
 pub use scenario::Scenario;
 use statement::Kind;
@@ -130,7 +130,7 @@ impl<S: SqlSession> Connection<S> {
     async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<ResultSummary, Trouble> {
         let statement = &mut self.statements[index];
         kind.bind(statement, id, &self.ids, &mut self.random);
-        let answer = self.session.execute(statement).await.map_err(Trouble::of::<S>)?;
+        let answer = self.session.execute(statement).await?;
         self.queries += 1;
         Ok(answer)
     }
@@ -138,7 +138,7 @@ impl<S: SqlSession> Connection<S> {
     async fn begin(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
             let begun = bounds.begin(&mut self.session).await;
-            begun.map_err(Trouble::of::<S>)?;
+            begun?;
             self.queries += 1;
         }
         Ok(())
@@ -147,7 +147,7 @@ impl<S: SqlSession> Connection<S> {
     async fn commit(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
             let ended = bounds.end(&mut self.session).await;
-            ended.map_err(Trouble::of::<S>)?;
+            ended?;
             self.queries += 1;
         }
         Ok(())

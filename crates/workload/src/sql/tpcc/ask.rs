@@ -23,7 +23,7 @@ pub(super) struct Asker<S> {
 impl<S: SqlSession> Asker<S> {
     /// Runs a statement without values.
     pub(super) async fn command(&mut self, query: &mut Query) -> Result<(), Trouble> {
-        self.session.run(query).await.map_err(Trouble::of::<S>)?;
+        self.session.run(query).await?;
         self.queries += 1;
         Ok(())
     }
@@ -152,10 +152,9 @@ impl<S: SqlSession> Bound<'_, S> {
         self.ask.is_right()?;
         let session = &mut self.asker.session;
         let answer = match &mut self.ask.form {
-            Form::Prepared(statement) => session.execute(statement).await,
-            Form::Written { query, .. } => session.run(query).await,
+            Form::Prepared(statement) => session.execute(statement).await?,
+            Form::Written { query, .. } => session.run(query).await?,
         };
-        let answer = answer.map_err(Trouble::of::<S>)?;
         self.asker.queries += 1;
         Ok(answer)
     }
@@ -188,10 +187,9 @@ impl<S: SqlSession> Bound<'_, S> {
             Ok(())
         };
         let answer = match &mut self.ask.form {
-            Form::Prepared(statement) => session.execute_values(statement, take).await,
-            Form::Written { query, .. } => session.run_values(query, take).await,
+            Form::Prepared(statement) => session.execute_values(statement, take).await?,
+            Form::Written { query, .. } => session.run_values(query, take).await?,
         };
-        let answer = answer.map_err(Trouble::of::<S>)?;
         right?;
         self.asker.queries += 1;
         Ok(answer)

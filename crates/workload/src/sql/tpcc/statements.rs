@@ -8,7 +8,7 @@ use ciphertax_wire::WireError;
 use super::ask::{Ask, Asker, Bound};
 use super::inputs::MOST_LINES;
 use crate::dataset::tpcc::TableNames;
-use crate::sql::dialect::Dialect;
+use crate::sql::Dialect;
 use crate::sql::session::{SqlSession, Trouble};
 
 /// Where statements are asked, and how.
@@ -129,8 +129,7 @@ impl<S: SqlSession> Many<S> {
         let ask = &mut self.asks[rows];
         if ask.is_none() {
             let text = Text::of(self.template, rows, self.style.names, &S::DIALECT);
-            let opened = Ask::open(asker, text, self.style.kind).await;
-            *ask = Some(opened.map_err(Trouble::of::<S>)?);
+            *ask = Some(Ask::open(asker, text, self.style.kind).await?);
         }
         // It was just put there.
         let ask = ask.as_mut().ok_or(Trouble::Restart)?;

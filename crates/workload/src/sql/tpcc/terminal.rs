@@ -18,7 +18,7 @@ use super::statements::{Statements, Style};
 use super::values::Clock;
 use crate::dataset::tpcc::{Constants, TableNames};
 use crate::driver::{Access, ArmColumns, failure};
-use crate::sql::dialect::Transactions;
+use crate::sql::Transactions;
 use crate::sql::point_select::operation;
 use crate::sql::session::{Query, SqlSession, Trouble};
 

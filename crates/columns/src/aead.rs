@@ -90,20 +90,11 @@ impl Cipher {
         cell: &mut Vec<u8>,
     ) -> Result<(), CellError> {
         check_length(plaintext, MOST)?;
-        let Self {
-            mode,
-            codes,
-            vectors,
-            aes,
-            random,
-            encoded,
-            ..
-        } = self;
-        encoded.write(cell, |cell| {
-            let vector = match mode {
-                CellMode::Random => random.take()?,
+        self.encoded.write(cell, |cell| {
+            let vector = match self.mode {
+                CellMode::Random => self.random.take()?,
                 CellMode::Deterministic => {
-                    let code = vectors.of(&[plaintext]);
+                    let code = self.vectors.of(&[plaintext]);
                     let mut vector = [0; BLOCK];
                     vector.copy_from_slice(&code[..BLOCK]);
                     vector
@@ -117,8 +108,8 @@ impl Cipher {
             cell.extend_from_slice(&vector);
             let start = cell.len();
             cell.extend_from_slice(plaintext);
-            aes.encrypt(&vector, cell, start)?;
-            let of_cell = codes.of(&[&[VERSION], &cell[code + CODE..], &[1]]);
+            self.aes.encrypt(&vector, cell, start)?;
+            let of_cell = self.codes.of(&[&[VERSION], &cell[code + CODE..], &[1]]);
             cell[code..code + CODE].copy_from_slice(&of_cell);
             Ok(())
         })
@@ -129,14 +120,7 @@ impl Cipher {
     /// # Errors
     /// When it is no cell, was changed or cut off, or is another key's; nothing is appended then.
     pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
-        let Self {
-            codes,
-            aes,
-            encoded,
-            key_number,
-            ..
-        } = self;
-        encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
+        self.encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
             let Some((&[version, ref code @ ..], encrypted)) = cell.split_first_chunk::<{ 1 + CODE }>()
             else {
                 return Err(malformed("it is too short"));
@@ -150,12 +134,12 @@ impl Cipher {
             if ciphertext.is_empty() || !ciphertext.len().is_multiple_of(BLOCK) {
                 return Err(malformed("it is not whole blocks"));
             }
-            if !openssl::memcmp::eq(&codes.of(&[&[VERSION], encrypted, &[1]]), code) {
+            if !openssl::memcmp::eq(&self.codes.of(&[&[VERSION], encrypted, &[1]]), code) {
                 return Err(CellError::NotAuthentic {
-                    key_number: key_number.clone(),
+                    key_number: self.key_number.clone(),
                 });
             }
-            match aes.decrypt(vector, ciphertext, plaintext)? {
+            match self.aes.decrypt(vector, ciphertext, plaintext)? {
                 true => Ok(TEXT),
                 false => Err(malformed("its padding is wrong")),
             }

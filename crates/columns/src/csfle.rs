@@ -91,39 +91,32 @@ impl Cipher {
     /// When the library fails, a whole number is none, or the plaintext is longer than 16 MiB; nothing is appended then.
     pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
         check_length(plaintext, MOST)?;
-        let Self {
-            mode,
-            key_id,
-            codes,
-            vectors,
-            aes,
-            random,
-            encoded,
-        } = self;
-        encoded.write(cell, |cell| {
+        self.encoded.write(cell, |cell| {
             let start = cell.len();
             let bson_type = bson_type_of(kind);
             // With the frame of a value, its padding, and the block that the library wants besides.
             cell.reserve(HEADER + BLOCK + plaintext.len() + 6 + 2 * BLOCK + CODE);
-            cell.push(match mode {
+            cell.push(match self.mode {
                 CellMode::Deterministic => DETERMINISTIC,
                 CellMode::Random => RANDOM,
             });
-            cell.extend_from_slice(key_id);
+            cell.extend_from_slice(&self.key_id);
             cell.push(bson_type);
             cell.extend_from_slice(&[0; BLOCK]);
             let value = start + HEADER + BLOCK;
             append_bson(bson_type, plaintext, cell)?;
-            let vector = match mode {
-                CellMode::Random => random.take()?,
+            let vector = match self.mode {
+                CellMode::Random => self.random.take()?,
                 CellMode::Deterministic => {
-                    let code = vectors.of(&[&cell[start..start + HEADER], &HEADER_BITS, &cell[value..]]);
+                    let code = self
+                        .vectors
+                        .of(&[&cell[start..start + HEADER], &HEADER_BITS, &cell[value..]]);
                     first(&code)
                 }
             };
             cell[start + HEADER..value].copy_from_slice(&vector);
-            aes.encrypt(&vector, cell, value)?;
-            let code = codes.of(&[&cell[start..], &HEADER_BITS]);
+            self.aes.encrypt(&vector, cell, value)?;
+            let code = self.codes.of(&[&cell[start..], &HEADER_BITS]);
             cell.extend_from_slice(&code[..CODE]);
             Ok(())
         })
@@ -135,17 +128,7 @@ impl Cipher {
     /// When it is no cell, was changed or cut off, is another key's, or holds a type that no column has; nothing is appended
     /// then.
     pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
-        let Self {
-            key_id,
-            codes,
-            aes,
-            encoded,
-            ..
-        } = self;
-        let not_authentic = || CellError::NotAuthentic {
-            key_number: hexadecimal(key_id),
-        };
-        encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
+        self.encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
             let (Some((&[kind, ref id @ .., bson_type], rest)), Some((authenticated, code))) = (
                 cell.split_first_chunk::<HEADER>(),
                 cell.split_last_chunk::<CODE>(),
@@ -162,12 +145,14 @@ impl Cipher {
             if ciphertext.is_empty() || !ciphertext.len().is_multiple_of(BLOCK) {
                 return Err(malformed("it is not whole blocks"));
             }
-            let expected = codes.of(&[authenticated, &HEADER_BITS]);
-            if id != key_id || !openssl::memcmp::eq(&expected[..CODE], code) {
-                return Err(not_authentic());
+            let expected = self.codes.of(&[authenticated, &HEADER_BITS]);
+            if *id != self.key_id || !openssl::memcmp::eq(&expected[..CODE], code) {
+                return Err(CellError::NotAuthentic {
+                    key_number: hexadecimal(&self.key_id),
+                });
             }
             let start = plaintext.len();
-            if !aes.decrypt(vector, ciphertext, plaintext)? {
+            if !self.aes.decrypt(vector, ciphertext, plaintext)? {
                 return Err(malformed("its padding is wrong"));
             }
             strip_bson(bson_type, plaintext, start)

@@ -11,7 +11,7 @@ use ciphertax_reactor::{Reactor, Task};
 
 use crate::course::{Pacer, Turn};
 use crate::recorder::Recorder;
-use crate::workload::{Deal, Failure, MOST_COUNTS, Slot, Workload};
+use crate::workload::{Context, Deal, Failure, MOST_COUNTS, Slot, Workload};
 
 /// What comes of opening connections, or of a check.
 pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
@@ -56,8 +56,7 @@ pub(crate) trait Connections {
 
 /// What the connections of a load thread work on.
 pub(crate) struct Slice<'a> {
-    pub(crate) reactor: &'a Rc<Reactor>,
-    pub(crate) recorder: RefCell<Recorder>,
+    pub(crate) context: Context,
     pub(crate) pacer: Pacer<'a>,
 }
 
@@ -123,21 +122,18 @@ async fn work<W: Workload>(
         let Some(began) = slice.pacer.begin(&mut turn, now, pause).await else {
             break;
         };
-        let outcome = workload
-            .operate(slice.reactor, &mut connection, &slice.recorder)
-            .await;
-        match outcome {
+        match workload.operate(&mut connection, &slice.context).await {
             Ok(operation) => {
                 now = Instant::now();
-                slice.recorder.borrow_mut().record(operation, now - began);
+                slice.context.recorder.borrow_mut().record(operation, now - began);
             }
             Err(failure) => {
-                slice.recorder.borrow_mut().fail(failure);
+                slice.context.recorder.borrow_mut().fail(failure);
                 return;
             }
         }
         slice.pacer.end(&mut turn, now);
     }
-    workload.settle(&mut connection, &slice.recorder).await;
+    workload.settle(&mut connection, &slice.context).await;
     slot.replace(Some(connection));
 }

@@ -14,7 +14,7 @@ use ciphertax_reactor::{PollDelay, Reactor};
 use crate::connections::{Connections, Connector, Slice};
 use crate::course::{Course, Pacer};
 use crate::recorder::{Recorder, Responses};
-use crate::workload::{Deal, Failure, Slot};
+use crate::workload::{Context, Deal, Failure, Slot};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -194,8 +194,10 @@ impl Worker {
         let usage = ThreadUsage::now();
         let began = Instant::now();
         let slice = Slice {
-            reactor,
-            recorder,
+            context: Context {
+                reactor: Rc::clone(reactor),
+                recorder,
+            },
             pacer: Pacer::new(reactor, course, began, responses),
         };
         let (thread, threads) = share.thread;
@@ -225,7 +227,7 @@ impl Worker {
             faults: used.faults,
             hardware,
             run_queue_wait_ns,
-            recorder: slice.recorder.into_inner(),
+            recorder: slice.context.recorder.into_inner(),
             responses: slice.pacer.into_responses(),
             unfinished: unfinished as u64,
         })

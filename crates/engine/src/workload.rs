@@ -47,17 +47,12 @@ pub trait Workload: Send + Sync + 'static {
     /// Does one operation, from the request to the whole answer.
     fn operate(
         &self,
-        reactor: &Rc<Reactor>,
         connection: &mut Self::Connection,
-        recorder: &RefCell<Recorder>,
+        context: &Context,
     ) -> impl Future<Output = Result<Operation, Failure>>;
 
     /// Brings to its end what the connection's operations have left to their servers, at the end of every slice.
-    fn settle(
-        &self,
-        _connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> impl Future<Output = ()> {
+    fn settle(&self, _connection: &mut Self::Connection, _: &Context) -> impl Future<Output = ()> {
         async {}
     }
 
@@ -66,6 +61,14 @@ pub trait Workload: Send + Sync + 'static {
     fn check(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
         async { Ok(()) }
     }
+}
+
+/// What a slice's operations on one load thread share.
+pub struct Context {
+    /// Their event loop.
+    pub reactor: Rc<Reactor>,
+    /// What counts them.
+    pub recorder: RefCell<Recorder>,
 }
 
 /// What a connection is to do in a slice.

@@ -5,7 +5,7 @@ use std::future::Future;
 use ciphertax_model::TlsLibrary;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_wire::{Session as _, WireError};
 use mysql_async::prelude::Queryable;

@@ -8,7 +8,7 @@ use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Values};
-use ciphertax_wire::sql::{Statement as _, Statements as _};
+use ciphertax_wire::sql::{SqlSession as _, Statement as _};
 use ciphertax_wire::{Session as _, WireError};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 

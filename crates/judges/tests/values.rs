@@ -4,7 +4,7 @@ use std::future::Future;
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
 use ciphertax_testkit::fetched;
-use ciphertax_wire::sql::{Statement as _, Statements as _};
+use ciphertax_wire::sql::{SqlSession as _, Statement as _};
 use ciphertax_wire::{Session as _, Value, WireError, mysql, postgresql};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row};

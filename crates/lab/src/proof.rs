@@ -7,7 +7,7 @@ use std::time::Duration;
 use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
-use ciphertax_wire::sql::Statements;
+use ciphertax_wire::sql::SqlSession;
 use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 
 use crate::error::Error;
@@ -154,7 +154,7 @@ pub(crate) struct Claim<'a, S: Provable> {
 }
 
 /// For [`Provable::send`] of databases that speak SQL.
-pub(crate) async fn select(session: &mut impl Statements, canary: &str) -> Result<bool, WireError> {
+pub(crate) async fn select(session: &mut impl SqlSession, canary: &str) -> Result<bool, WireError> {
     let rows = session.query(&format!("SELECT '{canary}'")).await?;
     Ok(rows.first().is_some_and(|row| row.text(0) == canary))
 }

@@ -5,7 +5,7 @@ use ciphertax_lab::column_relay::{self, EncryptedColumns, RunningColumnRelay};
 use ciphertax_model::ColumnEncryption;
 use ciphertax_testkit::*;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use crate::column_relay_rows::{Kind, binary_values, text_values};

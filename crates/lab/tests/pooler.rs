@@ -8,7 +8,7 @@ use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_model::PoolerProgram::{Odyssey, Pgbouncer, Pgpool};
 use ciphertax_testkit::command_lines_with;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
-use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
+use ciphertax_wire::sql::{Parameter, SqlSession as _, Statement as _};
 
 use crate::postgresql::{ask, options as postgresql_options};
 use crate::prelude::*;

@@ -1,7 +1,7 @@
 //! Real tunnels to a real private MariaDB: what they carry, what proves them, who pays, and that nothing of them stays.
 
 use ciphertax_wire::Session as _;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use std::sync::LazyLock;
 
 use ciphertax_lab::mysql::select_canary;

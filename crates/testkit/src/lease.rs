@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, Protocol};
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError, mongodb, mysql, postgresql};
 
 use crate::{plain, plain_mongodb, plain_postgresql, run, within};

@@ -12,6 +12,7 @@ mod expectation;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgresql;
+mod remedy;
 mod scram;
 pub mod sql;
 pub mod sqlite;

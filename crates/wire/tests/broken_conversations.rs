@@ -2,7 +2,7 @@
 
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
-use ciphertax_wire::sql::{Parameter, Statement as _, Statements as _};
+use ciphertax_wire::sql::{Parameter, SqlSession as _, Statement as _};
 use proptest::prelude::*;
 
 use crate::common::*;

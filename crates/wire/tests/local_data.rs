@@ -2,8 +2,8 @@
 
 use ciphertax_lab::catalogue::MYSQL_5_6;
 use ciphertax_wire::Session as _;
-use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::common::packets::{OK, error, packet, welcome};
 use crate::common::*;
@@ -126,9 +126,9 @@ fn no_lines_are_told_apart_at(entries: &[&'static Entry]) {
             run(async |reactor| {
                 let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
                 let refusal = load(&mut session, LINES).await.unwrap_err();
-                assert!(is_local_data_refused(&refusal), "{entry}: {refusal}");
+                assert!(refusal.is_lines_refused(), "{entry}: {refusal}");
                 let other = session.query("SELEC 1").await.unwrap_err();
-                assert!(!is_local_data_refused(&other));
+                assert!(!other.is_lines_refused());
                 let rows = session.query("SELECT COUNT(*) FROM of_lines.t").await.unwrap();
                 assert_eq!(rows[0].text(0), "0", "{entry}");
             });

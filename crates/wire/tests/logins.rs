@@ -3,7 +3,7 @@
 use ciphertax_lab::catalogue::MARIADB_11_8;
 use ciphertax_model::PasswordCache;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Client as _, Session as _};
 
 use crate::common::packets::offer_key;

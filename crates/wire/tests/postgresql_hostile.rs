@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, ProtocolVersion, Session, Statement};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use proptest::prelude::*;
 
 use crate::common::pg_messages::{

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{Parameter, Query, Session};
-use ciphertax_wire::sql::{Statement as _, Statements as _};
+use ciphertax_wire::sql::{SqlSession as _, Statement as _};
 
 use common::pg_messages::{one_column, row, welcome};
 use common::postgres::postgres;

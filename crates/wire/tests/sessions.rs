@@ -3,7 +3,7 @@
 use ciphertax_base::Verified;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
-use ciphertax_wire::sql::{Statement as _, Statements as _};
+use ciphertax_wire::sql::{SqlSession as _, Statement as _};
 
 use crate::common::*;
 

@@ -1,7 +1,7 @@
 //! What it takes to open an encrypted file of SQLite, beside OpenSSL's own derivation of its key.
 
 use ciphertax_model::SqlCipher;
-use ciphertax_wire::sql::{Statement as _, Statements as _};
+use ciphertax_wire::sql::{SqlSession as _, Statement as _};
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Parameter, Query, Session};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,12 +1,11 @@
 //! New connections, phase by phase, and what short ones are made for.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_base::Phase;
-use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Engine, EngineError, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use rand::SeedableRng;
@@ -67,12 +66,7 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
         session.close().await.map(drop).map_err(failure)
     }
 
-    async fn operate(
-        &self,
-        reactor: &Rc<Reactor>,
-        dialer: &mut Self::Connection,
-        recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, dialer: &mut Self::Connection, context: &Context) -> Result<Operation, Failure> {
         let Dialer {
             options,
             random,
@@ -80,7 +74,9 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
             leaving,
         } = dialer;
         let began = Instant::now();
-        let (mut session, mut trace) = C::Session::connect(reactor, options).await.map_err(failure)?;
+        let (mut session, mut trace) = C::Session::connect(&context.reactor, options)
+            .await
+            .map_err(failure)?;
         self.access
             .expectation()
             .check(&session)
@@ -100,11 +96,11 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
         // While this one did its work, the server has closed the one before: there is hardly ever anything to wait for.
         if let Some(before) = leaving.replace(session) {
             let received = before.gone().await;
-            recorder.borrow_mut().closed(received);
+            context.recorder.borrow_mut().closed(received);
         }
         trace.set_until_now(Phase::Close, began.elapsed().as_nanos() as u64, close);
 
-        let mut recorder = recorder.borrow_mut();
+        let mut recorder = context.recorder.borrow_mut();
         recorder.connected(&trace, &authentication);
         if let Some(handshake) = handshake {
             recorder.shook_hands(handshake.offered, handshake.resumed);
@@ -118,10 +114,10 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
     }
 
     /// Waits until the servers' part of all connections is done, and nothing is left open.
-    async fn settle(&self, dialer: &mut Self::Connection, recorder: &RefCell<Recorder>) {
+    async fn settle(&self, dialer: &mut Self::Connection, context: &Context) {
         if let Some(last) = dialer.leaving.take() {
             let received = last.gone().await;
-            recorder.borrow_mut().closed(received);
+            context.recorder.borrow_mut().closed(received);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod connect;
 pub mod dataset;
+mod digits;
 mod driver;
 pub mod mongodb;
 pub mod mysql;

@@ -31,7 +31,7 @@ fn the_same_lines_are_the_same_rows_on_every_database() {
                 .load_lines("of_lines.t (id, amount, word)", [LINES])
                 .await
                 .unwrap_err();
-            assert!(mysql::Session::takes_no_lines(&refused), "{refused}");
+            assert!(refused.is_lines_refused(), "{refused}");
         });
     }
     let server = lease(&POSTGRESQL);
@@ -49,10 +49,11 @@ fn a_file_takes_no_lines() {
     let options = sqlite::ConnectOptions::new(&folder.path().join("file"), None, 1 << 20);
     let mut session = sqlite::Session::create(&options).unwrap();
     run(async |_| {
-        let refused = SqlSession::load_lines(&mut session, "t (id)", b"1\n")
+        let refused = session
+            .load_lines("t (id)", [b"1\n".as_slice()])
             .await
             .unwrap_err();
-        assert!(<sqlite::Session as SqlSession>::takes_no_lines(&refused));
+        assert!(refused.is_lines_refused());
     });
 }
 
@@ -65,8 +66,8 @@ async fn loads<S: SqlSession>(session: &mut S) {
     }
     // In another order than the table's.
     let into = "of_lines.t (id, amount, word)";
-    assert_eq!(session.load_lines(into, LINES).await.unwrap(), 4);
-    assert_eq!(session.load_lines(into, b"").await.unwrap(), 0);
+    assert_eq!(session.load_lines(into, [LINES]).await.unwrap(), 4);
+    assert_eq!(session.load_lines(into, [b"".as_slice()]).await.unwrap(), 0);
     let mut rows = Vec::new();
     let keep = |row: &[Value<'_>]| {
         rows.push(row.iter().map(text).collect::<Vec<_>>());
@@ -87,16 +88,19 @@ async fn loads<S: SqlSession>(session: &mut S) {
     );
 
     session.command("BEGIN").await.unwrap();
-    let again = session.load_lines(into, b"9\t1\tx\n4\t1\tx\n").await.unwrap_err();
-    assert!(S::is_duplicate(&again) && !S::takes_no_lines(&again), "{again}");
+    let again = session
+        .load_lines(into, [b"9\t1\tx\n4\t1\tx\n".as_slice()])
+        .await
+        .unwrap_err();
+    assert!(again.is_duplicate() && !again.is_lines_refused(), "{again}");
     session.command("ROLLBACK").await.unwrap();
     let count = session.query("SELECT COUNT(*) FROM of_lines.t").await.unwrap();
     assert_eq!(count[0].text(0), "4");
     let missing: WireError = session
-        .load_lines("of_lines.nothing (id)", LINES)
+        .load_lines("of_lines.nothing (id)", [LINES])
         .await
         .unwrap_err();
-    let is_neither = !S::takes_no_lines(&missing) && !S::is_duplicate(&missing);
+    let is_neither = !missing.is_lines_refused() && !missing.is_duplicate();
     assert!(is_neither, "{missing}");
 }
 

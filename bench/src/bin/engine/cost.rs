@@ -1,11 +1,10 @@
 //! CPU time that the engine itself takes for an operation, by one load thread and by two.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_bench::{Document, MariadbGround, Result, Slice, TABLES, Table, at_most, in_turns};
-use ciphertax_engine::{Engine, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Engine, Failure, Operation, Slot, Workload};
 use ciphertax_model::{Load, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_workload::sql::PointSelect;
@@ -44,12 +43,7 @@ impl Workload for Nothing {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        _connection: &mut (),
-        _recorder: &RefCell<Recorder>,
-    ) -> std::result::Result<Operation, Failure> {
+    async fn operate(&self, _connection: &mut (), _: &Context) -> std::result::Result<Operation, Failure> {
         Ok(Operation::default())
     }
 }

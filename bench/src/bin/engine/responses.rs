@@ -1,6 +1,5 @@
 //! Whether response times depend on how many connections there are, against a server that costs nearly nothing.
 
-use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{self, Child, Command, Stdio};
@@ -9,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ciphertax_bench::{Document, Repeats, Result, Table};
-use ciphertax_engine::{Engine, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Engine, Failure, Operation, Slot, Workload};
 use ciphertax_model::Load;
 use ciphertax_reactor::{Reactor, Socket};
 use ciphertax_stats::histogram;
@@ -39,12 +38,7 @@ impl Workload for Echo {
         Socket::connect(reactor, self.server).await.map_err(gone)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Socket,
-        _recorder: &RefCell<Recorder>,
-    ) -> std::result::Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Socket, _: &Context) -> std::result::Result<Operation, Failure> {
         connection.send_all(&MESSAGE).await.map_err(gone)?;
         let mut received = [0; MESSAGE.len()];
         let mut count = 0;

@@ -1,7 +1,7 @@
 //! A PostgreSQL that ciphertax is given by URL.
 
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::own::Own;

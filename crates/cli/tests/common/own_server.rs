@@ -2,7 +2,7 @@
 
 use ciphertax_testkit::plain;
 use ciphertax_wire::mysql::Session;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::own::Own;

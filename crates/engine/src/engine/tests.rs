@@ -1,6 +1,5 @@
 //! How slices begin, end and are cut short, with workloads that ask nobody.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ciphertax_reactor::Reactor;
 
 use super::*;
-use crate::recorder::Recorder;
-use crate::workload::{Deal, Operation, Slot};
+use crate::workload::{Context, Deal, Operation, Slot};
 
 const LOAD: Load = Load {
     workers: Some(3),
@@ -33,12 +31,7 @@ impl Workload for Slots {
         Ok(slot.index)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        index: &mut u32,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, index: &mut u32, _: &Context) -> Result<Operation, Failure> {
         if self.breaking.contains(index) {
             return Err(Failure::Error("it breaks".into()));
         }
@@ -69,12 +62,7 @@ impl Workload for Refusing {
         Ok(slot.index)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        _index: &mut u32,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, _index: &mut u32, _: &Context) -> Result<Operation, Failure> {
         Ok(Operation::default())
     }
 }
@@ -143,12 +131,7 @@ impl<const CHECKS: bool> Workload for Checked<CHECKS> {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        (): &mut (),
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, (): &mut (), _: &Context) -> Result<Operation, Failure> {
         Ok(Operation::default())
     }
 
@@ -204,15 +187,10 @@ impl Workload for Sleeps {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        reactor: &Rc<Reactor>,
-        (): &mut (),
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, (): &mut (), context: &Context) -> Result<Operation, Failure> {
         let began = Instant::now();
         self.began.lock().unwrap().push(began);
-        reactor.sleep_until(began + self.take).await;
+        context.reactor.sleep_until(began + self.take).await;
         Ok(Operation::default())
     }
 }
@@ -231,20 +209,16 @@ impl Workload for Leaves {
         Ok(0)
     }
 
-    async fn operate(
-        &self,
-        reactor: &Rc<Reactor>,
-        left: &mut u64,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, left: &mut u64, context: &Context) -> Result<Operation, Failure> {
         *left += 1;
-        reactor
+        context
+            .reactor
             .sleep_until(Instant::now() + Duration::from_millis(1))
             .await;
         Ok(Operation::default())
     }
 
-    async fn settle(&self, left: &mut u64, _recorder: &RefCell<Recorder>) {
+    async fn settle(&self, left: &mut u64, _: &Context) {
         *self.settled.lock().unwrap() += std::mem::take(left);
     }
 }
@@ -438,14 +412,10 @@ impl Workload for Dealt {
         (*dealt, *done) = (Some(deal), 0);
     }
 
-    async fn operate(
-        &self,
-        reactor: &Rc<Reactor>,
-        (index, _, done): &mut Hand,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, (index, _, done): &mut Hand, context: &Context) -> Result<Operation, Failure> {
         *done += 1;
-        reactor
+        context
+            .reactor
             .sleep_until(Instant::now() + Duration::from_micros(u64::from(*index) * 200))
             .await;
         Ok(Operation {
@@ -454,7 +424,7 @@ impl Workload for Dealt {
         })
     }
 
-    async fn settle(&self, (index, deal, done): &mut Hand, _recorder: &RefCell<Recorder>) {
+    async fn settle(&self, (index, deal, done): &mut Hand, _: &Context) {
         self.done.lock().unwrap().push((*index, deal.unwrap(), *done));
     }
 }
@@ -547,12 +517,7 @@ impl Workload for Rests {
         self.pause * *times
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        _times: &mut u32,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, _times: &mut u32, _: &Context) -> Result<Operation, Failure> {
         self.began.lock().unwrap().push(Instant::now());
         Ok(Operation::default())
     }

@@ -8,7 +8,7 @@ use ciphertax_base::{Proof, Witness};
 use ciphertax_columns::CellCipher;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::packet::counted;

@@ -1,6 +1,6 @@
 //! Nodes that all take part in every commit: MariaDB's by Galera, MySQL's by group replication.
 
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ mod testing;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::catalogue::capabilities::Cluster;
 use crate::catalogue::{Entry, MySqlVariant};

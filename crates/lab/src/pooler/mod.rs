@@ -25,7 +25,8 @@ use crate::catalogue::POSTGRESQL_18;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::link::{FarSide, RunningLink};
+use crate::link::RunningLink;
+use crate::server::spec::Endpoints;
 use crate::locate::Installation;
 use crate::postgresql::Tenant;
 use crate::server::PrivateServer;
@@ -88,7 +89,7 @@ struct Start {
     /// Whom it lets in, and logs in to the server as.
     accounts: Vec<Account>,
     /// Where it runs; `None` for beside this process.
-    far: Option<FarSide>,
+    far: Option<Endpoints>,
     guard: GuardProgram,
 }
 
@@ -137,7 +138,7 @@ pub fn start(
             .filter(|account| account.method.is_served_by_poolers())
             .cloned()
             .collect(),
-        far: link.map(RunningLink::far_side),
+        far: link.map(RunningLink::far_side).cloned(),
         guard: guard.clone(),
     };
     let server_port = server.only_address()?.port();

@@ -10,7 +10,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_supervise::child::descendants;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use procfs::process::{FDTarget, Process};
 
 use super::RunningPooler;

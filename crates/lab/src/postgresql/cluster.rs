@@ -13,7 +13,7 @@ use std::time::Duration;
 use ciphertax_base::Secret;
 use ciphertax_model::Group;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::Tenant;

@@ -2,7 +2,7 @@
 
 use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
 use ciphertax_wire::Session as _;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{mongodb, postgresql as pg};
 
 use super::common::{ask, plain};

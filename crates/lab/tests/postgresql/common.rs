@@ -2,7 +2,7 @@
 
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::prelude::*;
 

@@ -9,7 +9,7 @@ use ciphertax_model::*;
 use ciphertax_wire::Client as _;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::prelude::*;
 

@@ -5,7 +5,7 @@ use ciphertax_lab::cluster_proof;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::prelude::*;
 

@@ -11,7 +11,7 @@ use ciphertax_model::TlsVersion;
 use ciphertax_profile::Watched;
 use ciphertax_records::why::{ProfiledSide, SideProfile};
 use ciphertax_testkit::{fetched, plain, plain_postgresql, run};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Session as _, mysql, postgresql};
 

@@ -12,7 +12,7 @@ use ciphertax_profile::{Stacks, WaitSampler, Watched};
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{Blocked, SymbolTable, Waits};
 use ciphertax_testkit::{PATIENCE, plain, run};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 /// The rate that runs look with.

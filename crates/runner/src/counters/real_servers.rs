@@ -10,7 +10,7 @@ use ciphertax_base::counter::{
 };
 use ciphertax_testkit as testkit;
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, mongodb, mysql};
 
 use crate::footprint::real_servers::{lies_between, rise, server};

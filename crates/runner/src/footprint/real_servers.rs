@@ -9,7 +9,7 @@ use ciphertax_records::ServerId;
 use ciphertax_testkit::{PATIENCE, fetched, within};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, rawdoc};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::counters::change;
 use crate::database::Database;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_wire::mysql::Session;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, CellsProof};
 use ciphertax_workload::mysql;

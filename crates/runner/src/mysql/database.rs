@@ -11,7 +11,7 @@ use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::Arm;
 use ciphertax_reactor::stop;
 use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target, WireError};
 use ciphertax_workload::dataset::{self, DatasetError, SCHEMA};

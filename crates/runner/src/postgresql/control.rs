@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, SCHEMA};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ciphertax_base::counter;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 
 use super::clients::{APPLICATION, PostgreSql};

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_wire::postgresql::{Session, TextRow};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::end_sessions;

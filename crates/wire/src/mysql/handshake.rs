@@ -199,7 +199,7 @@ pub struct ConnectOptions {
     /// password is sent. For the others the server says which it wants; that it is the right one is for
     /// [`Expectation`](super::Expectation) to check.
     pub authentication: Option<AuthenticationMethod>,
-    /// Whether the server may ask for rows, where [`Session::load_lines`](super::Session::load_lines) has some. Files of
+    /// Whether the server may ask for rows, where [`load_lines`](crate::sql::SqlSession::load_lines) has some. Files of
     /// this machine it never gets.
     pub local_infile: bool,
     /// Whose key may encrypt the password where the server wants it without TLS.

@@ -15,16 +15,6 @@ const NAME: &str = "ciphertax-rows";
 /// Rows travel in packets of so many bytes at most.
 const CHUNK: usize = 64 << 10;
 
-/// How servers say that they, or the client, do not allow it: ER_NOT_ALLOWED_COMMAND (MariaDB up to 10.5, MySQL up to
-/// 5.7), CR_LOAD_DATA_LOCAL_INFILE_REJECTED, ER_CLIENT_LOCAL_FILES_DISABLED (MySQL since 8.0), and
-/// ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB since 10.6).
-const NOT_ALLOWED: [u16; 4] = [1148, 2068, 3948, 4166];
-
-/// True if the server takes no rows from clients in this way, or none from this one.
-pub fn is_local_data_refused(error: &WireError) -> bool {
-    matches!(error, WireError::Server { code, .. } if NOT_ALLOWED.contains(code))
-}
-
 /// The statement that loads rows of tab-separated values into these columns of a table, as `t (a, b)`. Bytes are taken as
 /// they are: whoever wrote the values wrote them for the columns' character sets.
 pub(super) fn statement(table_and_columns: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod authentication;
 mod client;
+mod dialect;
 mod framing;
 mod handshake;
 mod local_data;
@@ -13,7 +14,6 @@ mod statement;
 mod values;
 
 pub use handshake::{ColdAccounts, ConnectOptions};
-pub use local_data::is_local_data_refused;
 pub use public_key::{KeyFile, KeysOverTls, TrustedKeys};
 pub use session::Session;
 pub use session_status::SessionStatus;

@@ -14,7 +14,7 @@ use openssl::rsa::Rsa;
 use super::handshake::{ConnectOptions, connect_offering};
 use crate::client::Session as _;
 use crate::error::WireError;
-use crate::sql::{Statements as _, TextRow};
+use crate::sql::{SqlSession as _, TextRow};
 use crate::tls::{Offer, TlsConnector, TlsPolicy};
 
 /// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.

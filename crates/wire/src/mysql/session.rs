@@ -8,6 +8,7 @@ use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
+use super::dialect::DIALECT;
 use super::framing::{Framed, command_packet, request};
 use super::handshake::{ConnectOptions, connect_offering};
 use super::local_data;
@@ -16,7 +17,7 @@ use super::statement::Statement;
 use super::values::ValueReader;
 use crate::client;
 use crate::error::WireError;
-use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow, wrong_number};
+use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow, wrong_number};
 use crate::stream::Stream;
 use crate::tls::Offer;
 use crate::value::Value;
@@ -67,33 +68,6 @@ impl Session {
             .command(&command_packet(COM_QUERY, sql.as_bytes())?)
             .await?;
         result::read(&mut self.framed, self.capabilities, on_row).await
-    }
-
-    /// Loads rows into these columns of a table, as `t (a, b)`: lines of values that are parted by tabs, with `\\N` for NULL
-    /// and a backslash before what else would mean something; in pieces, which may end anywhere. Returns how many the server
-    /// took.
-    ///
-    /// Servers load such rows as `INSERT IGNORE` would, and warn of those that they leave out or change. Here the first
-    /// warning is an error; rows without one are there even so, unless the transaction is rolled back.
-    ///
-    /// # Errors
-    /// The server's own, of which [`is_local_data_refused`](super::is_local_data_refused) knows those by which it, or the
-    /// client without [`local_infile`](super::ConnectOptions::local_infile), allows no such thing; those of the connection;
-    /// and when the server asks for any other file.
-    pub async fn load_lines<'a>(
-        &mut self,
-        table_and_columns: &str,
-        pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<u64, WireError> {
-        let sql = local_data::statement(table_and_columns);
-        self.framed
-            .command(&command_packet(COM_QUERY, sql.as_bytes())?)
-            .await?;
-        let accepted = local_data::answer(&mut self.framed, self.capabilities, pieces).await?;
-        if accepted.warnings > 0 {
-            return Err(self.first_warning(accepted.warnings).await?);
-        }
-        Ok(accepted.affected_rows)
     }
 
     /// What the server warned of first, as an error.
@@ -153,8 +127,24 @@ impl client::Session for Session {
     }
 }
 
-impl Statements for Session {
+impl SqlSession for Session {
     type Statement = Statement;
+
+    const DIALECT: Dialect = DIALECT;
+
+    fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
+        ConnectOptions {
+            database: schema.map(str::to_owned),
+            ..options.clone()
+        }
+    }
+
+    fn that_loads(options: &ConnectOptions) -> ConnectOptions {
+        ConnectOptions {
+            local_infile: true,
+            ..options.clone()
+        }
+    }
 
     fn id(&self) -> u32 {
         self.id
@@ -211,13 +201,27 @@ impl Statements for Session {
         result::read_to(&mut self.framed, self.capabilities, self.values.text(on_row)).await
     }
 
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
-        self.query_raw(sql, |_| Ok(())).await
-    }
-
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
         let mut collected = Collected::default();
         self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
         Ok(collected.rows)
+    }
+
+    /// Servers load such rows as `INSERT IGNORE` would, and warn of those that they leave out or change. Here the first warning is an
+    /// error; rows without one are there even so, unless the transaction is rolled back.
+    async fn load_lines<'a>(
+        &mut self,
+        table_and_columns: &str,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<u64, WireError> {
+        let sql = local_data::statement(table_and_columns);
+        self.framed
+            .command(&command_packet(COM_QUERY, sql.as_bytes())?)
+            .await?;
+        let accepted = local_data::answer(&mut self.framed, self.capabilities, pieces).await?;
+        if accepted.warnings > 0 {
+            return Err(self.first_warning(accepted.warnings).await?);
+        }
+        Ok(accepted.affected_rows)
     }
 }

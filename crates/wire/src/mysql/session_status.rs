@@ -5,7 +5,7 @@ use ciphertax_model::{TlsVersion, Transport};
 use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::{Expectation, ExpectedLogin};
-use crate::sql::Statements as _;
+use crate::sql::SqlSession as _;
 
 /// Asks the server what it thinks of this session. Every MySQL-compatible server since 5.5 answers it.
 const SESSION_STATUS: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";

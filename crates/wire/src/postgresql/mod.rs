@@ -11,6 +11,7 @@ mod authentication;
 mod client;
 mod connect;
 mod copy;
+mod dialect;
 mod messages;
 mod options;
 mod result;

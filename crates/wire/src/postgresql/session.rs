@@ -9,6 +9,7 @@ use postgres_protocol::message::frontend;
 
 use super::connect::connect_offering;
 use super::copy::{self, CopyIn};
+use super::dialect::DIALECT;
 use super::messages::{Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, ProtocolVersion};
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
@@ -16,7 +17,7 @@ use super::row::{Values, int2, int4, on_values, request, text_row};
 use super::statement::{Format, Statement};
 use crate::client;
 use crate::error::WireError;
-use crate::sql::{Collected, Parameter, Query, ResultSummary, Statements, TextRow};
+use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow};
 use crate::stream::Stream;
 use crate::tls::Offer;
 use crate::value::Value;
@@ -154,8 +155,17 @@ impl client::Session for Session {
     }
 }
 
-impl Statements for Session {
+impl SqlSession for Session {
     type Statement = Statement;
+
+    const DIALECT: Dialect = DIALECT;
+
+    fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
+        ConnectOptions {
+            schema: schema.map(str::to_owned),
+            ..options.clone()
+        }
+    }
 
     fn id(&self) -> u32 {
         self.process
@@ -206,14 +216,34 @@ impl Statements for Session {
         result::read_text(&mut self.messages, on_values(on_row)).await
     }
 
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
-        self.query_raw(sql, |_| Ok(())).await
-    }
-
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
         let mut collected = Collected::default();
         self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
         Ok(collected.rows)
+    }
+
+    /// The statement ends with its line.
+    async fn load(&mut self, rows: &mut Query) -> Result<u64, WireError> {
+        let text = rows.text();
+        let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+        let (statement, lines) = text.split_at(end);
+        let mut copy = self.copy_in(&String::from_utf8_lossy(statement)).await?;
+        copy.write(lines.get(1..).unwrap_or_default()).await?;
+        copy.finish().await
+    }
+
+    async fn load_lines<'a>(
+        &mut self,
+        table_and_columns: &str,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<u64, WireError> {
+        let mut copy = self
+            .copy_in(&format!("COPY {table_and_columns} FROM STDIN"))
+            .await?;
+        for piece in pieces {
+            copy.write(piece).await?;
+        }
+        copy.finish().await
     }
 }
 

@@ -4,7 +4,7 @@ use super::options::Method;
 use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::Expectation;
-use crate::sql::Statements as _;
+use crate::sql::SqlSession as _;
 
 /// Asks the server what it thinks of the TLS of this session.
 const SESSION_STATUS: &str = "SELECT ssl, version, cipher FROM pg_catalog.pg_stat_ssl \

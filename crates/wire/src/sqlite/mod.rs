@@ -5,6 +5,7 @@
 //! beside others; a database that somebody else writes to is waited for, [`BUSY`] at most.
 
 mod connect;
+mod dialect;
 mod session;
 mod statement;
 mod status;
@@ -33,20 +34,4 @@ pub fn is_wrong_key(error: &crate::WireError) -> bool {
 /// True if an error is that the disk is full.
 pub fn is_disk_full(error: &crate::WireError) -> bool {
     session::primary(error) == Some(rusqlite::ffi::SQLITE_FULL)
-}
-
-/// True if another session wrote between what a transaction read and what it wants to write, so that it cannot go on.
-pub fn is_overtaken(error: &crate::WireError) -> bool {
-    session::code(error) == Some(rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
-}
-
-/// True if an error is that a row of the same key is there.
-pub fn is_duplicate(error: &crate::WireError) -> bool {
-    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID, SQLITE_CONSTRAINT_UNIQUE};
-    let of_keys = [
-        SQLITE_CONSTRAINT_PRIMARYKEY,
-        SQLITE_CONSTRAINT_ROWID,
-        SQLITE_CONSTRAINT_UNIQUE,
-    ];
-    session::code(error).is_some_and(|code| of_keys.contains(&code))
 }

@@ -10,11 +10,12 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Row};
 
 use super::connect::ConnectOptions;
+use super::dialect::DIALECT;
 use super::statement::{Statement, summed_up};
 use super::version;
 use crate::client;
 use crate::error::WireError;
-use crate::sql::{Parameter, Query, ResultSummary, Statements, TextRow};
+use crate::sql::{Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow};
 use crate::trace::Traffic;
 use crate::value::{MOST_VALUES, Scratch, Value, check_columns};
 
@@ -118,8 +119,15 @@ impl client::Session for Session {
     }
 }
 
-impl Statements for Session {
+impl SqlSession for Session {
     type Statement = Statement;
+
+    const DIALECT: Dialect = DIALECT;
+
+    /// A file has one schema.
+    fn within(options: &ConnectOptions, _schema: Option<&str>) -> ConnectOptions {
+        options.clone()
+    }
 
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
         Statement::new(self.connection()?, sql, parameters)
@@ -172,10 +180,6 @@ impl Statements for Session {
         summed_up(connection, &mut statement, |row, columns| {
             read_values(row, columns, scratch, &mut on_row)
         })
-    }
-
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
-        Session::command(self, sql)
     }
 
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
@@ -275,15 +279,10 @@ pub(super) fn refused(error: Error) -> WireError {
     }
 }
 
-/// Its extended code; `None` for what SQLite did not say.
-pub(super) fn code(error: &WireError) -> Option<c_int> {
+/// The code of what SQLite said, without what extends it; `None` for what it did not say.
+pub(super) fn primary(error: &WireError) -> Option<c_int> {
     match error {
-        WireError::Sqlite { code, .. } => Some(*code),
+        WireError::Sqlite { code, .. } => Some(code & 0xFF),
         _ => None,
     }
-}
-
-/// Its code without what extends it.
-pub(super) fn primary(error: &WireError) -> Option<c_int> {
-    code(error).map(|code| code & 0xFF)
 }

@@ -15,7 +15,7 @@ use ciphertax_lab::PrivateServerBuilder;
 use ciphertax_wire::Client as _;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 pub(crate) use std::io::{Read, Write};
 pub(crate) use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! A private PostgreSQL with an account for every way to log in.
 
 use ciphertax_wire::Session as _;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 

@@ -5,6 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::mark::{DatasetError, SCHEMA, expect, run, vacuum};
+use crate::digits::hexadecimal;
 use crate::sql::distribution::Picker;
 use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::rows::{Rows, statement};
@@ -105,7 +106,7 @@ pub(super) async fn write<S: SqlSession>(
 ) -> Result<(), DatasetError> {
     let mut rows = rows::<S>(chunk, dataset);
     match session.load(&mut rows).await {
-        Err(error) if S::is_duplicate(&error) => {
+        Err(error) if error.is_duplicate() => {
             let Chunk { table, first, last } = chunk;
             let there = format!("DELETE FROM sbtest{table} WHERE id BETWEEN {first} AND {last}");
             run(session, &there).await?;
@@ -202,7 +203,12 @@ pub(super) async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<(), Data
     for id in 0..BULK_ROWS {
         random.fill_bytes(&mut payload);
         let [before, after] = S::DIALECT.around_bytes;
-        let insert = format!("INSERT INTO bulk VALUES ({id}, {before}{}{after})", hex(&payload));
+        let digits: String = payload
+            .iter()
+            .flat_map(|byte| hexadecimal(*byte))
+            .map(char::from)
+            .collect();
+        let insert = format!("INSERT INTO bulk VALUES ({id}, {before}{}{after})", digits);
         run(session, &insert).await?;
     }
     Ok(())
@@ -216,15 +222,6 @@ pub(super) async fn check_bulk(session: &mut impl SqlSession) -> Result<(), Data
         ))
         .await?;
     expect("bulk", &rows, &[&BULK_ROWS.to_string(), &BULK_BYTES.to_string()])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
 }
 
 #[cfg(test)]

@@ -98,15 +98,9 @@ impl MongodbReader {
 
     /// False if there is no such record.
     pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool, Failure> {
-        let Self {
-            request,
-            names,
-            fields,
-            read_mode,
-        } = self;
-        write_find_one(request, Table::Usertable, key, *read_mode);
-        let reply = session.run(request).await.map_err(failure)?;
-        check_one(reply, names, key, || fields.check(*key))
+        write_find_one(&mut self.request, Table::Usertable, key, self.read_mode);
+        let reply = session.run(&mut self.request).await.map_err(failure)?;
+        check_one(reply, &self.names, key, || self.fields.check(*key))
     }
 }
 
@@ -117,73 +111,57 @@ impl Connection for MongodbConnection {
 
     async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
         let (session, reader) = self.writing();
-        let MongodbReader {
-            request,
-            names,
-            fields,
-            ..
-        } = reader;
         let mut made = Ok(());
-        write_command(request, cstr!("update"), Table::Usertable, |_| {});
-        request.sequence(cstr!("updates"), |updates| {
+        write_command(&mut reader.request, cstr!("update"), Table::Usertable, |_| {});
+        reader.request.sequence(cstr!("updates"), |updates| {
             updates.document(|update| {
                 update.document(cstr!("q"), |filter| filter.string(cstr!("_id"), key.as_str()));
                 update.document(cstr!("u"), |change| {
                     change.document(cstr!("$set"), |set| {
                         let value = Value::another(key, field, values);
-                        made = write_field(set, &names[usize::from(field)], field, value, fields);
+                        let name = &reader.names[usize::from(field)];
+                        made = write_field(set, name, field, value, &mut reader.fields);
                     });
                 });
             });
         });
         made?;
-        written_once(session, request, key, "updated").await
+        written_once(session, &mut reader.request, key, "updated").await
     }
 
     async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
         let (session, reader) = self.writing();
-        let MongodbReader {
-            request,
-            names,
-            fields,
-            ..
-        } = reader;
         let mut made = Ok(());
-        write_command(request, cstr!("insert"), Table::Usertable, |_| {});
-        request.sequence(cstr!("documents"), |documents| {
-            documents.document(|document| made = write_record(document, key, names, fields));
+        write_command(&mut reader.request, cstr!("insert"), Table::Usertable, |_| {});
+        reader.request.sequence(cstr!("documents"), |documents| {
+            documents
+                .document(|document| made = write_record(document, key, &reader.names, &mut reader.fields));
         });
         made?;
-        written_once(session, request, key, "inserted").await
+        written_once(session, &mut reader.request, key, "inserted").await
     }
 
     async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
-        let Self { session, reader, .. } = self;
-        let MongodbReader {
-            request,
-            names,
-            fields,
-            read_mode,
-        } = reader;
         // At most 100.
         let limit = count as i32;
-        write_command(request, cstr!("find"), Table::Usertable, |find| {
+        let reader = &mut self.reader;
+        write_command(&mut reader.request, cstr!("find"), Table::Usertable, |find| {
             find.document(cstr!("filter"), |filter| {
                 filter.document(cstr!("_id"), |id| id.string(cstr!("$gte"), first.as_str()));
             });
             find.document(cstr!("sort"), |sort| sort.int32(cstr!("_id"), 1));
             find.int32(cstr!("limit"), limit);
             find.int32(cstr!("batchSize"), limit);
-            write_read_mode(find, *read_mode);
+            write_read_mode(find, reader.read_mode);
         });
-        let reply = session.run(request).await.map_err(failure)?;
+        let reply = self.session.run(&mut reader.request).await.map_err(failure)?;
         let mut last: Option<Key> = None;
         let mut has_first = false;
         let mut records = 0;
         for document in reply.batch().map_err(failure)? {
             let document = document.map_err(failure)?;
             let key = key_of(document, None)?;
-            check_fields(document, names, key, fields.check(key))?;
+            check_fields(document, &reader.names, key, reader.fields.check(key))?;
             has_first |= key == *first;
             let before = last.replace(key);
             in_order(before.as_ref(), &key)?;
@@ -344,30 +322,19 @@ impl Loader for MongodbLoader {
         let end = numbers.end;
         for first in numbers.step_by(a_message) {
             let few = first..end.min(first + a_message as u64);
-            let Self {
-                session,
-                table,
-                request,
-                names,
-                fields,
-                ..
-            } = self;
             let mut made = Ok(());
-            write_command(request, cstr!("insert"), *table, |_| {});
-            request.sequence(cstr!("documents"), |documents| {
+            write_command(&mut self.request, cstr!("insert"), self.table, |_| {});
+            self.request.sequence(cstr!("documents"), |documents| {
                 for number in few.clone() {
                     documents.document(|document| {
-                        let written = write_record(document, &Key::of(number), names, fields);
+                        let written = write_record(document, &Key::of(number), &self.names, &mut self.fields);
                         made = std::mem::replace(&mut made, Ok(())).and(written);
                     });
                 }
             });
             made?;
-            let inserted = session
-                .run(request)
-                .await
-                .and_then(|reply| reply.n())
-                .map_err(failure)?;
+            let reply = self.session.run(&mut self.request).await;
+            let inserted = reply.and_then(|reply| reply.n()).map_err(failure)?;
             requests += 1;
             let records = few.end - few.start;
             if inserted != records {
@@ -424,11 +391,8 @@ impl Loader for MongodbLoader {
         let key = Key::of(number);
         write_find_one(&mut self.request, self.table, &key, None);
         let reply = self.session.run(&mut self.request).await.map_err(failure)?;
-        let fields = &mut self.fields;
-        is_there(
-            &key,
-            check_one(reply, &self.names, &key, || fields.check_all(key))?,
-        )
+        let is_found = check_one(reply, &self.names, &key, || self.fields.check_all(key))?;
+        is_there(&key, is_found)
     }
 
     fn work(&self) -> Work {
@@ -549,7 +513,7 @@ fn check_fields(
 ) -> Result<(), Failure> {
     for element in document.iter_elements().skip(1) {
         let element = element.map_err(broken)?;
-        let field = usize::from(check.next_field());
+        let field = usize::from(check.next);
         let name = element.key();
         if names.get(field).is_some_and(|expected| &**expected != name) {
             let name = name.as_str();

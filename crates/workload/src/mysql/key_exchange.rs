@@ -5,7 +5,7 @@ use ciphertax_columns::encdb::exchange::{ExchangeError, QUESTION, ServerInfo, Su
 use ciphertax_engine::Failure;
 use ciphertax_model::CellAlgorithm;
 use ciphertax_wire::mysql::Session;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use crate::driver::failure;
 

@@ -1,18 +1,17 @@
 //! sysbench's `bulk_insert`: statements of half a mebibyte, a table for each connection.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
-use super::dialect::Dialect;
-use super::insert::push_number;
+use super::Dialect;
 use super::point_select::operation;
-use super::session::{Query, SqlSession, Statements};
+use super::session::{Query, SqlSession};
 use crate::dataset::mark::SCHEMA;
+use crate::digits::Digits;
 use crate::driver::{Access, failure};
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
@@ -84,12 +83,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let emptied = self.emptied.load(Ordering::Relaxed);
         if connection.emptied != emptied {
             connection.emptied = emptied;
@@ -117,9 +111,10 @@ impl<S: SqlSession> Connection<S> {
         loop {
             let length = self.query.length();
             self.query.push(if self.next == first { b"(" } else { b",(" });
-            push_number(&mut self.query, self.next);
+            let number = Digits::of(self.next.into(), 0);
+            self.query.push(number.as_bytes());
             self.query.push(b",");
-            push_number(&mut self.query, self.next);
+            self.query.push(number.as_bytes());
             self.query.push(b")");
             if self.query.length() > LONGEST {
                 self.query.truncate(length);

@@ -1,16 +1,15 @@
 //! Results of one mebibyte: what the record layer costs when there is much to carry; and what short connections ask
 //! over SQL.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::point_select::Prepared;
-use super::session::{SqlSession, Statements, Tables};
+use super::session::{SqlSession, Tables};
 use crate::connect::Task;
 use crate::dataset::sbtest::{BULK_BYTES, BULK_ROWS};
 use crate::driver::{Access, failure};
@@ -30,12 +29,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkRead<C> {
         Prepared::open(&self.access, reactor, slot.index, "SELECT payload FROM bulk", 0).await
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let (answer, operation) = connection.execute(&[]).await?;
         if answer.rows != u64::from(BULK_ROWS) || answer.row_bytes < BULK_BYTES {
             let (rows, bytes) = (answer.rows, answer.row_bytes);

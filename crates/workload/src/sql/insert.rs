@@ -1,10 +1,8 @@
-//! sysbench's `oltp_insert`: one row, as text, its id chosen by the server, so that connections and arms never meet;
-//! and digits without formatting.
+//! sysbench's `oltp_insert`: one row, as text, its id chosen by the server, so that connections and arms never meet.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use rand::{RngExt, SeedableRng};
@@ -12,7 +10,8 @@ use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
 use super::point_select::operation;
-use super::session::{Query, SqlSession, Statements, Tables, Trouble};
+use super::session::{Query, SqlSession, Tables, Trouble};
+use crate::digits::Digits;
 use crate::driver::Access;
 
 const BEGINNING: &str = "INSERT INTO sbtest";
@@ -52,18 +51,13 @@ impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
         })
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
         let mut restarts = 0;
         loop {
             connection.write(self.tables.dataset.tables);
             let inserted = connection.session.run(&mut connection.query).await;
-            match inserted.map_err(Trouble::of::<C::Session>) {
+            match inserted.map_err(Trouble::from) {
                 Ok(answer) if answer.affected_rows == 1 => break,
                 Ok(answer) => {
                     let rows = answer.affected_rows;
@@ -89,17 +83,12 @@ fn columns(next_identity: Option<&str>) -> String {
 
 impl<S: SqlSession> Connection<S> {
     fn write(&mut self, tables: u32) {
-        let Self {
-            query,
-            columns,
-            ks,
-            random,
-            ..
-        } = self;
+        let Self { query, random, .. } = self;
         query.truncate(BEGINNING.len());
-        push_number(query, random.random_range(1..=tables));
-        query.push(columns.as_bytes());
-        push_number(query, ks.pick(random));
+        let table = random.random_range(1..=tables);
+        query.push(Digits::of(table.into(), 0).as_bytes());
+        query.push(self.columns.as_bytes());
+        query.push(Digits::of(self.ks.pick(random).into(), 0).as_bytes());
         query.push(b", '");
         fill_groups(query.push_blank(C_LENGTH), random);
         query.push(b"', '");
@@ -132,23 +121,6 @@ pub(crate) fn fill_groups(text: &mut [u8], random: &mut Pcg64Mcg) {
             value /= 10;
         }
     }
-}
-
-/// Appends a number in decimal.
-pub(crate) fn push_number(query: &mut Query, number: u32) {
-    const MOST_DIGITS: usize = 10;
-    let mut digits = [0; MOST_DIGITS];
-    let mut first = MOST_DIGITS;
-    let mut rest = number;
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    query.push(&digits[first..]);
 }
 
 #[cfg(test)]

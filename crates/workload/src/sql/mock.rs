@@ -11,19 +11,19 @@ use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Expectation, Session, WireError};
 
-use super::dialect::Dialect;
+use super::Dialect;
 use super::session::{
-    Parameter, Query, ResultSummary, SqlSession, Statement, Statements, TextRow, Value as ReceivedValue,
+    Parameter, Query, ResultSummary, SqlSession, Statement, TextRow, Value as ReceivedValue,
 };
 use crate::driver::{Access, Job};
 
-pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
-pub(super) const POSTGRESQL: Dialect = crate::postgresql::DIALECT;
+pub(super) const MYSQL: Dialect = ciphertax_wire::mysql::Session::DIALECT;
+pub(super) const POSTGRESQL: Dialect = ciphertax_wire::postgresql::Session::DIALECT;
 
-/// The code of an error after which an operation is begun anew.
-const RESTART: u16 = 1;
-/// The code of the refusal to prepare.
-const UNPREPARABLE: u16 = 2;
+/// The code of an error after which an operation is begun anew: ER_LOCK_DEADLOCK.
+const RESTART: u16 = 1213;
+/// The code of the refusal to prepare: ER_UNSUPPORTED_PS.
+const UNPREPARABLE: u16 = 1295;
 
 /// Columns of every row that is asked by text, all of which are 1.
 const COLUMNS: usize = 8;
@@ -216,10 +216,6 @@ fn refusal(code: u16) -> WireError {
     }
 }
 
-fn is_refusal(error: &WireError, of: u16) -> bool {
-    matches!(error, WireError::Server { code, .. } if *code == of)
-}
-
 impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
     type Options = Mock<POSTGRES>;
 
@@ -236,31 +232,13 @@ impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
 }
 
 impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
+    type Statement = MockStatement;
+
     const DIALECT: Dialect = if POSTGRES { POSTGRESQL } else { MYSQL };
-
-    fn is_to_be_restarted(error: &WireError) -> bool {
-        is_refusal(error, RESTART)
-    }
-
-    fn is_not_preparable(error: &WireError) -> bool {
-        is_refusal(error, UNPREPARABLE)
-    }
 
     fn within(options: &Mock<POSTGRES>, _schema: Option<&str>) -> Mock<POSTGRES> {
         options.clone()
     }
-
-    fn is_duplicate(_error: &WireError) -> bool {
-        false
-    }
-
-    async fn load_lines(&mut self, _table_and_columns: &str, _lines: &[u8]) -> Result<u64, WireError> {
-        Err(refusal(0))
-    }
-}
-
-impl<const POSTGRES: bool> Statements for MockSession<POSTGRES> {
-    type Statement = MockStatement;
 
     /// As old servers, of transactions' statements this one prepares COMMIT alone.
     async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<MockStatement, WireError> {
@@ -312,10 +290,6 @@ impl<const POSTGRES: bool> Statements for MockSession<POSTGRES> {
         on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
     ) -> Result<ResultSummary, WireError> {
         self.answer_rows(Asked::Text(text_of(query)), on_row)
-    }
-
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
-        self.answer(Asked::Text(sql.to_owned()))
     }
 
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {

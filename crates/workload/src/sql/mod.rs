@@ -4,7 +4,6 @@
 mod bulk_insert;
 mod bulk_read;
 mod columns;
-pub(crate) mod dialect;
 pub(crate) mod distribution;
 pub(crate) mod insert;
 #[cfg(test)]
@@ -29,17 +28,15 @@ use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 pub use bulk_insert::BulkInsert;
 pub use bulk_read::{BulkRead, InsertAndCount, SelectRow};
+pub use ciphertax_wire::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 pub use columns::Columns;
-pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 pub use distribution::Picker;
 pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
 pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::{PointSelect, Random, SelectRandom};
 pub use records::{SqlConnection, SqlLoader, SqlTable};
-pub use session::{
-    Parameter, Query, ResultSummary, SqlSession, Statement, Statements, Tables, TextRow, Value,
-};
+pub use session::{Parameter, Query, ResultSummary, SqlSession, Statement, Tables, TextRow, Value};
 
 /// What clients of SQL servers speak.
 pub(crate) const VOCABULARIES: [Vocabulary; 4] = [

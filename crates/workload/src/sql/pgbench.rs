@@ -1,10 +1,9 @@
 //! The scripts that are built into pgbench: `select-only` and `tpcb-like` (PostgreSQL 15 and 18, `pgbench.c`), prepared
 //! (`--protocol=prepared`).
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_model::Pgbench;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
@@ -52,12 +51,7 @@ impl<C: Access<Session: SqlSession>> Workload for SelectOnly<C> {
         })
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let aid = connection.random.random_range(1..=self.tables.accounts());
         let (answer, operation) = connection.prepared.execute(&[aid.into()]).await?;
         one("account", aid.into(), answer.rows)?;
@@ -107,12 +101,7 @@ impl<C: Access<Session: SqlSession>> Workload for TpcbLike<C> {
         session.close().await.map(drop).map_err(failure)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
         connection.queries = 0;
         let picked = Picked::new(&self.tables, &mut connection.random);
@@ -196,7 +185,7 @@ impl<S: SqlSession> TpcbConnection<S> {
 
     /// Counts a statement that was answered.
     fn answered(&mut self, answer: Result<ResultSummary, WireError>) -> Result<ResultSummary, Trouble> {
-        let answer = answer.map_err(Trouble::of::<S>)?;
+        let answer = answer?;
         self.queries += 1;
         Ok(answer)
     }

@@ -1,16 +1,15 @@
 //! sysbench's selects by key: `oltp_point_select`, `select_random_points`, `select_random_ranges`.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, Traffic};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::distribution::Picker;
-use super::session::{Parameter, ResultSummary, SqlSession, Statement, Statements, Tables};
+use super::session::{Parameter, ResultSummary, SqlSession, Statement, Tables};
 use crate::driver::{Access, failure};
 
 /// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.
@@ -52,12 +51,7 @@ impl<C: Access<Session: SqlSession>> Workload for PointSelect<C> {
         })
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let Connection {
             session,
             statements,
@@ -136,12 +130,7 @@ impl<C: Access<Session: SqlSession>> Workload for SelectRandom<C> {
         })
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let RandomConnection {
             prepared,
             ks,

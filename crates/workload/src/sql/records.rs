@@ -11,14 +11,14 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use rand_pcg::Pcg64Mcg;
 
+use super::Loading;
 use super::columns::Columns;
-use super::dialect::Loading;
 use super::rows::{Rows, statement};
 use super::session::{Parameter, Query, SqlSession, Statement, Trouble};
 use crate::dataset::mark::vacuum;
 use crate::driver::{Access, failure};
 use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
-use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
+use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there, values_differ};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
 
 /// A statement ends with the record that makes it this long, in bytes: every server's packets hold it.
@@ -69,20 +69,20 @@ pub struct SqlConnection<S: SqlSession> {
 
 impl<S: SqlSession> SqlConnection<S> {
     async fn prepare(mut session: S, fields: Fields, encrypted: Option<Columns>) -> Result<Self, WireError> {
-        let layout = fields.layout();
+        let field_count = fields.shape.field_count;
         if let Some(encrypted) = encrypted {
             encrypted.begin(&mut session).await?;
         }
         let dialect = S::DIALECT;
         let table = Table::Usertable.name();
-        let record = record(layout, encrypted);
+        let record = record(field_count, encrypted);
         let [before, after] = around_value(encrypted);
         let read = format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?");
         let scan = format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
         let field = |number| Parameter::Text(fields.length(number));
-        let mut updates = Vec::with_capacity(layout.field_count.into());
+        let mut updates = Vec::with_capacity(field_count.into());
         let mut columns = String::new();
-        for number in 0..layout.field_count {
+        for number in 0..field_count {
             let update = format!("UPDATE {table} SET FIELD{number} = {before}?{after} WHERE YCSB_KEY = ?");
             let update = dialect.prepared(&update);
             updates.push(
@@ -93,11 +93,11 @@ impl<S: SqlSession> SqlConnection<S> {
             // Writing to a text cannot fail.
             let _ = write!(columns, ", FIELD{number}");
         }
-        let blanks = format!(", {before}?{after}").repeat(layout.field_count.into());
+        let blanks = format!(", {before}?{after}").repeat(field_count.into());
         let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
         let [read, insert, scan] = [read, insert, scan].map(|sql| dialect.prepared(&sql));
         let mut of_insert = vec![Parameter::VariableText];
-        of_insert.extend((0..layout.field_count).map(field));
+        of_insert.extend((0..field_count).map(field));
         Ok(Self {
             read: session.prepare(&read, &[Parameter::VariableText]).await?,
             updates,
@@ -113,17 +113,12 @@ impl<S: SqlSession> SqlConnection<S> {
 
 impl<S: SqlSession> Connection for SqlConnection<S> {
     async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
-        let Self {
-            session,
-            read,
-            fields,
-            ..
-        } = self;
-        read.set_text(0, key.as_bytes()).map_err(failure)?;
+        self.read.set_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
-        let answer = session
-            .execute_rows(read, |row| {
-                note(&mut right, check_row::<S>(fields, row, Some(key)))
+        let answer = self
+            .session
+            .execute_rows(&mut self.read, |row| {
+                note(&mut right, check_row::<S>(&mut self.fields, row, Some(key)))
             })
             .await
             .map_err(failure)?;
@@ -132,20 +127,15 @@ impl<S: SqlSession> Connection for SqlConnection<S> {
     }
 
     async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
-        let Self {
-            session,
-            updates,
-            fields,
-            ..
-        } = self;
-        let update = &mut updates[usize::from(field)];
-        fields.write(field, Value::another(key, field, values), update.text_mut(0))?;
+        let update = &mut self.updates[usize::from(field)];
+        self.fields
+            .write(field, Value::another(key, field, values), update.text_mut(0))?;
         update.set_text(1, key.as_bytes()).map_err(failure)?;
-        let answer = session.execute(update).await.map_err(failure)?;
+        let answer = self.session.execute(update).await.map_err(failure)?;
         match answer.affected_rows {
             1 => Ok(()),
             // The server does not count a row that had the very value already, which short ones may.
-            0 if !fields.layout().values_differ() => Ok(()),
+            0 if !values_differ(self.fields.shape.field_length as usize) => Ok(()),
             rows => Err(changed(
                 key,
                 format_args!("was updated {rows} times; expected once"),
@@ -154,18 +144,12 @@ impl<S: SqlSession> Connection for SqlConnection<S> {
     }
 
     async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
-        let Self {
-            session,
-            insert,
-            fields,
-            ..
-        } = self;
-        insert.set_text(0, key.as_bytes()).map_err(failure)?;
-        for field in 0..fields.layout().field_count {
-            let bytes = insert.text_mut(1 + usize::from(field));
-            fields.write(field, Value::inserted(key, field), bytes)?;
+        self.insert.set_text(0, key.as_bytes()).map_err(failure)?;
+        for field in 0..self.fields.shape.field_count {
+            let bytes = self.insert.text_mut(1 + usize::from(field));
+            self.fields.write(field, Value::inserted(key, field), bytes)?;
         }
-        let answer = session.execute(insert).await.map_err(failure)?;
+        let answer = self.session.execute(&mut self.insert).await.map_err(failure)?;
         match answer.affected_rows {
             1 => Ok(()),
             rows => Err(changed(
@@ -176,20 +160,15 @@ impl<S: SqlSession> Connection for SqlConnection<S> {
     }
 
     async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
-        let Self {
-            session,
-            scan,
-            fields,
-            ..
-        } = self;
-        scan.set_text(0, first.as_bytes()).map_err(failure)?;
-        scan.set_integer(1, count.into());
+        self.scan.set_text(0, first.as_bytes()).map_err(failure)?;
+        self.scan.set_integer(1, count.into());
         let mut right = Ok(());
         let mut last: Option<Key> = None;
         let mut has_first = false;
-        let answer = session
-            .execute_rows(scan, |row| {
-                let checked = check_row::<S>(fields, row, None).and_then(|key| {
+        let answer = self
+            .session
+            .execute_rows(&mut self.scan, |row| {
+                let checked = check_row::<S>(&mut self.fields, row, None).and_then(|key| {
                     has_first |= key == *first;
                     let before = last.replace(key);
                     in_order(before.as_ref(), &key)
@@ -269,8 +248,8 @@ impl<S: SqlSession> SqlLoader<S> {
         loop {
             match self.session.run(&mut self.query).await {
                 Ok(answer) => return Ok(answer.affected_rows),
-                Err(error) if S::is_duplicate(&error) => return Err(failure(error)),
-                Err(error) => match Trouble::of::<S>(error) {
+                Err(error) if error.is_duplicate() => return Err(failure(error)),
+                Err(error) => match Trouble::from(error) {
                     Trouble::Restart => {}
                     Trouble::Failed(failure) => return Err(failure),
                 },
@@ -325,7 +304,9 @@ impl<S: SqlSession> SqlLoader<S> {
         let mut right = Ok(());
         let answer = session
             .execute_rows(read, |row| {
-                let checked = check_fields::<S>(row, Some(key), fields.layout(), |_| fields.check_all(*key));
+                let checked = check_fields::<S>(row, Some(key), fields.shape.field_count, |_| {
+                    fields.check_all(*key)
+                });
                 note(&mut right, checked)
             })
             .await
@@ -360,7 +341,7 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
             self.table.name(),
             dialect.bytewise
         );
-        for field in 0..self.fields.layout().field_count {
+        for field in 0..self.fields.shape.field_count {
             // Writing to a text cannot fail.
             let _ = write!(sql, ", FIELD{field} {}", kind(field));
         }
@@ -425,7 +406,7 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
 
     async fn look_at_all(&mut self) -> Result<u64, Failure> {
         let mut sql = String::from("SELECT COUNT(*)");
-        let field_count = self.fields.layout().field_count;
+        let field_count = self.fields.shape.field_count;
         for field in 0..field_count {
             // Writing to a text cannot fail.
             let length = self.fields.length(field);
@@ -456,17 +437,17 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
         if self.fields.have_cells() {
             return self.verify_cells(&key).await;
         }
-        let layout = self.fields.layout();
+        let field_count = self.fields.shape.field_count;
         let sql = format!(
             "SELECT {} FROM {} WHERE YCSB_KEY = '{}'",
-            record(layout, self.encrypted),
+            record(field_count, self.encrypted),
             self.table.name(),
             key.as_str()
         );
         let rows = self.session.query(&sql).await.map_err(failure)?;
         is_there(&key, at_most_one(&key, rows.len() as u64)?)?;
         let mut check = self.fields.check_all(key);
-        for column in 1..=layout.field_count {
+        for column in 1..=field_count {
             check.field(rows[0].text(column.into()).as_bytes())?;
         }
         check.end()
@@ -485,11 +466,11 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
 }
 
 /// The columns of a record as they were written.
-fn record(layout: Layout, encrypted: Option<Columns>) -> String {
+fn record(field_count: u16, encrypted: Option<Columns>) -> String {
     let Some(encrypted) = encrypted else {
         return "*".to_owned();
     };
-    let fields = (0..layout.field_count).map(|field| field_text(field, Some(encrypted)));
+    let fields = (0..field_count).map(|field| field_text(field, Some(encrypted)));
     let columns: Vec<String> = std::iter::once("YCSB_KEY".to_owned()).chain(fields).collect();
     columns.join(", ")
 }
@@ -518,7 +499,7 @@ fn push_records<S: SqlSession>(
         let key = Key::of(number);
         rows.begin_row();
         rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
-        for field in 0..fields.layout().field_count {
+        for field in 0..fields.shape.field_count {
             let value = Value::inserted(&key, field);
             let length = fields.length(field);
             let mut made = Ok(());
@@ -531,7 +512,7 @@ fn push_records<S: SqlSession>(
             made?;
         }
         rows.end_row();
-        if rows.length() >= LONG_STATEMENT {
+        if rows.buffer.length() >= LONG_STATEMENT {
             return Ok(number + 1);
         }
     }
@@ -549,17 +530,17 @@ fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
 
 /// Checks a row, of the record `expected` if that is known, and returns its key.
 fn check_row<S: SqlSession>(fields: &mut Fields, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
-    check_fields::<S>(row, expected, fields.layout(), |key| fields.check(key))
+    check_fields::<S>(row, expected, fields.shape.field_count, |key| fields.check(key))
 }
 
 /// The same by what checks the fields of that record.
 fn check_fields<'a, S: SqlSession>(
     row: &[u8],
     expected: Option<&Key>,
-    layout: Layout,
+    field_count: u16,
     check: impl FnOnce(Key) -> FieldsCheck<'a>,
 ) -> Result<Key, Failure> {
-    let columns = 1 + usize::from(layout.field_count);
+    let columns = 1 + usize::from(field_count);
     let mut texts = S::texts(row, columns).map_err(failure)?;
     let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
     let key = match expected {

@@ -1,8 +1,8 @@
 //! Rows that are written many at a time, as the database wants them.
 
-use super::dialect::Loading;
-use super::insert::push_number;
+use super::Loading;
 use super::session::Query;
+use crate::digits::Digits;
 
 /// What stands where.
 struct Syntax {
@@ -15,35 +15,33 @@ struct Syntax {
     after_row: &'static [u8],
 }
 
-impl Loading {
-    const fn syntax(self) -> Syntax {
-        const VALUES: Syntax = Syntax {
-            around_table: ["INSERT INTO ", " VALUES"],
-            before_row: [b"(", b",("],
-            between: b",",
-            quote: b"'",
-            after_row: b")",
-        };
-        match self {
-            Self::Insert => VALUES,
-            Self::Replace => Syntax {
-                around_table: ["REPLACE INTO ", " VALUES"],
-                ..VALUES
-            },
-            Self::Copy => Syntax {
-                around_table: ["COPY ", " FROM STDIN\n"],
-                before_row: [b"", b""],
-                between: b"\t",
-                quote: b"",
-                after_row: b"\n",
-            },
-        }
+const fn syntax(loading: Loading) -> Syntax {
+    const VALUES: Syntax = Syntax {
+        around_table: ["INSERT INTO ", " VALUES"],
+        before_row: [b"(", b",("],
+        between: b",",
+        quote: b"'",
+        after_row: b")",
+    };
+    match loading {
+        Loading::Insert => VALUES,
+        Loading::Replace => Syntax {
+            around_table: ["REPLACE INTO ", " VALUES"],
+            ..VALUES
+        },
+        Loading::Copy => Syntax {
+            around_table: ["COPY ", " FROM STDIN\n"],
+            before_row: [b"", b""],
+            between: b"\t",
+            quote: b"",
+            after_row: b"\n",
+        },
     }
 }
 
 /// Rows of one table in a buffer, which begins with the statement that they are part of.
 pub(crate) struct Rows<'a> {
-    buffer: &'a mut Query,
+    pub(crate) buffer: &'a mut Query,
     syntax: Syntax,
     has_row: bool,
     has_value: bool,
@@ -51,7 +49,7 @@ pub(crate) struct Rows<'a> {
 
 /// The statement that rows of a table are part of; of all its columns unless they stand after its name.
 pub(crate) fn statement(loading: Loading, table: &str) -> String {
-    let [before, after] = loading.syntax().around_table;
+    let [before, after] = syntax(loading).around_table;
     format!("{before}{table}{after}")
 }
 
@@ -60,7 +58,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn after(loading: Loading, buffer: &'a mut Query) -> Self {
         Self {
             buffer,
-            syntax: loading.syntax(),
+            syntax: syntax(loading),
             has_row: false,
             has_value: false,
         }
@@ -75,7 +73,7 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn number(&mut self, value: u32) {
         self.begin_value();
-        push_number(self.buffer, value);
+        self.buffer.push(Digits::of(value.into(), 0).as_bytes());
     }
 
     /// A text of so many bytes, neither quotes, backslashes nor control characters among them.
@@ -100,11 +98,6 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn end_row(&mut self) {
         self.buffer.push(self.syntax.after_row);
-    }
-
-    /// Bytes written so far, the statement included.
-    pub(crate) fn length(&self) -> usize {
-        self.buffer.length()
     }
 
     fn begin_value(&mut self) {

@@ -1,63 +1,13 @@
-//! What SQL workloads ask of a session, its tables and its transactions.
-
-use std::future::Future;
+//! The tables of SQL workloads and their transactions.
 
 use ciphertax_engine::Failure;
 use ciphertax_model::{Dataset, Study};
 use ciphertax_wire::WireError;
 
-use super::dialect::Dialect;
 use crate::driver::failure;
 
 pub use ciphertax_wire::Value;
-pub use ciphertax_wire::sql::{Parameter, Query, ResultSummary, Statement, Statements, TextRow};
-
-/// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked
-/// up in its [`Dialect`].
-pub trait SqlSession: Statements {
-    /// How the database spells what is not the same everywhere.
-    const DIALECT: Dialect;
-
-    /// True if the server gave up on a transaction for the sake of another, so that it is to be begun anew.
-    fn is_to_be_restarted(error: &WireError) -> bool;
-
-    /// True if the server executes a statement, but does not prepare it.
-    fn is_not_preparable(_error: &WireError) -> bool {
-        false
-    }
-
-    /// The same way, to a session whose tables are looked for in this schema; `None` for none.
-    fn within(options: &Self::Options, schema: Option<&str>) -> Self::Options;
-
-    /// True if a row of the same key was there.
-    fn is_duplicate(error: &WireError) -> bool;
-
-    /// Loads rows after the statement that they are part of, and returns how many the server took.
-    fn load(&mut self, rows: &mut Query) -> impl Future<Output = Result<u64, WireError>> {
-        async { Ok(self.run(rows).await?.affected_rows) }
-    }
-
-    /// The same way, to a session that may load lines, where the client has to allow that.
-    fn that_loads(options: &Self::Options) -> Self::Options {
-        options.clone()
-    }
-
-    /// Loads rows into these columns of a table, as `t (a, b)`, and returns how many the server took: lines of values that
-    /// are parted by tabs, with `\\N` for NULL and a backslash before what else would mean something.
-    ///
-    /// # Errors
-    /// The server's own, also where it took a row otherwise than it was sent; and those of the connection.
-    fn load_lines(
-        &mut self,
-        table_and_columns: &str,
-        lines: &[u8],
-    ) -> impl Future<Output = Result<u64, WireError>>;
-
-    /// True if the server, or the client, loads no lines, so that rows have to be inserted otherwise.
-    fn takes_no_lines(_error: &WireError) -> bool {
-        false
-    }
-}
+pub use ciphertax_wire::sql::{Parameter, Query, ResultSummary, SqlSession, Statement, TextRow};
 
 /// The tables as the workloads find them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +84,7 @@ impl<S: SqlSession> Transaction<S> {
 impl<S: SqlSession> Command<S> {
     async fn prepare(session: &mut S, sql: &str) -> Result<Self, WireError> {
         match session.prepare(sql, &[]).await {
-            Err(error) if S::is_not_preparable(&error) => Ok(Self::Text(Query::new(sql))),
+            Err(error) if error.is_not_preparable() => Ok(Self::Text(Query::new(sql))),
             prepared => Ok(Self::Prepared(prepared?)),
         }
     }
@@ -156,10 +106,9 @@ pub(crate) enum Trouble {
     Failed(Failure),
 }
 
-impl Trouble {
-    /// What an error means to who asks over this kind of session.
-    pub(crate) fn of<S: SqlSession>(error: WireError) -> Self {
-        match S::is_to_be_restarted(&error) {
+impl From<WireError> for Trouble {
+    fn from(error: WireError) -> Self {
+        match error.is_to_be_restarted() {
             true => Self::Restart,
             false => Self::Failed(failure(error)),
         }

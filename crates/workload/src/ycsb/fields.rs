@@ -6,7 +6,8 @@ use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
 
 use super::key_value::Table;
 use super::keys::Key;
-use super::records::{Layout, RecordCheck, Value};
+use super::records::{Value, changed};
+use crate::digits::hexadecimal;
 use crate::driver::ArmColumns;
 
 /// BLOB: values of fields are bytes, as in YCSB's own binding for MongoDB.
@@ -47,7 +48,8 @@ impl FieldEncryption {
 
 /// The fields of one session.
 pub(crate) struct Fields {
-    layout: Layout,
+    /// What every record has.
+    pub(crate) shape: YcsbTable,
     table: Table,
     cells: Option<Cells>,
 }
@@ -75,26 +77,20 @@ impl Fields {
         table: Table,
         encryption: Option<&FieldEncryption>,
     ) -> Result<Self, Failure> {
-        let layout = Layout::of(shape);
-        let open = |encryption| Cells::open(layout, encryption).map_err(Failure::Error);
+        let open = |encryption| Cells::open(shape, encryption).map_err(Failure::Error);
         Ok(Self {
-            layout,
-            table,
             cells: encryption.map(open).transpose()?,
+            ..Self::plain(shape, table)
         })
     }
 
     /// All in plaintext.
     pub(crate) fn plain(shape: &YcsbTable, table: Table) -> Self {
         Self {
-            layout: Layout::of(shape),
+            shape: *shape,
             table,
             cells: None,
         }
-    }
-
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
     }
 
     /// True if a field is a cell.
@@ -117,7 +113,7 @@ impl Fields {
     pub(crate) fn length(&self, field: u16) -> usize {
         match &self.cells {
             Some(cells) if self.is_cell(field) => cells.length,
-            _ => self.layout.field_length,
+            _ => self.shape.field_length as usize,
         }
     }
 
@@ -129,7 +125,7 @@ impl Fields {
         match &mut self.cells {
             Some(cells) if cells.is_encrypted[usize::from(field)] => {
                 cells.named += 1;
-                cells.plaintext.resize(self.layout.field_length, 0);
+                cells.plaintext.resize(self.shape.field_length as usize, 0);
                 value.write(&mut cells.plaintext);
                 let cell = cells.encrypt().map_err(|problem| {
                     Failure::Error(format!("{}.field{field} {problem}", self.table.name()))
@@ -155,31 +151,28 @@ impl Fields {
         self.write(field, value, bytes)?;
         // From behind, where each byte was read before its place is written.
         for at in (0..digits.len() / 2).rev() {
-            let byte = digits[at];
-            for (place, digit) in [(2 * at, byte >> 4), (2 * at + 1, byte & 15)] {
-                digits[place] = b"0123456789abcdef"[usize::from(digit)];
-            }
+            let of_byte = hexadecimal(digits[at]);
+            digits[2 * at..2 * at + 2].copy_from_slice(&of_byte);
         }
         Ok(())
     }
 
     /// Begins to check a record that was read.
     pub(crate) fn check(&mut self, key: Key) -> FieldsCheck<'_> {
-        self.check_by(self.layout, key)
+        FieldsCheck {
+            shape: self.shape,
+            key,
+            table: self.table,
+            cells: self.cells.as_mut(),
+            next: 0,
+        }
     }
 
     /// The same, with every byte compared.
     pub(crate) fn check_all(&mut self, key: Key) -> FieldsCheck<'_> {
-        self.check_by(self.layout.verified(), key)
-    }
-
-    fn check_by(&mut self, layout: Layout, key: Key) -> FieldsCheck<'_> {
-        FieldsCheck {
-            check: layout.check(key),
-            key,
-            table: self.table,
-            cells: self.cells.as_mut(),
-        }
+        let mut check = self.check(key);
+        check.shape.verify = true;
+        check
     }
 
     /// Cells so far, in the order of [`CELLS`](ciphertax_model::workload::CELLS).
@@ -192,14 +185,14 @@ impl Fields {
 }
 
 impl Cells {
-    fn open(layout: Layout, with: &FieldEncryption) -> Result<Self, String> {
-        let is_encrypted = with.encryption.columns.ycsb_fields(layout.field_count)?;
+    fn open(shape: &YcsbTable, with: &FieldEncryption) -> Result<Self, String> {
+        let is_encrypted = with.encryption.columns.ycsb_fields(shape.field_count)?;
         let mut cells = Self {
             cipher: CellCipher::open(&with.encryption, &with.key).map_err(|error| error.to_string())?,
             is_encrypted,
             are_bytes: with.encryption.encoding == CellEncoding::Binary,
             length: 0,
-            plaintext: vec![0; layout.field_length],
+            plaintext: vec![0; shape.field_length as usize],
             cell: Vec::new(),
             // That which its length is known by.
             named: 1,
@@ -230,23 +223,19 @@ impl Cells {
 
 /// The fields of a record that was read, one after the other, as they lie in the table.
 pub(crate) struct FieldsCheck<'a> {
-    check: RecordCheck,
+    shape: YcsbTable,
     key: Key,
     table: Table,
     cells: Option<&'a mut Cells>,
+    /// The number of the next field.
+    pub(crate) next: u16,
 }
 
 impl FieldsCheck<'_> {
-    /// The number of the next field.
-    pub(crate) fn next_field(&self) -> u16 {
-        self.check.next_field()
-    }
-
     /// True if the next field is a cell.
     pub(crate) fn is_next_cell(&self) -> bool {
-        let field = usize::from(self.next_field());
         let cells = self.cells.as_ref();
-        cells.is_some_and(|cells| cells.is_encrypted.get(field) == Some(&true))
+        cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(self.next)) == Some(&true))
     }
 
     /// Checks the next field, after it was decrypted.
@@ -254,18 +243,37 @@ impl FieldsCheck<'_> {
     /// # Errors
     /// When there are too many, it cannot be decrypted, or it is not what was written.
     pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
-        let field = self.next_field();
-        match &mut self.cells {
+        let field = self.next;
+        let value = match &mut self.cells {
             Some(cells) if cells.is_encrypted.get(usize::from(field)) == Some(&true) => {
                 cells.named += 1;
-                let plaintext = cells.decrypt(value).map_err(|problem| {
+                cells.decrypt(value).map_err(|problem| {
                     let (table, key) = (self.table.name(), self.key.as_str());
                     Failure::Error(format!("{table}.field{field} of record {key} {problem}"))
-                })?;
-                self.check.field(plaintext)
+                })?
             }
-            _ => self.check.field(value),
+            _ => value,
+        };
+        let YcsbTable {
+            field_count,
+            field_length,
+            ..
+        } = self.shape;
+        if field == field_count {
+            let problem = format_args!("has more than {field_count} fields");
+            return Err(changed(&self.key, problem));
         }
+        let length = value.len();
+        if length != field_length as usize {
+            let problem = format_args!("has {length} bytes in field{field}; expected {field_length}");
+            return Err(changed(&self.key, problem));
+        }
+        if self.shape.verify && !Value::is(&self.key, field, value) {
+            let problem = format_args!("has other bytes in field{field} than were written");
+            return Err(changed(&self.key, problem));
+        }
+        self.next += 1;
+        Ok(())
     }
 
     /// Checks that there were all fields.
@@ -273,6 +281,13 @@ impl FieldsCheck<'_> {
     /// # Errors
     /// When there were fewer.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        self.check.end()
+        let (fields, expected) = (self.next, self.shape.field_count);
+        match fields == expected {
+            true => Ok(()),
+            false => Err(changed(
+                &self.key,
+                format_args!("has {fields} fields; expected {expected}"),
+            )),
+        }
     }
 }

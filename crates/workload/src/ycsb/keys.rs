@@ -3,6 +3,8 @@
 //! Definitions: YCSB 0.17, `site.ycsb.Utils.fnvhash64` and `CoreWorkload.buildKeyName` with `insertorder=hashed` and
 //! `zeropadding=1`.
 
+use crate::digits::Digits;
+
 const PREFIX: &[u8; 4] = b"user";
 /// Digits of the largest number of 63 bits.
 const MOST_DIGITS: usize = 19;
@@ -49,19 +51,9 @@ impl Key {
     fn of_hash(hash: u64) -> Self {
         let mut text = [0; Self::LONGEST];
         text[..PREFIX.len()].copy_from_slice(PREFIX);
-        let mut digits = [0; MOST_DIGITS + 1];
-        let mut first = digits.len();
-        let mut rest = hash;
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        let length = PREFIX.len() + digits.len() - first;
-        text[PREFIX.len()..length].copy_from_slice(&digits[first..]);
+        let digits = Digits::of(hash, 0);
+        let length = PREFIX.len() + digits.as_bytes().len();
+        text[PREFIX.len()..length].copy_from_slice(digits.as_bytes());
         Self { hash, text, length }
     }
 }

@@ -1,10 +1,9 @@
 //! YCSB's load phase, measured: batches of new records.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 
@@ -58,12 +57,7 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
         loader.close().await
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        loader: &mut S::Loader,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, loader: &mut S::Loader, _: &Context) -> Result<Operation, Failure> {
         let before = loader.work();
         let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
         let queries = loader.insert_many(first..first + self.batch).await?;

@@ -12,11 +12,10 @@ pub(crate) mod records;
 mod request;
 mod zipfian;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Engine, EngineError, Failure, Operation, Slot, Workload};
 use ciphertax_model::{YcsbMix, YcsbTable};
 use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
@@ -114,12 +113,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
         Ok(())
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        client: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, client: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = client.connection.work();
         let kind = Kind::pick(&self.mix, &mut client.random);
         let Ran { queries, is_stale } = self.run(kind, client).await?;

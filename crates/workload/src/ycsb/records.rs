@@ -1,7 +1,6 @@
 //! What records hold, and whether what was read is that.
 
 use ciphertax_engine::Failure;
-use ciphertax_model::YcsbTable;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -52,7 +51,7 @@ impl Value {
     }
 
     /// True if this is a value of the field.
-    fn is(key: &Key, field: u16, bytes: &[u8]) -> bool {
+    pub(super) fn is(key: &Key, field: u16, bytes: &[u8]) -> bool {
         let (head, body) = bytes.split_at(head_length(bytes.len()));
         let mut words = Words::after(identity(key, field), head);
         body.chunks(8)
@@ -99,101 +98,9 @@ fn printable(bits: u64) -> u64 {
     (bits & 0x1F1F_1F1F_1F1F_1F1F) + 0x5D5D_5D5D_5D5D_5D5D
 }
 
-/// What every record of a table has.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
-    pub(crate) field_count: u16,
-    pub(crate) field_length: usize,
-    /// Whether every byte is compared.
-    pub(crate) verify: bool,
-}
-
-impl Layout {
-    pub(crate) fn of(table: &YcsbTable) -> Self {
-        Self {
-            field_count: table.field_count,
-            field_length: table.field_length as usize,
-            verify: table.verify,
-        }
-    }
-
-    /// The same, with every byte compared.
-    pub(crate) fn verified(self) -> Self {
-        Self { verify: true, ..self }
-    }
-
-    /// Begins to check a record that was read.
-    pub(crate) fn check(self, key: Key) -> RecordCheck {
-        RecordCheck {
-            layout: self,
-            key,
-            fields: 0,
-        }
-    }
-
-    /// True if two values of a field are surely different when both were picked at random.
-    pub(crate) fn values_differ(self) -> bool {
-        head_length(self.field_length) == LONGEST_HEAD
-    }
-}
-
-/// The fields of a record that was read, one after the other.
-pub(crate) struct RecordCheck {
-    layout: Layout,
-    key: Key,
-    fields: u16,
-}
-
-impl RecordCheck {
-    /// The number of the next field.
-    pub(crate) fn next_field(&self) -> u16 {
-        self.fields
-    }
-
-    /// Checks the next field.
-    ///
-    /// # Errors
-    /// When there are too many, or it is not what was written.
-    pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
-        let Layout {
-            field_count,
-            field_length,
-            verify,
-        } = self.layout;
-        let field = self.fields;
-        if field == field_count {
-            return Err(changed(
-                &self.key,
-                format_args!("has more than {field_count} fields"),
-            ));
-        }
-        if value.len() != field_length {
-            let length = value.len();
-            let problem = format_args!("has {length} bytes in field{field}; expected {field_length}");
-            return Err(changed(&self.key, problem));
-        }
-        if verify && !Value::is(&self.key, field, value) {
-            return Err(changed(
-                &self.key,
-                format_args!("has other bytes in field{field} than were written"),
-            ));
-        }
-        self.fields += 1;
-        Ok(())
-    }
-
-    /// Checks that there were all fields.
-    ///
-    /// # Errors
-    /// When there were fewer.
-    pub(crate) fn end(self) -> Result<(), Failure> {
-        let Layout { field_count, .. } = self.layout;
-        if self.fields == field_count {
-            return Ok(());
-        }
-        let problem = format_args!("has {} fields; expected {field_count}", self.fields);
-        Err(changed(&self.key, problem))
-    }
+/// True if two values of a field of this length are surely different when both were picked at random.
+pub(crate) fn values_differ(field_length: usize) -> bool {
+    head_length(field_length) == LONGEST_HEAD
 }
 
 /// What to say of a record that is not what was written.
@@ -233,10 +140,13 @@ pub(crate) fn at_most_one(key: &Key, records: u64) -> Result<bool, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_model::YcsbTable;
     use proptest::prelude::*;
     use rand::SeedableRng;
 
     use super::*;
+    use crate::ycsb::Table;
+    use crate::ycsb::fields::Fields;
 
     proptest! {
         #[test]
@@ -287,12 +197,12 @@ mod tests {
 
     #[test]
     fn a_record_that_is_not_what_was_written_is_named() {
-        let layout = Layout::of(&YcsbTable {
+        let shape = YcsbTable {
             field_count: 2,
             field_length: 20,
             verify: true,
             ..YcsbTable::default()
-        });
+        };
         let key = Key::of(0);
         let mut value = [0; 20];
         Value::inserted(&key, 0).write(&mut value);
@@ -303,17 +213,19 @@ mod tests {
             assert!(message.ends_with("was the table changed?"), "{message}");
             message
         };
-        let mut check = layout.check(key);
+        let mut fields = Fields::plain(&shape, Table::Usertable);
+        let mut check = fields.check(key);
         check.field(&value).unwrap();
         assert!(said(check.field(&value).unwrap_err()).contains("other bytes in field1"));
         assert!(said(check.field(&value[1..]).unwrap_err()).contains("19 bytes in field1"));
         assert!(said(check.end().unwrap_err()).contains("has 1 fields"));
 
-        let unverified = Layout {
+        let unverified = YcsbTable {
             verify: false,
-            ..layout
+            ..shape
         };
-        let mut check = unverified.check(key);
+        let mut fields = Fields::plain(&unverified, Table::Usertable);
+        let mut check = fields.check(key);
         for _ in 0..2 {
             check.field(&[b'x'; 20]).unwrap();
         }

@@ -45,9 +45,7 @@ pub(crate) use ciphertax_workload::dataset::{Contents, DatasetError, SCHEMA};
 pub(crate) use ciphertax_workload::mongodb::MongodbTable;
 pub(crate) use ciphertax_workload::mysql::MysqlAccess;
 pub(crate) use ciphertax_workload::postgresql::PostgresqlAccess;
-pub(crate) use ciphertax_workload::sql::{
-    BulkInsert, SelectOnly, SqlSession, SqlTable, Statements, TpcbLike,
-};
+pub(crate) use ciphertax_workload::sql::{BulkInsert, SelectOnly, SqlSession, SqlTable, TpcbLike};
 pub(crate) use ciphertax_workload::ycsb::{KeySpace, KeyValue, Ycsb, YcsbLoad};
 
 /// A small table of YCSB, all of whose reads compare what they get.

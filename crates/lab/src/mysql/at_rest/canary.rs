@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use super::Asked;
 use super::file_kind::FileKind;

@@ -6,7 +6,7 @@ mod keys;
 mod proof;
 
 use ciphertax_wire::Session as _;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use ciphertax_model::{AtRest, AtRestPart};
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use super::canary::{OnDisk, SCHEMA, asked, look_at_the_disk, look_in_passing};
 use super::file_kind::FileKind;

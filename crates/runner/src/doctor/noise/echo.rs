@@ -1,12 +1,11 @@
 //! A target that does nothing but give back what it gets.
 
-use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::thread;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::{Reactor, Socket};
 
 /// A server on this machine that gives so many connections back what it gets. Its threads end when their connections do.
@@ -44,12 +43,7 @@ impl Workload for Echo {
         connected.map_err(|error| Failure::Error(error.to_string()))
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        socket: &mut Socket,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, socket: &mut Socket, _: &Context) -> Result<Operation, Failure> {
         let broken = |error: std::io::Error| Failure::Disconnected(error.to_string());
         socket.send_all(b"x").await.map_err(broken)?;
         let mut answer = [0; 8];

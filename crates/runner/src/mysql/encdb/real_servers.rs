@@ -10,7 +10,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Arm, Study};
 use ciphertax_testkit::{plain, run};
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_workload::Access as _;
 use ciphertax_workload::mysql::MysqlAccess;
 use openssl::md::Md;

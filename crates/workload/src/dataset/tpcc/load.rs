@@ -337,10 +337,10 @@ async fn write_chunk<S: SqlSession>(
     let mut attempt = 1;
     loop {
         match write_once(loader, contents, set, chunk, config).await {
-            Err(DatasetError::Wire(error)) if loader.takes_lines && S::takes_no_lines(&error) => {
+            Err(DatasetError::Wire(error)) if loader.takes_lines && error.is_lines_refused() => {
                 loader.takes_lines = false;
             }
-            Err(DatasetError::Wire(error)) if S::is_to_be_restarted(&error) && attempt < ATTEMPTS => {
+            Err(DatasetError::Wire(error)) if error.is_to_be_restarted() && attempt < ATTEMPTS => {
                 attempt += 1;
             }
             outcome => return outcome,
@@ -360,7 +360,7 @@ async fn write_once<S: SqlSession>(
     let set = &contents.sets[index];
     run(&mut loader.session, S::DIALECT.begin_to_write).await?;
     match run(&mut loader.session, &state::mark(set, chunk)).await {
-        Err(error) if S::is_duplicate(&error) => {
+        Err(error) if error.is_duplicate() => {
             return Ok(run(&mut loader.session, "ROLLBACK").await?);
         }
         marked => marked?,
@@ -387,7 +387,7 @@ async fn write_once<S: SqlSession>(
         let written = writer.finish()?;
         let session = &mut loader.session;
         let taken = match loader.takes_lines {
-            true => session.load_lines(&table, &loader.block).await?,
+            true => session.load_lines(&table, [&loader.block[..]]).await?,
             false => insert(session, &mut statement, &loader.block).await?,
         };
         if taken != u64::from(written) {

@@ -118,31 +118,6 @@ pub(super) fn push_data(out: &mut Vec<u8>, random: &mut Pcg64Mcg, is_original: b
     }
 }
 
-/// Appends a number in decimal.
-pub(super) fn push_number(out: &mut Vec<u8>, number: u32) {
-    push_decimal(out, number, 0);
-}
-
-/// Appends a number of units of the last of so many places behind the point.
-pub(super) fn push_decimal(out: &mut Vec<u8>, units: u32, places: usize) {
-    const MOST: usize = 12;
-    let mut text = [0; MOST];
-    let mut first = MOST;
-    let mut rest = units;
-    let mut written = 0;
-    while rest > 0 || written <= places {
-        if places > 0 && written == places {
-            first -= 1;
-            text[first] = b'.';
-        }
-        first -= 1;
-        text[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        written += 1;
-    }
-    out.extend_from_slice(&text[first..]);
-}
-
 /// Picks exactly so many of so many rows, all of them as likely (Knuth, Algorithm S).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sample {
@@ -217,22 +192,6 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn decimals_have_all_their_places() {
-        for (units, places, expected) in [
-            (0, 0, "0"),
-            (100_000, 0, "100000"),
-            (u32::MAX, 0, "4294967295"),
-            (0, 2, "0.00"),
-            (1, 2, "0.01"),
-            (999_999, 2, "9999.99"),
-            (2000, 4, "0.2000"),
-            (u32::MAX, 4, "429496.7295"),
-        ] {
-            assert_eq!(text(|out| push_decimal(out, units, places)), expected);
-        }
     }
 
     #[test]

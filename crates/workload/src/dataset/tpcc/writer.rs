@@ -4,8 +4,8 @@ use ciphertax_columns::{CellCipher, CellError, CellKind, KeyError, MasterKey};
 use ciphertax_model::tpcc::TpccColumn;
 use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption};
 
-use super::random::{push_decimal, push_number};
 use super::table::Table;
+use crate::digits::{Digits, hexadecimal};
 use crate::sql::BytesInLines;
 
 /// How rows are written.
@@ -83,12 +83,14 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn number(&mut self, number: u32) {
-        self.value(false, |out| push_number(out, number));
+        self.decimal(number, 0);
     }
 
     /// A number of units of the last of so many places behind the point.
-    pub(super) fn decimal(&mut self, units: u32, places: usize) {
-        self.value(false, |out| push_decimal(out, units, places));
+    pub(super) fn decimal(&mut self, units: u32, places: u32) {
+        self.value(false, |out| {
+            out.extend_from_slice(Digits::of(units.into(), places).as_bytes())
+        });
     }
 
     /// A number that is the same in every row.
@@ -187,10 +189,7 @@ fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn push_hexadecimal(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.extend([byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
-    }
+    out.extend(bytes.iter().flat_map(|byte| hexadecimal(*byte)));
 }
 
 /// Makes the cells of a set's tables, for one session.

@@ -3,10 +3,9 @@
 mod scenario;
 mod statement;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
@@ -15,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::driver::{Access, failure};
 use crate::sql::distribution::Picker;
 use crate::sql::point_select::operation;
-use crate::sql::session::{ResultSummary, SqlSession, Statements, Tables, Transaction, Trouble};
+use crate::sql::session::{ResultSummary, SqlSession, Tables, Transaction, Trouble};
 
 pub use scenario::Scenario;
 use statement::Kind;
@@ -53,12 +52,7 @@ impl<C: Access<Session: SqlSession>> Workload for Oltp<C> {
         self.prepare(session, slot).await.map_err(failure)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        connection: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
         connection.queries = 0;
         let mut restarts = 0;
@@ -136,7 +130,7 @@ impl<S: SqlSession> Connection<S> {
     async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<ResultSummary, Trouble> {
         let statement = &mut self.statements[index];
         kind.bind(statement, id, &self.ids, &mut self.random);
-        let answer = self.session.execute(statement).await.map_err(Trouble::of::<S>)?;
+        let answer = self.session.execute(statement).await?;
         self.queries += 1;
         Ok(answer)
     }
@@ -144,7 +138,7 @@ impl<S: SqlSession> Connection<S> {
     async fn begin(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
             let begun = bounds.begin(&mut self.session).await;
-            begun.map_err(Trouble::of::<S>)?;
+            begun?;
             self.queries += 1;
         }
         Ok(())
@@ -153,7 +147,7 @@ impl<S: SqlSession> Connection<S> {
     async fn commit(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
             let ended = bounds.end(&mut self.session).await;
-            ended.map_err(Trouble::of::<S>)?;
+            ended?;
             self.queries += 1;
         }
         Ok(())

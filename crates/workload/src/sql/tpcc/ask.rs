@@ -4,9 +4,11 @@ use ciphertax_engine::Failure;
 use ciphertax_model::StatementKind;
 use ciphertax_wire::WireError;
 
-use super::columns::{Cells, MOST_COLUMNS, Row, hexadecimal, wrong};
+use super::columns::{ALL, Cells, MOST_COLUMNS, Row, wrong};
 use super::statements::{Column, Kind, Text};
-use super::values::Digits;
+use super::terminal::missing;
+use super::values::CENTS;
+use crate::digits::{Digits, hexadecimal};
 use crate::driver::failure;
 use crate::sql::session::{Parameter, Query, ResultSummary, SqlSession, Statement, Trouble, Value};
 
@@ -21,7 +23,7 @@ pub(super) struct Asker<S> {
 impl<S: SqlSession> Asker<S> {
     /// Runs a statement without values.
     pub(super) async fn command(&mut self, query: &mut Query) -> Result<(), Trouble> {
-        self.session.run(query).await.map_err(Trouble::of::<S>)?;
+        self.session.run(query).await?;
         self.queries += 1;
         Ok(())
     }
@@ -94,69 +96,23 @@ impl<S: SqlSession> Ask<S> {
         self.results.len()
     }
 
-    /// Takes the values in the order of the statement's parameters.
-    pub(super) fn bind<'a>(&'a mut self, cells: &'a mut Cells) -> Values<'a, S> {
+    /// Takes the values in the order of the statement's parameters; then it is sent.
+    pub(super) fn bind<'a>(&'a mut self, asker: &'a mut Asker<S>) -> Bound<'a, S> {
         if let Form::Written { pieces, query } = &mut self.form {
             query.truncate(0);
             query.push(&pieces[0]);
         }
-        Values {
+        Bound {
             ask: self,
-            cells,
+            asker,
             next: 0,
         }
     }
+}
 
-    /// Sends it with the values that were bound, and passes over its rows.
-    pub(super) async fn send(&mut self, asker: &mut Asker<S>) -> Result<ResultSummary, Trouble> {
-        self.is_right()?;
-        let answer = match &mut self.form {
-            Form::Prepared(statement) => asker.session.execute(statement).await,
-            Form::Written { query, .. } => asker.session.run(query).await,
-        };
-        let answer = answer.map_err(Trouble::of::<S>)?;
-        asker.queries += 1;
-        Ok(answer)
-    }
-
-    /// Sends it with the values that were bound, and hands over its rows, of which the columns `read` are read.
-    pub(super) async fn fetch(
-        &mut self,
-        asker: &mut Asker<S>,
-        read: u32,
-        mut on_row: impl FnMut(Row<'_>) -> Result<(), Failure>,
-    ) -> Result<ResultSummary, Trouble> {
-        self.is_right()?;
-        let Self {
-            form,
-            results,
-            cells: are_cells,
-            ..
-        } = self;
-        let Asker { session, cells, .. } = asker;
-        // The first thing that is wrong is kept; the rows after it are still read.
-        let mut right = Ok(());
-        let take = |values: &[Value<'_>]| {
-            if right.is_ok() {
-                right = take_row(results, *are_cells, read, cells, values, &mut on_row);
-            }
-            Ok(())
-        };
-        let answer = match form {
-            Form::Prepared(statement) => session.execute_values(statement, take).await,
-            Form::Written { query, .. } => session.run_values(query, take).await,
-        };
-        let answer = answer.map_err(Trouble::of::<S>)?;
-        right?;
-        asker.queries += 1;
-        Ok(answer)
-    }
-
+impl<S: SqlSession> Ask<S> {
     fn is_right(&mut self) -> Result<(), Trouble> {
-        match self.wrong.take() {
-            Some(wrong) => Err(wrong.into()),
-            None => Ok(()),
-        }
+        self.wrong.take().map_or(Ok(()), |wrong| Err(wrong.into()))
     }
 }
 
@@ -183,14 +139,77 @@ fn take_row(
     on_row(Row { columns, values })
 }
 
-/// Sets the values of a statement one after the other.
-pub(super) struct Values<'a, S: SqlSession> {
+/// A statement whose values are set one after the other, and which is then sent.
+pub(super) struct Bound<'a, S: SqlSession> {
     ask: &'a mut Ask<S>,
-    cells: &'a mut Cells,
+    asker: &'a mut Asker<S>,
     next: usize,
 }
 
-impl<S: SqlSession> Values<'_, S> {
+impl<S: SqlSession> Bound<'_, S> {
+    /// Sends it and passes over its rows.
+    pub(super) async fn send(&mut self) -> Result<ResultSummary, Trouble> {
+        self.ask.is_right()?;
+        let session = &mut self.asker.session;
+        let answer = match &mut self.ask.form {
+            Form::Prepared(statement) => session.execute(statement).await?,
+            Form::Written { query, .. } => session.run(query).await?,
+        };
+        self.asker.queries += 1;
+        Ok(answer)
+    }
+
+    /// Sends it, and makes sure that it writes as many rows as it must of `what` with this key.
+    pub(super) async fn write(&mut self, what: &str, key: &[i64], rows: u64) -> Result<(), Trouble> {
+        match self.send().await?.affected_rows {
+            written if written == rows => Ok(()),
+            written => Err(Trouble::Failed(Failure::Error(format!(
+                "{what} {key:?}: {written} rows were written; expected {rows}: was the table changed?"
+            )))),
+        }
+    }
+
+    /// Sends it, and hands over its rows, of which the columns `read` are read.
+    pub(super) async fn fetch(
+        &mut self,
+        read: u32,
+        mut on_row: impl FnMut(Row<'_>) -> Result<(), Failure>,
+    ) -> Result<ResultSummary, Trouble> {
+        self.ask.is_right()?;
+        let Asker { session, cells, .. } = &mut *self.asker;
+        let (columns, are_cells) = (&self.ask.results, self.ask.cells);
+        // The first thing that is wrong is kept; the rows after it are still read.
+        let mut right = Ok(());
+        let take = |values: &[Value<'_>]| {
+            if right.is_ok() {
+                right = take_row(columns, are_cells, read, cells, values, &mut on_row);
+            }
+            Ok(())
+        };
+        let answer = match &mut self.ask.form {
+            Form::Prepared(statement) => session.execute_values(statement, take).await?,
+            Form::Written { query, .. } => session.run_values(query, take).await?,
+        };
+        right?;
+        self.asker.queries += 1;
+        Ok(answer)
+    }
+
+    /// Sends it, and reads the one row that there must be: `what` with this key.
+    pub(super) async fn fetch_one<T>(
+        &mut self,
+        what: &str,
+        key: &[i64],
+        read: impl Fn(Row<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Trouble> {
+        let mut found = None;
+        let answer = self.fetch(ALL, |row| Ok(found = Some(read(row)?))).await?;
+        match found {
+            Some(found) if answer.rows == 1 => Ok(found),
+            _ => Err(missing(what, key).into()),
+        }
+    }
+
     pub(super) fn integer(&mut self, value: i64) -> &mut Self {
         let slot = self.ask.parameters[self.next];
         match &mut self.ask.form {
@@ -198,7 +217,7 @@ impl<S: SqlSession> Values<'_, S> {
                 statement.set_integer(self.next, value);
                 self.next += 1;
             }
-            _ => self.put(Digits::of_integer(value).as_bytes()),
+            _ => self.put(Digits::signed(value, 0).as_bytes()),
         }
         self
     }
@@ -211,7 +230,7 @@ impl<S: SqlSession> Values<'_, S> {
     }
 
     pub(super) fn cents(&mut self, value: i64) -> &mut Self {
-        self.put(Digits::of_cents(value).as_bytes());
+        self.put(Digits::signed(value, CENTS).as_bytes());
         self
     }
 
@@ -226,13 +245,13 @@ impl<S: SqlSession> Values<'_, S> {
         let put = match is_cell {
             false => self.ask.form.put(self.next, plaintext, Put::of(column.kind)),
             true => {
-                let put = if self.cells.are_text() {
+                let put = if self.asker.cells.are_text() {
                     Put::Text
                 } else {
                     Put::Bytes
                 };
                 let form = &mut self.ask.form;
-                let cell = self.cells.encrypt(column, plaintext);
+                let cell = self.asker.cells.encrypt(column, plaintext);
                 cell.and_then(|cell| form.put(self.next, cell, put))
             }
         };

@@ -6,7 +6,8 @@ use ciphertax_engine::Failure;
 use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
 use super::statements::Column;
-use super::values::parse_integer;
+use super::values::parse_decimal;
+use crate::digits::hexadecimal;
 use crate::driver::ArmColumns;
 use crate::sql::session::{SqlSession, Value};
 
@@ -101,16 +102,10 @@ impl Cells {
 
     /// The cell of a value's text.
     pub(super) fn encrypt(&mut self, column: Column, plaintext: &[u8]) -> Result<&[u8], Failure> {
-        let Self {
-            policy,
-            cell,
-            digits,
-            named,
-            ..
-        } = self;
-        *named += 1;
+        let Self { cell, digits, .. } = self;
+        self.named += 1;
         cell.clear();
-        if let (Some(policy), Some(known)) = (policy, column.known) {
+        if let (Some(policy), Some(known)) = (&mut self.policy, column.known) {
             let kind = CellKind(known.sql_type.protocol_type());
             policy
                 .cipher
@@ -135,14 +130,8 @@ impl Cells {
         values: &[Value<'a>],
         room: &'a mut [Value<'a>; MOST_COLUMNS],
     ) -> Result<&'a [Value<'a>], Failure> {
-        let Self {
-            policy,
-            plaintexts,
-            cell,
-            named,
-            ..
-        } = self;
-        let Some(policy) = policy else {
+        let Self { plaintexts, cell, .. } = self;
+        let Some(policy) = &mut self.policy else {
             return Err(Failure::Error(
                 "cells, and nothing to decrypt them with".to_owned(),
             ));
@@ -154,7 +143,7 @@ impl Cells {
         plaintexts.clear();
         let mut ends = [(0, CellKind(VAR_STRING)); MOST_COLUMNS];
         for (index, (column, value)) in columns.iter().zip(values).enumerate() {
-            *named += u64::from(are_cells & (1 << index) != 0 && *value != Value::Null);
+            self.named += u64::from(are_cells & (1 << index) != 0 && *value != Value::Null);
             if read & (1 << index) != 0 {
                 ends[index].1 = policy.decrypt_one(*column, value, plaintexts, cell)?;
             }
@@ -232,12 +221,6 @@ impl Policy {
     }
 }
 
-/// The two digits of a byte.
-pub(super) fn hexadecimal(byte: u8) -> [u8; 2] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    [byte >> 4, byte & 0xF].map(|digit| DIGITS[usize::from(digit)])
-}
-
 /// Appends the bytes of so many pairs of digits; `None` if they are none.
 fn push_bytes(digits: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -270,7 +253,7 @@ impl<'a> Row<'a> {
     pub(super) fn integer(&self, index: usize) -> Result<i64, Failure> {
         match self.values[index] {
             Value::Integer(value) => Ok(value),
-            Value::Text(text) => parse_integer(text).ok_or_else(|| self.not("an integer", index)),
+            Value::Text(text) => parse_decimal(text, 0).ok_or_else(|| self.not("an integer", index)),
             Value::Null => Err(self.not("an integer", index)),
         }
     }
@@ -281,7 +264,7 @@ impl<'a> Row<'a> {
             Value::Integer(value) => 10_i64
                 .checked_pow(digits)
                 .and_then(|unit| value.checked_mul(unit)),
-            Value::Text(text) => super::values::parse_decimal(text, digits),
+            Value::Text(text) => parse_decimal(text, digits),
             Value::Null => None,
         };
         value.ok_or_else(|| self.not("a decimal number of its type", index))

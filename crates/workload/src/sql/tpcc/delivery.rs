@@ -5,10 +5,10 @@ use std::hint::black_box;
 use ciphertax_engine::Failure;
 use ciphertax_model::Tpcc;
 
-use super::ask::Values;
+use super::ask::Bound;
 use super::columns::ALL;
 use super::inputs::Delivery;
-use super::terminal::{Session, expect_rows, missing};
+use super::terminal::{Session, missing};
 use super::values::CENTS;
 use crate::sql::session::{SqlSession, Trouble};
 
@@ -28,27 +28,16 @@ struct Oldest {
 impl<S: SqlSession> Session<S> {
     /// Returns how many districts had no order to deliver.
     pub(super) async fn delivery(&mut self, delivery: &Delivery) -> Result<u64, Trouble> {
-        let Self {
-            asker,
-            statements,
-            bounds,
-            clock,
-            ..
-        } = self;
         let warehouse = i64::from(delivery.warehouse);
         let mut oldest = [Oldest::default(); DISTRICTS];
         let mut count = 0;
 
-        bounds.begin(asker).await?;
+        self.bounds.begin(&mut self.asker).await?;
         for district in 1..=i64::from(Tpcc::DISTRICTS) {
             let mut number = None;
-            let ask = &mut statements.oldest;
-            ask.bind(&mut asker.cells).integer(warehouse).integer(district);
-            ask.fetch(asker, ALL, |row| {
-                number = Some(row.integer(0)?);
-                Ok(())
-            })
-            .await?;
+            let mut ask = self.statements.oldest.bind(&mut self.asker);
+            ask.integers(&[warehouse, district]);
+            ask.fetch(ALL, |row| Ok(number = Some(row.integer(0)?))).await?;
             if let Some(number) = number {
                 oldest[count] = Oldest {
                     district,
@@ -61,47 +50,37 @@ impl<S: SqlSession> Session<S> {
         let orders = &mut oldest[..count];
         let skipped = (DISTRICTS - count) as u64;
         if orders.is_empty() {
-            bounds.commit(asker).await?;
+            self.bounds.commit(&mut self.asker).await?;
             return Ok(skipped);
         }
 
         let rows = count as u64;
-        let ask = statements.delete_oldest.of(asker, count).await?;
-        let mut values = ask.bind(&mut asker.cells);
-        bind_orders(&mut values, warehouse, orders);
-        expect_rows(
-            "new_order of warehouse",
-            &[warehouse],
-            rows,
-            ask.send(asker).await?,
-        )?;
+        let mut ask = self.statements.delete_oldest.bind(&mut self.asker, count).await?;
+        bind_orders(&mut ask, warehouse, orders);
+        ask.write("new_order of warehouse", &[warehouse], rows).await?;
 
-        let ask = statements.buyers.of(asker, count).await?;
-        let mut values = ask.bind(&mut asker.cells);
-        bind_orders(&mut values, warehouse, orders);
-        ask.fetch(asker, ALL, |row| {
+        let mut ask = self.statements.buyers.bind(&mut self.asker, count).await?;
+        bind_orders(&mut ask, warehouse, orders);
+        ask.fetch(ALL, |row| {
             let customer = row.integer(1)?;
             of_district(orders, row.integer(0)?)?.customer = Some(customer);
             Ok(())
         })
         .await?;
 
-        let ask = statements.carry.of(asker, count).await?;
-        let mut values = ask.bind(&mut asker.cells);
-        values.integer(delivery.carrier.into());
-        bind_orders(&mut values, warehouse, orders);
-        expect_rows("oorder of warehouse", &[warehouse], rows, ask.send(asker).await?)?;
+        let mut ask = self.statements.carry.bind(&mut self.asker, count).await?;
+        ask.integer(delivery.carrier.into());
+        bind_orders(&mut ask, warehouse, orders);
+        ask.write("oorder of warehouse", &[warehouse], rows).await?;
 
-        let ask = statements.deliver.of(asker, count).await?;
-        let mut values = ask.bind(&mut asker.cells);
-        values.text(&clock.now());
-        bind_orders(&mut values, warehouse, orders);
-        black_box(ask.send(asker).await?);
+        let mut ask = self.statements.deliver.bind(&mut self.asker, count).await?;
+        ask.text(&self.clock.now());
+        bind_orders(&mut ask, warehouse, orders);
+        black_box(ask.send().await?);
 
-        let ask = statements.amounts.of(asker, count).await?;
-        let mut values = ask.bind(&mut asker.cells);
-        bind_orders(&mut values, warehouse, orders);
-        ask.fetch(asker, ALL, |row| {
+        let mut ask = self.statements.amounts.bind(&mut self.asker, count).await?;
+        bind_orders(&mut ask, warehouse, orders);
+        ask.fetch(ALL, |row| {
             let amount = row.decimal(1, CENTS)?;
             of_district(orders, row.integer(0)?)?.amount = Some(amount);
             Ok(())
@@ -113,19 +92,21 @@ impl<S: SqlSession> Session<S> {
             let customer = order.customer.ok_or_else(|| missing("oorder", &key))?;
             let amount = order.amount.ok_or_else(|| missing("order_line", &key))?;
             let key = [warehouse, order.district, customer];
-            let ask = &mut statements.bill;
-            ask.bind(&mut asker.cells).cents(amount).integers(&key);
-            expect_rows("customer", &key, 1, ask.send(asker).await?)?;
+            let mut ask = self.statements.bill.bind(&mut self.asker);
+            ask.cents(amount)
+                .integers(&key)
+                .write("customer", &key, 1)
+                .await?;
         }
-        bounds.commit(asker).await?;
+        self.bounds.commit(&mut self.asker).await?;
         Ok(skipped)
     }
 }
 
 /// Sets the keys of the orders.
-fn bind_orders<S: SqlSession>(values: &mut Values<'_, S>, warehouse: i64, orders: &[Oldest]) {
+fn bind_orders<S: SqlSession>(ask: &mut Bound<'_, S>, warehouse: i64, orders: &[Oldest]) {
     for order in orders {
-        values.integers(&[warehouse, order.district, order.number]);
+        ask.integers(&[warehouse, order.district, order.number]);
     }
 }
 

@@ -6,7 +6,7 @@ use ciphertax_engine::Failure;
 
 use super::columns::ALL;
 use super::inputs::{Line, MOST_LINES, NewOrder};
-use super::terminal::{Session, expect_rows, missing};
+use super::terminal::{Session, missing};
 use super::values::{CENTS, RATE, is_original};
 use crate::sql::session::{SqlSession, Trouble};
 
@@ -33,73 +33,46 @@ struct Known {
 
 impl<S: SqlSession> Session<S> {
     pub(super) async fn new_order(&mut self, order: &NewOrder) -> Result<(), Trouble> {
-        let Self {
-            asker,
-            statements,
-            bounds,
-            clock,
-            ..
-        } = self;
         let [warehouse, district, customer] =
             [order.warehouse, order.district, order.customer].map(i64::from);
         let lines = order.known_lines();
         let mut known = [Known::default(); MOST_LINES];
         let known = &mut known[..lines.len()];
 
-        bounds.begin(asker).await?;
-        let mut discount_and_tax = None;
-        let ask = &mut statements.buyer;
-        ask.bind(&mut asker.cells)
-            .integer(warehouse)
-            .integer(district)
-            .integer(customer);
-        ask.fetch(asker, ALL, |row| {
+        self.bounds.begin(&mut self.asker).await?;
+        let key = [warehouse, district, customer];
+        let mut ask = self.statements.buyer.bind(&mut self.asker);
+        let buyer = ask.integers(&key).fetch_one("customer", &key, |row| {
             black_box((row.text(1)?, row.text(2)?));
-            discount_and_tax = Some((row.decimal(0, RATE)?, row.decimal(3, RATE)?));
-            Ok(())
-        })
-        .await?;
-        let (discount, tax) =
-            discount_and_tax.ok_or_else(|| missing("customer", &[warehouse, district, customer]))?;
+            Ok((row.decimal(0, RATE)?, row.decimal(3, RATE)?))
+        });
+        let (discount, tax) = buyer.await?;
 
-        let mut tax_and_number = None;
-        let ask = &mut statements.next_order;
-        ask.bind(&mut asker.cells).integer(warehouse).integer(district);
-        ask.fetch(asker, ALL, |row| {
-            tax_and_number = Some((row.decimal(0, RATE)?, row.integer(1)?));
-            Ok(())
-        })
-        .await?;
-        let (district_tax, number) =
-            tax_and_number.ok_or_else(|| missing("district", &[warehouse, district]))?;
-        let ask = &mut statements.count_order;
-        ask.bind(&mut asker.cells).integer(warehouse).integer(district);
-        expect_rows("district", &[warehouse, district], 1, ask.send(asker).await?)?;
+        let key = [warehouse, district];
+        let mut ask = self.statements.next_order.bind(&mut self.asker);
+        let next = ask.integers(&key).fetch_one("district", &key, |row| {
+            Ok((row.decimal(0, RATE)?, row.integer(1)?))
+        });
+        let (district_tax, number) = next.await?;
+        let mut ask = self.statements.count_order.bind(&mut self.asker);
+        ask.integers(&key).write("district", &key, 1).await?;
 
-        let ask = &mut statements.insert_order;
-        ask.bind(&mut asker.cells)
-            .integer(number)
-            .integer(district)
-            .integer(warehouse)
-            .integer(customer)
-            .text(&clock.now())
-            .integer(order.lines().len() as i64)
-            .integer(order.is_local().into());
         let key = [warehouse, district, number];
-        expect_rows("oorder", &key, 1, ask.send(asker).await?)?;
-        let ask = &mut statements.insert_new_order;
-        ask.bind(&mut asker.cells)
-            .integer(number)
-            .integer(district)
-            .integer(warehouse);
-        expect_rows("new_order", &key, 1, ask.send(asker).await?)?;
+        let mut ask = self.statements.insert_order.bind(&mut self.asker);
+        ask.integers(&[number, district, warehouse, customer])
+            .text(&self.clock.now())
+            .integers(&[order.lines().len() as i64, order.is_local().into()]);
+        ask.write("oorder", &key, 1).await?;
+        let mut ask = self.statements.insert_new_order.bind(&mut self.asker);
+        ask.integers(&[number, district, warehouse]);
+        ask.write("new_order", &key, 1).await?;
 
-        let ask = statements.items.of(asker, order.lines().len()).await?;
-        let mut values = ask.bind(&mut asker.cells);
+        let count = order.lines().len();
+        let mut ask = self.statements.items.bind(&mut self.asker, count).await?;
         for line in order.lines() {
-            values.integer(line.item.into());
+            ask.integer(line.item.into());
         }
-        ask.fetch(asker, ALL, |row| {
+        ask.fetch(ALL, |row| {
             let item = row.integer(0)?;
             let price = row.decimal(1, CENTS)?;
             black_box(row.text(2)?);
@@ -117,14 +90,13 @@ impl<S: SqlSession> Session<S> {
             return Err(missing("item", &[line.item.into()]).into());
         }
 
-        let ask = statements.stock.of(asker, lines.len()).await?;
-        let mut values = ask.bind(&mut asker.cells);
+        let mut ask = self.statements.stock.bind(&mut self.asker, lines.len()).await?;
         for line in lines {
-            values.integer(line.supplier.into()).integer(line.item.into());
+            ask.integers(&[line.supplier.into(), line.item.into()]);
         }
         let info = FIRST_DISTRICT + order.district as usize - 1;
         let read = ((1 << FIRST_DISTRICT) - 1) | (1 << info);
-        ask.fetch(asker, read, |row| {
+        ask.fetch(read, |row| {
             let (item, supplier) = (row.integer(0)?, row.integer(1)?);
             let quantity = row.integer(2)?;
             let is_original = is_original(row.text(3)?);
@@ -151,38 +123,28 @@ impl<S: SqlSession> Session<S> {
             let left = left_in_stock(there, quantity);
             before = Some((*line, left));
             total += known.amount(quantity)?;
-            let ask = &mut statements.update_stock;
-            ask.bind(&mut asker.cells)
-                .integer(left)
-                .integer(quantity)
-                .integer((line.supplier != order.warehouse).into())
-                .integer(key[0])
-                .integer(key[1]);
-            expect_rows("stock", &key, 1, ask.send(asker).await?)?;
+            let is_remote = line.supplier != order.warehouse;
+            let mut ask = self.statements.update_stock.bind(&mut self.asker);
+            ask.integers(&[left, quantity, is_remote.into()]).integers(&key);
+            ask.write("stock", &key, 1).await?;
         }
 
-        let ask = statements.insert_lines.of(asker, lines.len()).await?;
-        let mut values = ask.bind(&mut asker.cells);
+        let inserts = &mut self.statements.insert_lines;
+        let mut ask = inserts.bind(&mut self.asker, lines.len()).await?;
         for ((line, known), place) in lines.iter().zip(&*known).zip(1..) {
             let quantity = line.quantity.into();
-            values
-                .integer(number)
-                .integer(district)
-                .integer(warehouse)
-                .integer(place)
-                .integer(line.item.into())
-                .integer(line.supplier.into())
-                .integer(quantity)
+            ask.integers(&[number, district, warehouse, place])
+                .integers(&[line.item.into(), line.supplier.into(), quantity])
                 .cents(known.amount(quantity)?)
                 .text(&known.info[..known.info_length]);
         }
-        expect_rows("order_line", &key, lines.len() as u64, ask.send(asker).await?)?;
+        ask.write("order_line", &key, lines.len() as u64).await?;
 
         let brands = known.iter().filter(|known| known.is_original).count();
         black_box((brands, with_taxes(total, discount, tax + district_tax)));
         match order.is_rolled_back() {
-            true => bounds.roll_back(asker).await,
-            false => bounds.commit(asker).await,
+            true => self.bounds.roll_back(&mut self.asker).await,
+            false => self.bounds.commit(&mut self.asker).await,
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::hint::black_box;
 
-use super::columns::ALL;
 use super::inputs::Payment;
-use super::terminal::{Session, expect_rows, missing};
-use super::values::{CENTS, Digits, RATE};
+use super::terminal::Session;
+use super::values::{CENTS, RATE};
+use crate::digits::Digits;
 use crate::sql::session::{SqlSession, Trouble};
 
 /// The most characters of what is known about a customer.
@@ -47,131 +47,92 @@ impl<S: SqlSession> Session<S> {
         let [warehouse, district] = [payment.warehouse, payment.district].map(i64::from);
         let home = (i64::from(payment.home.0), i64::from(payment.home.1));
         let amount = payment.amount;
-        // Two names of ten characters and what is between them.
-        let mut names = Buffer::<24>::new();
 
         self.bounds.begin(&mut self.asker).await?;
-        let Self {
-            asker, statements, ..
-        } = self;
-        let ask = &mut statements.pay_district;
-        ask.bind(&mut asker.cells)
-            .cents(amount)
-            .integer(warehouse)
-            .integer(district);
-        expect_rows("district", &[warehouse, district], 1, ask.send(asker).await?)?;
-        let mut district_name = Buffer::<10>::new();
-        let ask = &mut statements.district;
-        ask.bind(&mut asker.cells).integer(warehouse).integer(district);
-        let answer = ask
-            .fetch(asker, ALL, |row| {
-                district_name.push(row.text(0)?);
-                for column in 1..=5 {
-                    black_box(row.text(column)?);
-                }
-                Ok(())
-            })
+        let key = [warehouse, district];
+        let mut ask = self.statements.pay_district.bind(&mut self.asker);
+        ask.cents(amount)
+            .integers(&key)
+            .write("district", &key, 1)
             .await?;
-        if answer.rows != 1 {
-            return Err(missing("district", &[warehouse, district]).into());
-        }
+        let mut ask = self.statements.district.bind(&mut self.asker);
+        let named = ask.integers(&key).fetch_one("district", &key, |row| {
+            let mut name = Buffer::<10>::new();
+            name.push(row.text(0)?);
+            for column in 1..=5 {
+                black_box(row.text(column)?);
+            }
+            Ok(name)
+        });
+        let district_name = named.await?;
 
-        let ask = &mut statements.pay_warehouse;
-        ask.bind(&mut asker.cells).cents(amount).integer(warehouse);
-        expect_rows("warehouse", &[warehouse], 1, ask.send(asker).await?)?;
-        let ask = &mut statements.warehouse;
-        ask.bind(&mut asker.cells).integer(warehouse);
-        let answer = ask
-            .fetch(asker, ALL, |row| {
-                names.push(row.text(0)?);
-                for column in 1..=5 {
-                    black_box(row.text(column)?);
-                }
-                Ok(())
-            })
+        let key = [warehouse];
+        let mut ask = self.statements.pay_warehouse.bind(&mut self.asker);
+        ask.cents(amount)
+            .integers(&key)
+            .write("warehouse", &key, 1)
             .await?;
-        if answer.rows != 1 {
-            return Err(missing("warehouse", &[warehouse]).into());
-        }
+        let mut ask = self.statements.warehouse.bind(&mut self.asker);
+        let named = ask.integers(&key).fetch_one("warehouse", &key, |row| {
+            // Two names of ten characters and what is between them.
+            let mut names = Buffer::<24>::new();
+            names.push(row.text(0)?);
+            for column in 1..=5 {
+                black_box(row.text(column)?);
+            }
+            Ok(names)
+        });
+        let mut names = named.await?;
         names.push(BETWEEN_NAMES);
         names.push(district_name.as_bytes());
 
         let customer = self.customer(home, payment.customer).await?;
-        let Self {
-            asker,
-            statements,
-            bounds,
-            clock,
-            ..
-        } = self;
         let key = [home.0, home.1, customer];
-        let mut has_bad_credit = None;
-        let ask = &mut statements.payer;
-        ask.bind(&mut asker.cells).integers(&key);
-        ask.fetch(asker, ALL, |row| {
+        let mut ask = self.statements.payer.bind(&mut self.asker);
+        let payer = ask.integers(&key).fetch_one("customer", &key, |row| {
             for column in 0..=8 {
                 black_box(row.text(column)?);
             }
-            has_bad_credit = Some(row.text(10)? == BAD_CREDIT);
             black_box(row.values[9]);
             black_box((
                 row.decimal(11, CENTS)?,
                 row.decimal(12, RATE)?,
                 row.decimal(13, CENTS)?,
             ));
-            Ok(())
-        })
-        .await?;
-        let has_bad_credit = has_bad_credit.ok_or_else(|| missing("customer", &key))?;
+            Ok(row.text(10)? == BAD_CREDIT)
+        });
+        let has_bad_credit = payer.await?;
 
-        let paid = if has_bad_credit {
-            let mut data = Buffer::<MOST_DATA>::new();
-            for number in [customer, home.1, home.0, district, warehouse] {
-                data.push(Digits::of_integer(number).as_bytes());
-                data.push(b" ");
-            }
-            data.push(Digits::of_cents(amount).as_bytes());
-            data.push(b" | ");
-            let ask = &mut statements.payer_data;
-            ask.bind(&mut asker.cells).integers(&key);
-            let answer = ask
-                .fetch(asker, ALL, |row| {
-                    data.push(row.text(0)?);
-                    Ok(())
-                })
-                .await?;
-            if answer.rows != 1 {
-                return Err(missing("customer", &key).into());
-            }
-            let ask = &mut statements.pay_with_data;
-            ask.bind(&mut asker.cells)
-                .cents(amount)
-                .cents(amount)
-                .text(data.as_bytes())
-                .integers(&key);
-            ask.send(asker).await?
+        if has_bad_credit {
+            let mut ask = self.statements.payer_data.bind(&mut self.asker);
+            let noted = ask.integers(&key).fetch_one("customer", &key, |row| {
+                let mut data = Buffer::<MOST_DATA>::new();
+                for number in [customer, home.1, home.0, district, warehouse] {
+                    data.push(Digits::signed(number, 0).as_bytes());
+                    data.push(b" ");
+                }
+                data.push(Digits::signed(amount, CENTS).as_bytes());
+                data.push(b" | ");
+                data.push(row.text(0)?);
+                Ok(data)
+            });
+            let data = noted.await?;
+            let mut ask = self.statements.pay_with_data.bind(&mut self.asker);
+            ask.cents(amount).cents(amount).text(data.as_bytes());
+            ask.integers(&key).write("customer", &key, 1).await?;
         } else {
-            let ask = &mut statements.pay;
-            ask.bind(&mut asker.cells)
-                .cents(amount)
-                .cents(amount)
-                .integers(&key);
-            ask.send(asker).await?
-        };
-        expect_rows("customer", &key, 1, paid)?;
+            let mut ask = self.statements.pay.bind(&mut self.asker);
+            ask.cents(amount).cents(amount);
+            ask.integers(&key).write("customer", &key, 1).await?;
+        }
 
-        let ask = &mut statements.insert_history;
-        ask.bind(&mut asker.cells)
-            .integer(customer)
-            .integer(home.1)
-            .integer(home.0)
-            .integer(district)
-            .integer(warehouse)
-            .text(&clock.now())
+        let mut ask = self.statements.insert_history.bind(&mut self.asker);
+        ask.integers(&[customer, home.1, home.0, district, warehouse])
+            .text(&self.clock.now())
             .cents(amount)
             .text(names.as_bytes());
-        expect_rows("history of customer", &key, 1, ask.send(asker).await?)?;
-        bounds.commit(asker).await
+        ask.write("history of customer", &key, 1).await?;
+        self.bounds.commit(&mut self.asker).await
     }
 }
 

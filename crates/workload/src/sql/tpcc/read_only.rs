@@ -14,49 +14,31 @@ impl<S: SqlSession> Session<S> {
         let home = (i64::from(asked.warehouse), i64::from(asked.district));
         self.bounds.begin(&mut self.asker).await?;
         let customer = self.customer(home, asked.customer).await?;
-        let Self {
-            asker,
-            statements,
-            bounds,
-            ..
-        } = self;
         let key = [home.0, home.1, customer];
-        let ask = &mut statements.inquirer;
-        ask.bind(&mut asker.cells).integers(&key);
-        let answer = ask
-            .fetch(asker, ALL, |row| {
-                black_box((row.text(0)?, row.text(1)?, row.text(2)?, row.decimal(3, CENTS)?));
-                Ok(())
-            })
-            .await?;
-        if answer.rows != 1 {
-            return Err(missing("customer", &key).into());
-        }
-
-        let mut last = None;
-        let ask = &mut statements.last_order;
-        ask.bind(&mut asker.cells).integers(&key);
-        ask.fetch(asker, ALL, |row| {
-            black_box((row.text(1)?, row.values[2]));
-            last = Some(row.integer(0)?);
+        let mut ask = self.statements.inquirer.bind(&mut self.asker);
+        let asked = ask.integers(&key).fetch_one("customer", &key, |row| {
+            black_box((row.text(0)?, row.text(1)?, row.text(2)?, row.decimal(3, CENTS)?));
             Ok(())
-        })
-        .await?;
-        let last = last.ok_or_else(|| missing("oorder of customer", &key))?;
+        });
+        asked.await?;
 
-        let ask = &mut statements.lines;
-        ask.bind(&mut asker.cells).integers(&[home.0, home.1, last]);
-        let answer = ask
-            .fetch(asker, ALL, |row| {
-                black_box((row.integer(0)?, row.integer(1)?, row.integer(2)?));
-                black_box((row.decimal(3, CENTS)?, row.values[4]));
-                Ok(())
-            })
-            .await?;
-        if answer.rows == 0 {
-            return Err(missing("order_line", &[home.0, home.1, last]).into());
+        let mut ask = self.statements.last_order.bind(&mut self.asker);
+        let last = ask.integers(&key).fetch_one("oorder of customer", &key, |row| {
+            black_box((row.text(1)?, row.values[2]));
+            row.integer(0)
+        });
+        let key = [home.0, home.1, last.await?];
+
+        let mut ask = self.statements.lines.bind(&mut self.asker);
+        let lines = ask.integers(&key).fetch(ALL, |row| {
+            black_box((row.integer(0)?, row.integer(1)?, row.integer(2)?));
+            black_box((row.decimal(3, CENTS)?, row.values[4]));
+            Ok(())
+        });
+        if lines.await?.rows == 0 {
+            return Err(missing("order_line", &key).into());
         }
-        bounds.roll_back(asker).await
+        self.bounds.roll_back(&mut self.asker).await
     }
 
     /// The number of a customer; of those of the same last name, by first names, the one in the middle: of n, at ⌈n/2⌉.
@@ -65,20 +47,12 @@ impl<S: SqlSession> Session<S> {
             Customer::Number(number) => return Ok(number.into()),
             Customer::LastName(name) => name,
         };
-        let Self {
-            asker,
-            statements,
-            namesakes,
-            ..
-        } = self;
+        let Self { namesakes, .. } = self;
         namesakes.clear();
-        let ask = &mut statements.by_last_name;
-        let is_sorted = ask.columns() == 1;
-        ask.bind(&mut asker.cells)
-            .integer(home.0)
-            .integer(home.1)
-            .text(name.as_bytes());
-        ask.fetch(asker, ALL, |row| {
+        let is_sorted = self.statements.by_last_name.columns() == 1;
+        let mut ask = self.statements.by_last_name.bind(&mut self.asker);
+        ask.integers(&[home.0, home.1]).text(name.as_bytes());
+        ask.fetch(ALL, |row| {
             let number = row.integer(0)?;
             namesakes.push(match is_sorted {
                 true => (Box::default(), number),
@@ -98,32 +72,14 @@ impl<S: SqlSession> Session<S> {
         })?;
         Ok(*number)
     }
-}
 
-impl<S: SqlSession> Session<S> {
     pub(super) async fn stock_level(&mut self, level: &StockLevel) -> Result<(), Trouble> {
-        let Self {
-            asker,
-            statements,
-            bounds,
-            ..
-        } = self;
-        let [warehouse, district] = [level.warehouse, level.district].map(i64::from);
-        bounds.begin_read_committed(asker).await?;
-        let ask = &mut statements.low_stock;
-        ask.bind(&mut asker.cells)
-            .integer(warehouse)
-            .integer(district)
-            .integer(level.threshold.into());
-        let answer = ask
-            .fetch(asker, ALL, |row| {
-                black_box(row.integer(0)?);
-                Ok(())
-            })
-            .await?;
-        if answer.rows != 1 {
-            return Err(missing("count of stock", &[warehouse, district]).into());
-        }
-        bounds.roll_back(asker).await
+        let key = [level.warehouse, level.district].map(i64::from);
+        self.bounds.begin_read_committed(&mut self.asker).await?;
+        let mut ask = self.statements.low_stock.bind(&mut self.asker);
+        ask.integers(&key).integer(level.threshold.into());
+        let counted = ask.fetch_one("count of stock", &key, |row| row.integer(0));
+        black_box(counted.await?);
+        self.bounds.roll_back(&mut self.asker).await
     }
 }

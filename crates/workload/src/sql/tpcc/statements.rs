@@ -5,10 +5,10 @@ use ciphertax_model::StatementKind;
 use ciphertax_model::tpcc::{COLUMNS, SqlType, TpccColumn};
 use ciphertax_wire::WireError;
 
-use super::ask::{Ask, Asker};
+use super::ask::{Ask, Asker, Bound};
 use super::inputs::MOST_LINES;
 use crate::dataset::tpcc::TableNames;
-use crate::sql::dialect::Dialect;
+use crate::sql::Dialect;
 use crate::sql::session::{SqlSession, Trouble};
 
 /// Where statements are asked, and how.
@@ -120,16 +120,20 @@ impl<S: SqlSession> Many<S> {
         }
     }
 
-    /// The statement about so many rows.
-    pub(super) async fn of(&mut self, asker: &mut Asker<S>, rows: usize) -> Result<&mut Ask<S>, Trouble> {
+    /// The statement about so many rows, which takes their values.
+    pub(super) async fn bind<'a>(
+        &'a mut self,
+        asker: &'a mut Asker<S>,
+        rows: usize,
+    ) -> Result<Bound<'a, S>, Trouble> {
         let ask = &mut self.asks[rows];
         if ask.is_none() {
             let text = Text::of(self.template, rows, self.style.names, &S::DIALECT);
-            let opened = Ask::open(asker, text, self.style.kind).await;
-            *ask = Some(opened.map_err(Trouble::of::<S>)?);
+            *ask = Some(Ask::open(asker, text, self.style.kind).await?);
         }
         // It was just put there.
-        ask.as_mut().ok_or(Trouble::Restart)
+        let ask = ask.as_mut().ok_or(Trouble::Restart)?;
+        Ok(ask.bind(asker))
     }
 }
 

@@ -1,10 +1,9 @@
 //! A terminal: a session at a place of its own, which asks one transaction after the other.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_engine::{Deal, Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_engine::{Context, Deal, Failure, Operation, Slot, Workload};
 use ciphertax_model::{Isolation, Tpcc};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -19,9 +18,9 @@ use super::statements::{Statements, Style};
 use super::values::Clock;
 use crate::dataset::tpcc::{Constants, TableNames};
 use crate::driver::{Access, ArmColumns, failure};
-use crate::sql::dialect::Transactions;
+use crate::sql::Transactions;
 use crate::sql::point_select::operation;
-use crate::sql::session::{Query, ResultSummary, SqlSession, Trouble};
+use crate::sql::session::{Query, SqlSession, Trouble};
 
 /// After so many times in vain, a transaction is an error.
 const MOST_RESTARTS: u64 = 1000;
@@ -118,12 +117,7 @@ impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
         (thinking + keying).mul_f64(self.tables.pacing)
     }
 
-    async fn operate(
-        &self,
-        _reactor: &Rc<Reactor>,
-        terminal: &mut Self::Connection,
-        _recorder: &RefCell<Recorder>,
-    ) -> Result<Operation, Failure> {
+    async fn operate(&self, terminal: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
         let Terminal {
             session,
             inputs,
@@ -222,16 +216,6 @@ fn seed_of(block: u64, terminal: u32) -> u64 {
 /// A row that must be there and is not.
 pub(super) fn missing(what: &str, key: &[i64]) -> Failure {
     Failure::Error(format!("{what} {key:?} is not there: was the table changed?"))
-}
-
-/// Makes sure that a statement wrote as many rows as it must.
-pub(super) fn expect_rows(what: &str, key: &[i64], rows: u64, answer: ResultSummary) -> Result<(), Failure> {
-    match answer.affected_rows {
-        written if written == rows => Ok(()),
-        written => Err(Failure::Error(format!(
-            "{what} {key:?}: {written} rows were written; expected {rows}: was the table changed?"
-        ))),
-    }
 }
 
 /// What begins and ends the transactions of a session.

@@ -7,11 +7,6 @@ pub(super) const CENTS: u32 = 2;
 /// Digits after the point of a rate, such as a tax.
 pub(super) const RATE: u32 = 4;
 
-/// An integer of decimal digits; `None` if it is none, or too large.
-pub(super) fn parse_integer(text: &[u8]) -> Option<i64> {
-    parse_decimal(text, 0)
-}
-
 /// A decimal number, counted in its unit of so many digits after the point: hundredths of `12.5` are 1250. `None` if it is no
 /// number, not a whole number of them, or too large.
 pub(super) fn parse_decimal(text: &[u8], digits: u32) -> Option<i64> {
@@ -43,57 +38,6 @@ pub(super) fn parse_decimal(text: &[u8], digits: u32) -> Option<i64> {
     let missing = digits - after_point.unwrap_or(0);
     let value = value.checked_mul(10_i64.checked_pow(missing)?)?;
     Some(if is_negative { -value } else { value })
-}
-
-/// A number as text, in place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Digits {
-    text: [u8; Self::MOST],
-    first: usize,
-}
-
-impl Digits {
-    /// A sign, the digits of an `i64`, and a point.
-    const MOST: usize = 21;
-
-    pub(super) fn of_integer(value: i64) -> Self {
-        Self::of(value, 0)
-    }
-
-    /// Of hundredths: `12.50`.
-    pub(super) fn of_cents(cents: i64) -> Self {
-        Self::of(cents, CENTS)
-    }
-
-    fn of(value: i64, digits: u32) -> Self {
-        let mut text = [0; Self::MOST];
-        let mut first = Self::MOST;
-        let mut rest = value.unsigned_abs();
-        let mut written = 0;
-        let mut put = |byte| {
-            first -= 1;
-            text[first] = byte;
-        };
-        loop {
-            put(b'0' + (rest % 10) as u8);
-            rest /= 10;
-            written += 1;
-            if written == digits {
-                put(b'.');
-            }
-            if rest == 0 && written > digits {
-                break;
-            }
-        }
-        if value < 0 {
-            put(b'-');
-        }
-        Self { text, first }
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.text[self.first..]
-    }
 }
 
 /// The date and time in UTC, to the second, as `2026-11-23 06:20:51`.
@@ -175,6 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::digits::Digits;
 
     #[test]
     fn decimals_are_whole_numbers_of_their_unit_or_none() {
@@ -228,14 +173,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_written_is_read_again(value: i64) {
-            let digits = Digits::of_integer(value);
+            let digits = Digits::signed(value, 0);
             // The smallest of all is the only one whose amount is none.
             let read = Some(value).filter(|_| value != i64::MIN);
-            prop_assert_eq!(parse_integer(digits.as_bytes()), read);
+            prop_assert_eq!(parse_decimal(digits.as_bytes(), 0), read);
             let text = value.to_string();
             prop_assert_eq!(digits.as_bytes(), text.as_bytes());
             let cents = value / 1000;
-            prop_assert_eq!(parse_decimal(Digits::of_cents(cents).as_bytes(), CENTS), Some(cents));
+            prop_assert_eq!(parse_decimal(Digits::signed(cents, CENTS).as_bytes(), CENTS), Some(cents));
         }
 
         #[test]

@@ -6,7 +6,7 @@ use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MYSQL, MYSQL_5_6};
 use ciphertax_model::{ProbeValue, Study};
 use ciphertax_records::ServerId;
 use ciphertax_wire::Session as _;
-use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::sql::SqlSession as _;
 
 use super::*;
 use crate::groups::groups;

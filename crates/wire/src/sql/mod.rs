@@ -1,15 +1,31 @@
 //! What the clients of SQL databases have in common, for code that need not know which database it is.
 
+pub(crate) mod dialect;
+
 use std::future::Future;
 
 use crate::client::Session;
 use crate::error::WireError;
 use crate::value::Value;
 
-/// A session of a database that speaks SQL.
-pub trait Statements: Session {
+pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
+
+/// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked up in its
+/// [`Dialect`].
+pub trait SqlSession: Session {
     /// A prepared statement.
     type Statement: Statement;
+
+    /// How the database spells what is not the same everywhere.
+    const DIALECT: Dialect;
+
+    /// The same way, to a session whose tables are looked for in this schema; `None` for none.
+    fn within(options: &Self::Options, schema: Option<&str>) -> Self::Options;
+
+    /// The same way, to a session that may load lines, where the client has to allow that.
+    fn that_loads(options: &Self::Options) -> Self::Options {
+        options.clone()
+    }
 
     /// The number by which the server knows the connection; 0 if it has not told, and where there is no server.
     fn id(&self) -> u32 {
@@ -38,7 +54,7 @@ pub trait Statements: Session {
     }
 
     /// Executes a prepared statement with the values that were set, and hands over each row where it was received: in the
-    /// server's binary form, which for text is the text, and which [`Statements::texts`] reads.
+    /// server's binary form, which for text is the text, and which [`SqlSession::texts`] reads.
     ///
     /// # Errors
     /// The server's own, those of the connection, and those of `on_row`.
@@ -60,7 +76,7 @@ pub trait Statements: Session {
     /// that are read back as the same.
     ///
     /// # Errors
-    /// Those of [`Statements::execute_rows`]; rows of more than 64 columns.
+    /// Those of [`SqlSession::execute_rows`]; rows of more than 64 columns.
     fn execute_values(
         &mut self,
         statement: &mut Self::Statement,
@@ -76,7 +92,7 @@ pub trait Statements: Session {
     /// Runs a text statement, and hands over the values of each row where they were received: from servers all are texts.
     ///
     /// # Errors
-    /// Those of [`Statements::execute_values`].
+    /// Those of [`SqlSession::execute_values`].
     fn run_values(
         &mut self,
         query: &mut Query,
@@ -87,13 +103,38 @@ pub trait Statements: Session {
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    fn command(&mut self, sql: &str) -> impl Future<Output = Result<ResultSummary, WireError>>;
+    fn command(&mut self, sql: &str) -> impl Future<Output = Result<ResultSummary, WireError>> {
+        async { self.run(&mut Query::new(sql)).await }
+    }
 
     /// Runs a text statement and collects its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection; rows that do not end in time to be kept.
     fn query(&mut self, sql: &str) -> impl Future<Output = Result<Vec<TextRow>, WireError>>;
+
+    /// Loads rows after the statement that they are part of, and returns how many the server took.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    fn load(&mut self, rows: &mut Query) -> impl Future<Output = Result<u64, WireError>> {
+        async { Ok(self.run(rows).await?.affected_rows) }
+    }
+
+    /// Loads rows into these columns of a table, as `t (a, b)`, and returns how many the server took: lines of values that are
+    /// parted by tabs, with `\\N` for NULL and a backslash before what else would mean something; in pieces, which may end anywhere.
+    ///
+    /// # Errors
+    /// The server's own, also where it took a row otherwise than it was sent; those of the connection; and where the server or the
+    /// client loads no lines, so that rows have to be inserted otherwise, one that says so
+    /// ([`WireError::is_lines_refused`]).
+    fn load_lines<'a>(
+        &mut self,
+        _table_and_columns: &str,
+        _pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> impl Future<Output = Result<u64, WireError>> {
+        async { Err(WireError::NoLines) }
+    }
 }
 
 /// A prepared statement of one session. Values are written where they will be sent.
@@ -212,8 +253,12 @@ pub struct Query {
 impl Query {
     /// A statement that begins with this text.
     pub fn new(text: &str) -> Self {
+        // With room for the zero.
+        let mut message = Vec::with_capacity(HEAD + text.len() + 1);
+        message.extend_from_slice(&[0; HEAD]);
+        message.extend_from_slice(text.as_bytes());
         Self {
-            message: [&[0; HEAD], text.as_bytes()].concat(),
+            message,
             ended: false,
         }
     }

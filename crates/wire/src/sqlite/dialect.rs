@@ -2,7 +2,7 @@
 
 use crate::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 
-pub(crate) const DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     placeholders: Placeholders::QuestionMarks,
     quote: '"',
     // That is the number of the row itself.

@@ -152,7 +152,11 @@ impl Dialect {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mock::{MYSQL, POSTGRESQL};
+    use crate::sql::{Dialect, SqlSession};
+    use crate::{mysql, postgresql};
+
+    const MYSQL: Dialect = mysql::Session::DIALECT;
+    const POSTGRESQL: Dialect = postgresql::Session::DIALECT;
 
     #[test]
     fn parameters_are_numbered_where_the_database_wants_them_so() {

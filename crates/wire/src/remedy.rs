@@ -1,0 +1,140 @@
+//! What the user can do about an error.
+
+use crate::Protocol;
+use crate::error::{Distrust, WireError};
+
+impl WireError {
+    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty
+    /// where the message says it already.
+    pub fn remedy(&self, protocol: Protocol) -> &'static str {
+        if let Self::NotTrusted { why, .. } = self {
+            why.remedy(protocol)
+        } else if self.is_over_socket() && self.is_of_pg_hba() {
+            "; no line of pg_hba.conf lets this user in over the socket: add a line for this user and database that begins with \
+             local, and have it read: SELECT pg_reload_conf()"
+        } else if self.is_tls_demanded() {
+            match protocol {
+                // It says the same where no line is for the user at all.
+                Protocol::PostgreSql => {
+                    "; no line of pg_hba.conf lets this user in without encryption, though one that begins with hostssl may over \
+                     TLS: leave plaintext out, or add a line for this user, database and address, and have it read: SELECT \
+                     pg_reload_conf()"
+                }
+                _ => "; this server demands TLS: leave plaintext out",
+            }
+        } else if self.is_of_pg_hba() {
+            "; add a line for this user, database and address to the server's pg_hba.conf, and have it read: SELECT \
+             pg_reload_conf()"
+        } else if let Self::PostgreSql { sql_state, .. } = self
+            && let Some(remedy) = of_postgresql(sql_state)
+        {
+            remedy
+        } else if matches!((self, protocol), (Self::HungUp { .. }, Protocol::PostgreSql)) {
+            "; direct TLS needs PostgreSQL 17 or newer with TLS switched on: leave arms with it out"
+        } else if matches!(self, Self::HungUp { .. }) {
+            "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
+        } else if self.is_missing_right() {
+            match protocol {
+                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
+                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
+                Protocol::PostgreSql => {
+                    "; the user needs rights in the schema ciphertax, or CREATE on the database"
+                }
+            }
+        } else if self.is_access_denied() {
+            "; check user and password"
+        } else {
+            ""
+        }
+    }
+}
+
+/// What can be done about what a PostgreSQL said no to, where its message does not say that; `None` for the rest.
+fn of_postgresql(sql_state: &str) -> Option<&'static str> {
+    Some(match sql_state {
+        // The server does not say which; of the second its log does.
+        "28P01" => {
+            "; check user and password, and where pg_hba.conf asks for scram-sha-256 that the account's password is no \
+             md5 one from before: set it anew"
+        }
+        "3D000" => "; the URL names the database after the host, or else it is the one named like the user",
+        "53100" => {
+            "; make room on the server's disk, or take a smaller data set (--set dataset.table_size=…)"
+        }
+        "53300" => "; close some of its connections, or raise max_connections, or the limit that it names",
+        "57P03" => "; wait until it has started",
+        _ => return None,
+    })
+}
+
+impl Distrust {
+    fn remedy(self, protocol: Protocol) -> &'static str {
+        match (self, protocol) {
+            (Self::Expired, Protocol::MySql) => {
+                "; renew it on the server (its variable ssl_cert), and look whether this machine's clock is right; without \
+                 ssl-ca in the URL nobody looks at it"
+            }
+            (Self::Expired, Protocol::MongoDb) => {
+                "; renew it on the server (net.tls.certificateKeyFile), and look whether this machine's clock is right; without \
+                 tlsCAFile in the URL nobody looks at it"
+            }
+            (Self::Expired, Protocol::PostgreSql) => {
+                "; renew it on the server (its setting ssl_cert_file), and look whether this machine's clock is right; without \
+                 sslrootcert in the URL nobody looks at it"
+            }
+            (Self::NotYetValid, _) => "; look whether this machine's clock and the server's are right",
+            (Self::OtherAuthority, Protocol::MySql) => {
+                "; ssl-ca must name the file of the CA that signed it, which the server's administrator has (often the server's \
+                 variable ssl_ca)"
+            }
+            (Self::OtherAuthority, Protocol::MongoDb) => {
+                "; tlsCAFile must name the file of the CA that signed it, which the server's administrator has (often the \
+                 server's net.tls.CAFile)"
+            }
+            (Self::OtherAuthority, Protocol::PostgreSql) => {
+                "; sslrootcert must name the file of the CA that signed it, which the server's administrator has"
+            }
+            (Self::OtherName, Protocol::MySql) => {
+                "; connect by a name that it has, or say ssl-mode=VERIFY_CA, which looks at no name"
+            }
+            (Self::OtherName, Protocol::MongoDb) => {
+                "; connect by a name that it has, or add tlsAllowInvalidHostnames=true, which looks at no name"
+            }
+            (Self::OtherName, Protocol::PostgreSql) => {
+                "; connect by a name that it has, or say sslmode=verify-ca, which looks at no name"
+            }
+            (Self::Other, Protocol::MySql) => "; look at what ssl-ca names and what the server sends",
+            (Self::Other, Protocol::MongoDb) => "; look at what tlsCAFile names and what the server sends",
+            (Self::Other, Protocol::PostgreSql) => {
+                "; look at what sslrootcert names and what the server sends"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A PostgreSQL says the same of the encryption wherever the client comes from.
+    #[test]
+    fn over_a_unix_socket_no_postgresql_demands_tls() {
+        let refused = |from: &str| WireError::PostgreSql {
+            severity: "FATAL".into(),
+            sql_state: "28000".into(),
+            message: format!(
+                "no pg_hba.conf entry for host \"{from}\", user \"app\", database \"shop\", no encryption"
+            ),
+        };
+        let here = refused("[local]");
+        assert!(!here.is_tls_demanded());
+        assert!(here.remedy(Protocol::PostgreSql).contains("over the socket"));
+        let elsewhere = refused("10.0.0.1");
+        assert!(elsewhere.is_tls_demanded());
+        let remedy = elsewhere.remedy(Protocol::PostgreSql);
+        assert!(
+            remedy.contains("without encryption") && remedy.contains("hostssl"),
+            "{remedy}"
+        );
+    }
+}

@@ -203,7 +203,7 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
             }
             denial = None;
         }
-        let has_password = !D::lacks_password(&D::options(&self.endpoints[0], &self.login, None));
+        let has_password = !D::lacks_password(&self.login);
         match denial.filter(|_| has_password) {
             Some(error) => {
                 let remedy = error.remedy(D::Session::PROTOCOL);

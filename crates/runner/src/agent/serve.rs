@@ -126,9 +126,9 @@ impl Agent {
             }
             Request::Seen(slice) => Answer::Seen(Box::new(Seen {
                 looked: looker.seen(&slice),
-                names: Known::all_of(looker.symbols()),
+                names: Known::all_of(&looker.symbols),
             })),
-            Request::Names(known) => Answer::Names(Names::after(known, looker.symbols())),
+            Request::Names(known) => Answer::Names(Names::after(known, &looker.symbols)),
             Request::Find(_) | Request::Look { .. } | Request::Read { .. } => nobody(),
         }
     }

@@ -220,6 +220,7 @@ impl<D: Database> Subject<'_, D> {
                 .into_iter()
                 .filter(|_| !(D::DENIAL_MAY_MEAN_TLS && self.servers.is_unverified()))
                 .collect(),
+            lacks_password: D::lacks_password(&self.servers.login),
             patience: self.patience(),
         }
     }
@@ -240,7 +241,8 @@ impl<D: Database> Subject<'_, D> {
             format!(
                 "the server offers no {version} ({error}); --transport tls takes the best version that both sides have"
             )
-        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(options) {
+        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(&self.servers.login)
+        {
             format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
         } else if error.is_missing_right() {
             format!("{error}; leave it out of the URL, or name one that the account may use")

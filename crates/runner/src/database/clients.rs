@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_base::Secret;
-use ciphertax_lab::{Account, PrivateServer};
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod};
+use ciphertax_model::{Arm, AuthenticationMethod, ColumnFunctions};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 use ciphertax_workload::Access;
@@ -16,7 +17,6 @@ use super::counted::Counted;
 use super::endpoint::Endpoint;
 use super::program::Reached;
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// How a database's clients log in, those of ciphertax and programs of the user's own. The value itself is what one group of servers
 /// needs to remember.
@@ -51,16 +51,9 @@ pub(crate) trait Clients: Sized + 'static {
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Access<Session = Self::Session>;
 
-    /// Of private servers, which reach each other at these endpoints.
-    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
-
-    /// What its clients must know of a server, which was found out; for other load generators.
-    fn state(&self) -> ServerState {
-        ServerState::default()
-    }
-
-    /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
-    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
+    /// Of private servers: by their entry in the catalogue, by which functions they encrypt columns, and, of a replica set, where
+    /// its members reach each other.
+    fn of_private(entry: &Entry, columns: Option<ColumnFunctions>, members: Option<&[Endpoint]>) -> Self;
 
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
@@ -68,14 +61,17 @@ pub(crate) trait Clients: Sized + 'static {
     /// User and password, for programs of the user's own; nothing where a login needs none.
     fn user_and_password(login: &Self::Login) -> (String, Secret);
 
+    /// True if the password is empty that a login has.
+    fn lacks_password(login: &Self::Login) -> bool {
+        let (user, password) = Self::user_and_password(login);
+        !user.is_empty() && password.expose().is_empty()
+    }
+
     /// How a session is opened that says nothing of an arm.
     fn options(endpoint: &Endpoint, login: &Self::Login, tls: Option<Arc<TlsConnector>>) -> Self::Options;
 
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
-
-    /// True if a password is empty that should not be.
-    fn lacks_password(options: &Self::Options) -> bool;
 
     /// What the sessions of an arm must be, before any proof.
     fn expectation(arm: &Arm, login: &Self::Login) -> Expectation;

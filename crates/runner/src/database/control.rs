@@ -32,6 +32,8 @@ pub(crate) struct Ways<D: Clients> {
     pub(crate) is_encrypted: bool,
     /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
+    /// True if no password was given to those who log in.
+    pub(crate) lacks_password: bool,
     /// How long connecting may take.
     pub(crate) patience: Duration,
 }
@@ -64,11 +66,7 @@ impl<D: Clients> Control<D> {
                 D::TLS_VERSIONS_STUDY,
                 url.unwrap_or("TARGET")
             ))),
-            Some(Err(error))
-                if error.is_access_denied()
-                    && !error.is_of_pg_hba()
-                    && ways.default.iter().any(D::lacks_password) =>
-            {
+            Some(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() && ways.lacks_password => {
                 Err(broken(format!(
                     "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
                 )))

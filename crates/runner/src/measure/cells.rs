@@ -188,7 +188,9 @@ impl Measure for Cells<'_> {
     }
 
     fn symbols(&self) -> &SymbolTable {
-        self.looker.as_ref().map_or(&self.no_symbols, Looker::symbols)
+        self.looker
+            .as_ref()
+            .map_or(&self.no_symbols, |looker| &looker.symbols)
     }
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_base::Secret;
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::select_canary;
-use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache};
+use ciphertax_model::{Arm, AuthenticationMethod, ColumnFunctions, PasswordCache};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, is_this_machine};
@@ -19,7 +20,6 @@ use super::encdb::Encdb;
 use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf, sysbench_cnf};
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -137,24 +137,16 @@ impl Clients for MySql {
         }
     }
 
-    fn lacks_password(options: &ConnectOptions) -> bool {
-        options.password.expose().is_empty()
-    }
-
     fn expectation(arm: &Arm, _login: &Login) -> Expectation {
         Expectation::of(arm)
     }
 
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+    fn of_private(entry: &Entry, columns: Option<ColumnFunctions>, _: Option<&[Endpoint]>) -> Self {
         Self {
-            forget_passwords: server.entry().capabilities.forget_passwords,
-            columns: server.at_rest().columns.map(Columns::new),
+            forget_passwords: entry.capabilities.forget_passwords,
+            columns: columns.map(Columns::new),
             ..Self::default()
         }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
     }
 
     fn access(

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use ciphertax_base::Secret;
 use ciphertax_base::counter::CONNECTIONS;
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::postgresql::{DATABASE, select_canary};
-use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, TlsNegotiation, TlsVersion};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, ColumnFunctions, PasswordCache, TlsNegotiation, TlsVersion,
+};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
@@ -19,7 +22,6 @@ use ciphertax_workload::sql::Columns;
 use super::counters::{ASKED, COMMITTED, ROLLED_BACK, Readings};
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -130,10 +132,6 @@ impl Clients for PostgreSql {
         }
     }
 
-    fn lacks_password(options: &ConnectOptions) -> bool {
-        options.password.expose().is_empty()
-    }
-
     /// An arm that leaves the method open is held to that of the default account, where ciphertax has made it.
     fn expectation(arm: &Arm, login: &Login) -> Expectation {
         let mut expected = arm.clone();
@@ -141,15 +139,11 @@ impl Clients for PostgreSql {
         Expectation::of(&expected)
     }
 
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+    fn of_private(_entry: &Entry, columns: Option<ColumnFunctions>, _: Option<&[Endpoint]>) -> Self {
         Self {
-            columns: server.at_rest().columns.map(Columns::new),
+            columns: columns.map(Columns::new),
             ..Self::default()
         }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
     }
 
     fn access(

@@ -106,7 +106,8 @@ impl<D: Database> GroupServer<D> {
         let file_system = server.file_system().map(|mounted| mounted.workers().pids());
         let file_system = file_system.filter(|pids| !pids.is_empty());
         let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
-        let mut database = D::of_private(&server, &route.measured);
+        let members = server.replica_set().map(|_| &route.measured[..]);
+        let mut database = D::of_private(server.entry(), server.at_rest().columns, members);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
@@ -207,6 +208,7 @@ impl<D: Database> GroupServer<D> {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),
+                lacks_password: D::lacks_password(&target.login),
                 patience: target.patience,
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
@@ -350,7 +352,6 @@ impl<D: Database> GroupServer<D> {
             endpoint: self.arm(arm)?.endpoint,
             measured: self.route.measured.clone(),
             expectation: expectation.clone(),
-            state: self.database.state(),
             releases_buffers: self.route.trust.releases_buffers,
             private: private.map(|server| PrivateReach::of(server, &self.route.trust, arm)),
         })

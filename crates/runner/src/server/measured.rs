@@ -8,7 +8,7 @@ use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter, Storage};
 use ciphertax_records::why::WaitEvents;
-use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord};
+use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord, VoidReason};
 
 use super::processes::Processes;
 use super::route::Route;
@@ -105,22 +105,13 @@ pub(crate) trait Server {
         None
     }
 
-    /// Reads what an arm's tunnel uses, on both its sides; `None` for an arm without a tunnel.
-    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
-
-    /// Reads what an arm's pooler uses; `None` for an arm without a pooler.
-    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
-
-    /// Which pooler of an arm is gone, and its last words; `None` while it lives, or for an arm without a pooler.
-    fn pooler_death(&self, arm: &Arm) -> Option<String>;
-
-    /// Reads what the relay before it uses that encrypts an arm's cells, or passes everything on; `None` where there is none.
-    fn column_relay_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
+    /// The meters of what an arm's connections go through; none for an arm that goes to the server straight.
+    fn proxies(&self, _arm: &Arm) -> ProxyMeters<'_> {
+        ProxyMeters::default()
     }
 
-    /// That the relay of an arm is gone, and its last words; `None` while it lives, and where there is none.
-    fn column_relay_death(&self, _arm: &Arm) -> Option<String> {
+    /// That an arm's pooler or relay is gone, with its last words; `None` while they live, and where there are none.
+    fn proxy_death(&self, _arm: &Arm) -> Option<VoidReason> {
         None
     }
 
@@ -128,6 +119,16 @@ pub(crate) trait Server {
     fn column_relay_cells(&self, _arm: &Arm) -> Option<u64> {
         None
     }
+}
+
+/// The meters of what stands between an arm's clients and its server, each where there is one.
+#[derive(Default)]
+pub(crate) struct ProxyMeters<'a> {
+    /// That of the tunnel, on both its sides.
+    pub(crate) tunnel: Option<&'a dyn Meter>,
+    pub(crate) pooler: Option<&'a dyn Meter>,
+    /// That of the relay which encrypts the arm's cells, or passes everything on.
+    pub(crate) column_relay: Option<&'a dyn Meter>,
 }
 
 /// Which server of a run, and what is measured on it.

@@ -11,7 +11,7 @@ mod target;
 
 pub(crate) use at_rest::AtRestProofs;
 pub(crate) use group::{GroupServer, ProvedArm};
-pub(crate) use measured::{Identity, Server};
+pub(crate) use measured::{Identity, ProxyMeters, Server};
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;
 pub(crate) use relays::encrypts_results;

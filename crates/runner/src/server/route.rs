@@ -248,6 +248,7 @@ pub(super) fn connect<D: Clients>(
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
+        lacks_password: D::lacks_password(login),
         patience: route.patience,
     };
     Control::connect(&route.trust.display, ways, url)

@@ -61,18 +61,6 @@ impl Server for FakeServer {
         self.meter.as_ref()
     }
 
-    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
-        None
-    }
-
     fn death(&self) -> Option<String> {
         self.death.clone()
     }

@@ -153,18 +153,6 @@ impl Server for Shell {
     fn death(&self) -> Option<String> {
         None
     }
-
-    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
-        None
-    }
 }
 
 struct Shells(BTreeMap<&'static str, Shell>);

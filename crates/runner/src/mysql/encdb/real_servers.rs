@@ -38,6 +38,7 @@ impl Ground {
             default: vec![plain(&server)],
             is_encrypted: false,
             encrypted: Vec::new(),
+            lacks_password: false,
             patience: PATIENCE,
         };
         let mut control = Control::connect("the server", ways, None).unwrap();

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use ciphertax_base::CpuTime;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
+use ciphertax_records::VoidReason;
 use ciphertax_records::why::WaitEvents;
 
 use super::GroupServer;
@@ -15,7 +17,7 @@ use crate::database::Database;
 use crate::error::RunError;
 use crate::far::Far;
 use crate::meter::{ServedBy, ServerMeter};
-use crate::server::measured::Server;
+use crate::server::measured::{ProxyMeters, Server};
 
 impl<D: Database> Server for GroupServer<D> {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
@@ -109,24 +111,21 @@ impl<D: Database> Server for GroupServer<D> {
         self.processes.far.as_ref()?.lost()
     }
 
-    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        Some(&self.route.tunnels.get(&arm.tunnel?)?.meter)
+    fn proxies(&self, arm: &Arm) -> ProxyMeters<'_> {
+        let tunnel = arm.tunnel.and_then(|kind| self.route.tunnels.get(&kind));
+        ProxyMeters {
+            tunnel: tunnel.map(|tunnel| &tunnel.meter as &dyn Meter),
+            pooler: self.route.poolers.meter_of(arm),
+            column_relay: self.route.column_relays.meter_of(arm),
+        }
     }
 
-    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.poolers.meter_of(arm)
-    }
-
-    fn pooler_death(&self, arm: &Arm) -> Option<String> {
-        self.route.poolers.of(arm)?.death()
-    }
-
-    fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.column_relays.meter_of(arm)
-    }
-
-    fn column_relay_death(&self, arm: &Arm) -> Option<String> {
-        self.route.column_relays.of(arm)?.death()
+    fn proxy_death(&self, arm: &Arm) -> Option<VoidReason> {
+        let pooler = self.route.poolers.of(arm).and_then(RunningPooler::death);
+        let relay = || self.route.column_relays.of(arm)?.death();
+        pooler
+            .map(|detail| VoidReason::PoolerDied { detail })
+            .or_else(|| Some(VoidReason::ColumnRelayDied { detail: relay()? }))
     }
 
     fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {

@@ -20,7 +20,7 @@ pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool, RunError> 
 
 /// What ciphertax makes on such a server.
 pub fn made_on(target: &Target) -> &'static str {
-    databases::target(target).made()
+    databases::made_on(target)
 }
 
 /// The command that removes what is left on a server; without the password.

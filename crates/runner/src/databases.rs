@@ -34,6 +34,14 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
     }
 }
 
+/// What ciphertax makes on such a server, in words.
+pub(crate) fn made_on(target: &Target) -> &'static str {
+    match target {
+        Target::MySql(_) | Target::PostgreSql(_) => "the schema ciphertax",
+        Target::MongoDb(_) => "the database ciphertax",
+    }
+}
+
 /// The same to be measured: with the account whose results they encrypt, and what by.
 pub(crate) fn measured_target(
     target: &Target,
@@ -125,9 +133,6 @@ pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
 
 /// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
-    /// What ciphertax makes there, in words.
-    fn made(&self) -> &'static str;
-
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
     /// # Errors
@@ -166,10 +171,6 @@ pub(crate) trait OwnDatabase {
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
-    fn made(&self) -> &'static str {
-        D::MADE
-    }
-
     /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
     /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
     /// next is told why.

@@ -468,8 +468,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
     fn remind(&self, arm: &str) {
         if let Some(open) = self.arm(arm) {
-            let server = &self.group(arm).server;
-            server.database.remind(&server.control, &open.proved.access);
+            self.group(arm).server.remind(&open.proved.access);
         }
     }
 

@@ -7,16 +7,22 @@ use ciphertax_base::Secret;
 use ciphertax_lab::Account;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::load::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod, ColumnFunctions};
+use ciphertax_model::{Arm, AuthenticationMethod};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 use ciphertax_workload::Access;
+use ciphertax_workload::sql::Columns;
 
 use super::Canary;
 use super::counted::Counted;
 use super::endpoint::Endpoint;
 use super::program::Reached;
 use crate::error::RunError;
+
+/// The data model of databases that speak SQL.
+pub(crate) enum Relational {}
+/// That of document databases.
+pub(crate) enum Documents {}
 
 /// How a database's clients log in, those of ciphertax and programs of the user's own. The value itself is what one group of servers
 /// needs to remember.
@@ -41,19 +47,21 @@ pub(crate) trait Clients: Sized + 'static {
     /// The files that placeholders of a program's arguments stand for, by name.
     const FILES: &'static [(Placeholder, &'static str)] = &[];
 
+    /// Which implementation of [`Tables`](super::Tables) is its own.
+    type Model;
     /// Who logs in, and how.
     type Login: Clone;
     /// What a connection needs to know.
-    type Options: Clone;
+    type Options: Clone + Send;
     /// A session of its client.
     type Session: Client<Options = Self::Options>;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Access<Session = Self::Session>;
 
-    /// Of private servers: by their entry in the catalogue, by which functions they encrypt columns, and, of a replica set, where
-    /// its members reach each other.
-    fn of_private(entry: &Entry, columns: Option<ColumnFunctions>, members: Option<&[Endpoint]>) -> Self;
+    /// Of private servers: by their entry in the catalogue, how they encrypt columns, where arms ask them to, and where the members of
+    /// a replica set reach each other.
+    fn of_private(entry: &Entry, columns: Option<Columns>, members: Option<&[Endpoint]>) -> Self;
 
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;

@@ -20,6 +20,8 @@ pub(crate) struct Control<D: Clients> {
     /// To each of the servers; the first is the one that is asked, if it answers.
     pub(crate) ways: Vec<D::Options>,
     session: D::Session,
+    /// Sessions that loaded and were given up, for which the server may still work.
+    pub(crate) given_up: Vec<u32>,
     /// The server, in words.
     pub(crate) server: String,
 }
@@ -57,6 +59,7 @@ impl<D: Clients> Control<D> {
                 reactor,
                 ways: ways.default,
                 session,
+                given_up: Vec::new(),
                 server: server.to_owned(),
             }),
             Some(Err(error)) if ways.find_demand_of_tls(&reactor, &error) => Err(broken(format!(

@@ -8,15 +8,16 @@ use ciphertax_base::counter::CONNECTIONS;
 use ciphertax_lab::Account;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::find_canary;
-use ciphertax_model::{Arm, AuthenticationMethod, ColumnFunctions, PasswordCache, ReadPreference};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
 use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};
 use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::sql::Columns;
 
 use super::counters::{HANDSHAKES, LOGINS, QUERIES};
 use super::database::address;
-use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::database::{Canary, Clients, Counted, Documents, Endpoint, Reached, encoded};
 use crate::error::RunError;
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
@@ -38,6 +39,7 @@ impl Clients for MongoDb {
     const DEMANDS_TLS: &'static str = "it demands TLS (net.tls.mode requireTLS)";
     const DENIAL_MAY_MEAN_TLS: bool = false;
 
+    type Model = Documents;
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
@@ -80,7 +82,7 @@ impl Clients for MongoDb {
         Expectation::of(&expected)
     }
 
-    fn of_private(_entry: &Entry, _: Option<ColumnFunctions>, members: Option<&[Endpoint]>) -> Self {
+    fn of_private(_entry: &Entry, _: Option<Columns>, members: Option<&[Endpoint]>) -> Self {
         Self {
             is_replica_set: members.is_some(),
             set_name: None,

@@ -10,7 +10,7 @@ use ciphertax_model::{ReadPreference, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
-use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target};
+use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target, WireError};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
@@ -55,14 +55,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
 impl MongoDb {
     /// How the primary is found and reached for what is not measured.
     pub(super) fn default_access(&self, control: &Control<Self>) -> MongodbAccess {
-        let reached: Vec<Address> = control
-            .ways
-            .iter()
-            .map(|way| Address {
-                host: way.host.clone(),
-                port: way.port,
-            })
-            .collect();
+        let reached: Vec<Address> = control.ways.iter().map(address_of).collect();
         MongodbAccess {
             options: control.ways[0].clone(),
             routes: self.routes(&reached),
@@ -106,7 +99,6 @@ impl MongoDb {
 }
 
 impl Database for MongoDb {
-    const MADE: &'static str = "the database ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Threads;
     const COUNTERS_NEED: &'static str =
         "a user who may read the server's counters (one with the role clusterMonitor)";
@@ -195,7 +187,7 @@ impl Database for MongoDb {
         };
         match control.wait_for(PATIENCE, look)? {
             Err(DatasetError::Wire(error)) if error.is_access_denied() => {
-                Err(control.unusable(format!("{error}; {}", grant(&access.options.login))))
+                Err(self.of_missing_right(control, error))
             }
             found => found.map_err(|error| control.of_dataset(error)),
         }
@@ -300,6 +292,27 @@ impl Database for MongoDb {
             return Ok(BTreeMap::new());
         };
         Ok(counters::named(&answer))
+    }
+
+    /// On the primary.
+    fn remove_by(
+        &self,
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        let access = self.default_access(control);
+        let removing = async {
+            let primary = access.primary(&control.reactor).await?;
+            let (mut session, _) = Session::connect(&control.reactor, &primary).await?;
+            remove(&mut session).await
+        };
+        let removed = control.wait_for(patience, removing)?;
+        removed.map_err(|error| control.of_removal(error))
+    }
+
+    fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
+        control.unusable(format!("{error}; {}", grant(&control.ways[0].login)))
     }
 }
 

@@ -1,18 +1,20 @@
 //! What ciphertax does on PostgreSQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ciphertax_lab::Proved;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove};
-use ciphertax_wire::postgresql::{ConnectOptions, TextRow};
+use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
-use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_workload::dataset::{CellsProof, DatasetError, SCHEMA};
 
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
 use super::counters::asking;
+use super::removal;
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -20,7 +22,7 @@ use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::patience::PATIENCE;
 use crate::server::TargetServers;
-use crate::wait_events::WaitEventAsker;
+use crate::wait_events::Ask;
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
 /// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
@@ -81,8 +83,14 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
 impl Database for PostgreSql {
     const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
     const COUNTS_HANDSHAKES: bool = false;
-    const MADE: &'static str = "the schema ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Processes;
+    const CELLS_PROOF: Option<CellsProof> = Some(CellsProof {
+        hexadecimal: ["encode(", "::bytea, 'hex')"],
+        log: [Some("SET log_statement = 'all'"), None],
+        flush: |_| vec!["CHECKPOINT".to_owned()],
+    });
+    const REMOVES_OTHER_FIRST: bool = true;
+    const WAIT_EVENTS: Option<fn(&ConnectOptions) -> Option<Ask>> = Some(asking);
 
     /// By an advisory lock. A lock is for one database, but all can be seen from everywhere.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -228,8 +236,13 @@ impl Database for PostgreSql {
         }
     }
 
-    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
-        let options = control.ways.first()?.clone();
-        Some(WaitEventAsker::open(move || asking(&options)))
+    /// Who keeps a table locked is named.
+    fn remove_by(
+        &self,
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        removal::remove_by(control, patience, remove)
     }
 }

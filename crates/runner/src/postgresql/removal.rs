@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use ciphertax_wire::postgresql::{Session, TextRow};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::{Session as _, WireError};
-use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::{DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::end_sessions;
-use ciphertax_workload::sql::Columns;
 
 use super::clients::{APPLICATION, PostgreSql};
-use crate::database::{Control, SqlDatabase};
+use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -23,37 +22,6 @@ const LOCKED: &str = "55P03";
 
 /// How often sessions that were ended are looked for.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// How long a server may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
-
-impl SqlDatabase for PostgreSql {
-    const CELLS_PROOF: CellsProof = CellsProof {
-        hexadecimal: ["encode(", "::bytea, 'hex')"],
-        log: [Some("SET log_statement = 'all'"), None],
-        flush: |_| vec!["CHECKPOINT".to_owned()],
-    };
-
-    fn columns(&self) -> Option<&Columns> {
-        self.columns.as_ref()
-    }
-
-    fn given_up(&mut self) -> &mut Vec<u32> {
-        &mut self.given_up
-    }
-
-    fn remove_other(control: &Control<Self>, contents: &Contents) -> Result<(), RunError> {
-        let remove = async |session: &mut Session| dataset::remove_other(session, contents).await;
-        control.remove_by(&[], contents.patience(), remove).map(drop)
-    }
-
-    /// Who keeps a table locked is named.
-    fn remove_tables(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        control.remove_by(&self.given_up, REMOVAL, async |session| {
-            dataset::remove(session).await
-        })
-    }
-}
 
 impl Control<PostgreSql> {
     /// Ends sessions that a run left which is gone: a server does not notice that nobody waits for a statement before
@@ -68,38 +36,36 @@ impl Control<PostgreSql> {
         }
         Ok(())
     }
+}
 
-    /// That takes a session of its own: the other may have been cut off in the middle of an answer, or ended by the
-    /// server meanwhile.
-    fn remove_by(
-        &self,
-        given_up: &[u32],
-        patience: Duration,
-        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError> {
-        let removing = async {
-            let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
-            end_sessions(&mut session, given_up).await?;
-            // A compatible server without the setting waits as long as it likes.
-            or_none(session.query(LOCK_TIMEOUT).await)?;
-            let mut removed = remove(&mut session).await;
-            if is_locked(&removed) {
-                or_none(session.query(&end_own()).await)?;
-                removed = remove(&mut session).await;
-            }
-            let holders = match is_locked(&removed) {
-                true => or_none(session.query(&holders()).await)?,
-                false => Vec::new(),
-            };
-            session.close().await?;
-            Ok((removed, holders))
-        };
-        let removed = self.wait_for(patience, removing)?;
-        let (removed, holders) = removed.map_err(|error| self.of_removal(error))?;
-        match holders.first() {
-            Some(holder) => Err(self.unusable(in_words(holder))),
-            None => removed.map_err(|error| self.of_removal(error)),
+/// As [`Database::remove_by`](crate::database::Database::remove_by).
+pub(super) fn remove_by(
+    control: &Control<PostgreSql>,
+    patience: Duration,
+    remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+) -> Result<bool, RunError> {
+    let removing = async {
+        let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+        end_sessions(&mut session, &control.given_up).await?;
+        // A compatible server without the setting waits as long as it likes.
+        or_none(session.query(LOCK_TIMEOUT).await)?;
+        let mut removed = remove(&mut session).await;
+        if is_locked(&removed) {
+            or_none(session.query(&end_own()).await)?;
+            removed = remove(&mut session).await;
         }
+        let holders = match is_locked(&removed) {
+            true => or_none(session.query(&holders()).await)?,
+            false => Vec::new(),
+        };
+        session.close().await?;
+        Ok((removed, holders))
+    };
+    let removed = control.wait_for(patience, removing)?;
+    let (removed, holders) = removed.map_err(|error| control.of_removal(error))?;
+    match holders.first() {
+        Some(holder) => Err(control.unusable(in_words(holder))),
+        None => removed.map_err(|error| control.of_removal(error)),
     }
 }
 

@@ -21,7 +21,6 @@ use super::protocol::{Answer, CalledSlice, Loading, Request, Start, Yielded, nam
 use crate::database::Database;
 use crate::error::RunError;
 use crate::load::{Load, Slice};
-use crate::patience::wait_for;
 
 /// The load of a cell, of which this process makes a part and calls the others.
 pub(crate) struct SpreadLoad {
@@ -190,8 +189,7 @@ pub(super) fn load_part<D: Database>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let reactor = Reactor::new().map_err(|error| RunError::Rank(error.to_string()))?;
-    let task = D::load_part(&reactor, access, contents, part, progress);
-    wait_for(&reactor, "the server", contents.patience(), task)?.map_err(RunError::from)
+    D::load_part(&reactor, access, contents, part, progress)
 }
 
 /// So much of a slice its load generators may begin or end apart.

@@ -13,7 +13,9 @@ use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
+use ciphertax_workload::Access;
 use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
@@ -31,6 +33,7 @@ use crate::groups::Group;
 use crate::load::Distance;
 use crate::patience::unusable;
 use crate::ranks::{ArmReach, PrivateReach, Ranks};
+use crate::tpcc;
 use crate::wait_events::WaitEventAsker;
 
 /// The server of a group of arms, with a session for what is not measured.
@@ -40,30 +43,39 @@ pub(crate) struct GroupServer<D: Database> {
     /// Absent until a slice is looked into.
     wait_events: Option<WaitEventAsker>,
     // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
-    private: Option<PrivateServer>,
+    private: Option<Private>,
     pub(crate) route: Route,
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
-    /// What works for its file system alone.
-    file_system: Option<FileSystemMeter>,
-    /// That which reads and writes the disk for it.
-    daemon: Option<ProcessMeter>,
-    /// The block device under the folder of a private server.
-    device: Option<Device>,
     record: ServerRecord,
-    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
-    proved_at_rest: Option<ProvedAtRest>,
-    /// True if an arm that is measured on servers like these encrypts what they tell each other, and so each is proved.
-    cluster_tls_differs: bool,
-    /// By which functions an arm that is measured beside it has columns encrypted.
-    columns: Option<ColumnFunctions>,
-    /// What the client stores in YCSB's table, where that is not plain.
-    stored: Option<ColumnEncryption>,
     /// What a probe has changed for a slice that runs.
     changed: Option<Changed>,
     /// True if it may hold a data set.
     is_loaded: bool,
+}
+
+/// Servers that ciphertax has started, and what is to be known of them alone.
+struct Private {
+    server: PrivateServer,
+    /// What works for its file system alone.
+    file_system: Option<FileSystemMeter>,
+    /// That which reads and writes the disk for it.
+    daemon: Option<ProcessMeter>,
+    /// The block device under its folder.
+    device: Option<Device>,
+    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
+    proved_at_rest: Option<ProvedAtRest>,
+    /// True if an arm that is measured on servers like these encrypts what they tell each other, and so each is proved.
+    cluster_tls_differs: bool,
+    /// How it encrypts columns, where its arms ask it to.
+    columns: Option<Columns>,
+    /// By which functions an arm that is measured beside it has columns encrypted.
+    functions_beside: Option<ColumnFunctions>,
+    /// What the client stores in YCSB's table, where that is not plain.
+    stored: Option<ColumnEncryption>,
+    /// True if some of its arms have it forget what the logins of others find there.
+    forgets: bool,
 }
 
 /// An arm that is what it says.
@@ -106,27 +118,32 @@ impl<D: Database> GroupServer<D> {
         let file_system = server.file_system().map(|mounted| mounted.workers().pids());
         let file_system = file_system.filter(|pids| !pids.is_empty());
         let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
+        let columns = server.at_rest().columns.map(Columns::new);
         let members = server.replica_set().map(|_| &route.measured[..]);
-        let mut database = D::of_private(server.entry(), server.at_rest().columns, members);
+        let mut database = D::of_private(server.entry(), columns, members);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
-        database.set_up(&mut control, &server, &group.set_up_for)?;
+        let forgets = database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
             record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
             database,
             control,
             wait_events: None,
+            private: Some(Private {
+                device: Storage::under(server.folder()).device(),
+                server,
+                file_system,
+                daemon,
+                proved_at_rest: None,
+                cluster_tls_differs: has_cluster_tls(study, spec),
+                columns,
+                functions_beside: functions_beside(study, spec),
+                stored: group.needs.stored.cloned(),
+                forgets,
+            }),
             route,
-            device: Storage::under(server.folder()).device(),
-            private: Some(server),
             login,
             processes,
-            file_system,
-            daemon,
-            proved_at_rest: None,
-            cluster_tls_differs: has_cluster_tls(study, spec),
-            columns: functions_beside(study, spec),
-            stored: group.needs.stored.cloned(),
             changed: None,
             is_loaded: false,
         };
@@ -161,15 +178,8 @@ impl<D: Database> GroupServer<D> {
             control,
             wait_events: None,
             route,
-            device: None,
             private: None,
             login: target.login,
-            file_system: None,
-            daemon: None,
-            proved_at_rest: None,
-            cluster_tls_differs: false,
-            columns: None,
-            stored: None,
             changed: None,
             is_loaded: false,
         };
@@ -249,6 +259,19 @@ impl<D: Database> GroupServer<D> {
         self.processes.confined_to
     }
 
+    /// `None` for servers of the user's own.
+    fn private_server(&self) -> Option<&PrivateServer> {
+        self.private.as_ref().map(|private| &private.server)
+    }
+
+    /// Makes sure that it remembers what the warm logins of an arm find there, before a program makes one that cannot remind it.
+    pub(crate) fn remind(&self, access: &D::Access) {
+        if self.private.as_ref().is_some_and(|private| private.forgets) {
+            // A server that is gone is noticed by the next who asks it something.
+            let _ = self.control.visit(access.options());
+        }
+    }
+
     /// True if ciphertax has started it, so that nobody else knows it.
     pub(crate) fn is_private(&self) -> bool {
         self.private.is_some()
@@ -259,12 +282,12 @@ impl<D: Database> GroupServer<D> {
     /// # Errors
     /// Names the arm that is not what it says, or what kept it from being proved.
     pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
-        let Some(server) = &self.private else {
+        let Some(private) = &mut self.private else {
             return Ok(());
         };
-        let mut proofs = disk_proof::prove_measured(&arm.name, server)?;
+        let mut proofs = disk_proof::prove_measured(&arm.name, &private.server)?;
         proofs.extend(like_it.proofs.iter().cloned());
-        self.proved_at_rest = Some(ProvedAtRest {
+        private.proved_at_rest = Some(ProvedAtRest {
             proofs,
             disk: like_it.disk.clone(),
         });
@@ -298,22 +321,17 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
-        let columns = match &self.private {
-            Some(server) => self.database.prove_columns(&self.control, self.columns, server)?,
-            None => None,
-        };
-        let cells = match &self.private {
-            Some(server) => self.database.prove_cells(&self.control, arm, key, server)?,
-            None => None,
-        };
-        let at_rest = merged(merged(columns, cells), self.proved_at_rest.clone());
+        let at_rest = self.prove_stored(arm, key)?;
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
         proved.proofs.extend(self.try_probe(arm)?);
-        if let (Some(server), true) = (&self.private, self.cluster_tls_differs) {
-            proved
-                .proofs
-                .push(cluster_proof::prove(&arm.name, server, arm.cluster_tls)?);
+        if let Some(private) = self
+            .private
+            .as_ref()
+            .filter(|private| private.cluster_tls_differs)
+        {
+            let proof = cluster_proof::prove(&arm.name, &private.server, arm.cluster_tls)?;
+            proved.proofs.push(proof);
         }
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
@@ -335,17 +353,39 @@ impl<D: Database> GroupServer<D> {
         })
     }
 
+    /// What private servers were proved to keep of columns, of an arm's cells, and of files.
+    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>, RunError> {
+        let Some(private) = &self.private else {
+            return Ok(None);
+        };
+        let (control, server) = (&self.control, &private.server);
+        let columns = D::prove_columns(
+            control,
+            private.columns.as_ref(),
+            private.functions_beside,
+            server,
+        )?;
+        let cells = self.database.prove_cells(control, arm, key, server)?;
+        let proved = [columns, cells, private.proved_at_rest.clone()];
+        Ok(proved.into_iter().flatten().reduce(|mut all, more| {
+            all.proofs.extend(more.proofs);
+            all.disk.searched_bytes += more.disk.searched_bytes;
+            all.disk.files.extend(more.disk.files);
+            all
+        }))
+    }
+
     /// How an arm reaches it, before any proof.
     ///
     /// # Errors
     /// When the arm verifies the server, and no authority is known.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
-        reached(&self.route, self.private.as_ref(), &self.login, arm)
+        reached(&self.route, self.private_server(), &self.login, arm)
     }
 
     /// How other load generators reach an arm whose sessions must be so.
     pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach, RunError> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         Ok(ArmReach {
             arm: arm.clone(),
             server: self.first_record().id,
@@ -367,12 +407,18 @@ impl<D: Database> GroupServer<D> {
         key: Option<&MasterKey>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), RunError> {
-        let fields = FieldEncryption::stored(self.stored.as_ref(), key);
+        let private = self.private.as_ref();
+        let stored = private.and_then(|private| private.stored.as_ref());
+        let contents = Contents {
+            columns: private.and_then(|private| private.columns),
+            fields: FieldEncryption::stored(stored, key),
+            ..tpcc::contents(study, D::Access::VOCABULARIES, key)
+        };
+        let of = contents.rows();
         // Also if it fails half-way.
         self.is_loaded = true;
-        self.is_loaded = self
-            .database
-            .load(&mut self.control, study, key, fields, progress)?;
+        let mut heard = |rows| progress(rows, of);
+        self.is_loaded = self.database.load(&mut self.control, &contents, &mut heard)?;
         Ok(())
     }
 
@@ -417,7 +463,7 @@ impl<D: Database> GroupServer<D> {
             ..
         } = self;
         drop((control, wait_events));
-        let stopped = private.map_or(Ok(()), PrivateServer::stop);
+        let stopped = private.map_or(Ok(()), |private| private.server.stop());
         removed.and(stopped.and(route.stop()).map_err(RunError::from))
     }
 
@@ -455,7 +501,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     fn describe(&mut self) -> Result<(), RunError> {
-        let private = self.private.as_ref();
+        let private = self.private.as_ref().map(|private| &private.server);
         let description = self
             .database
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
@@ -482,19 +528,6 @@ fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions>
     cells
         .flat_map(|cell| study.arms_of(cell))
         .find_map(|arm| arm.at_rest.columns)
-}
-
-/// What was proved of its columns and of its files, in one.
-fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<ProvedAtRest> {
-    let Some(mut all) = columns else {
-        return files;
-    };
-    if let Some(files) = files {
-        all.proofs.extend(files.proofs);
-        all.disk.searched_bytes += files.disk.searched_bytes;
-        all.disk.files.extend(files.disk.files);
-    }
-    Some(all)
 }
 
 #[cfg(test)]

@@ -48,14 +48,13 @@ pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     })
 }
 
-/// Makes all sets anew. `given_up` gets the numbers of sessions for which the server may still work after a failure.
+/// Makes all sets anew.
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
 pub(crate) fn restore<D: Clients<Session: SqlSession>>(
-    control: &Control<D>,
+    control: &mut Control<D>,
     contents: &Contents,
-    given_up: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let Some(tables) = &contents.tpcc else {
@@ -66,7 +65,7 @@ pub(crate) fn restore<D: Clients<Session: SqlSession>>(
         tpcc::restore::<D::Session>(&control.reactor, &control.ways[0], tables, &mut opened, progress);
     let restored = control.wait_for(contents.patience(), restore);
     if !matches!(restored, Ok(Ok(()))) {
-        *given_up = opened;
+        control.given_up = opened;
     }
     restored?.map_err(|error| control.of_dataset(error))
 }
@@ -94,14 +93,12 @@ impl Tables {
             alike: Vec::new(),
         };
         let is_private = server.is_private();
-        let GroupServer {
-            database, control, ..
-        } = server;
-        match database.examine_tables(control, &examination()) {
+        let control = &mut server.control;
+        match D::examine_tables(control, &examination()) {
             Err(RunError::Inconsistent(_)) if !is_private => {
                 let of = self.contents.rows();
-                database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
-                database.examine_tables(control, &examination()).map(drop)
+                D::restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
+                D::examine_tables(control, &examination()).map(drop)
             }
             examined => examined.map(drop),
         }
@@ -117,9 +114,7 @@ impl Tables {
             when: self.when(),
             alike: self.alike(),
         };
-        let held = server
-            .database
-            .examine_tables(&mut server.control, &examination)?;
+        let held = D::examine_tables(&mut server.control, &examination)?;
         self.held(held, &examination.alike);
         Ok(())
     }
@@ -136,10 +131,9 @@ impl Tables {
         self.check(server)?;
         let of = self.contents.rows();
         progress(0, of);
-        let GroupServer {
-            database, control, ..
-        } = server;
-        database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
+        D::restore_tables(&mut server.control, &self.contents, &mut |rows| {
+            progress(rows, of)
+        })?;
         self.restored();
         Ok(())
     }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use ciphertax_base::CpuTime;
 use ciphertax_lab::page_cache::{Cached, Dropped};
-use ciphertax_model::Arm;
 use ciphertax_observe::{FileSystemMeter, Meter, ProcessMeter};
 use ciphertax_records::{QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::{PATIENCE, within};

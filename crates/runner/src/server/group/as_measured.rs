@@ -18,6 +18,7 @@ use crate::error::RunError;
 use crate::far::Far;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::server::measured::{ProxyMeters, Server};
+use crate::wait_events::WaitEventAsker;
 
 impl<D: Database> Server for GroupServer<D> {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
@@ -38,8 +39,9 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn ask_for_wait_events(&mut self) {
-        if self.wait_events.is_none() {
-            self.wait_events = D::wait_events(&self.control);
+        if let (None, Some(open)) = (&self.wait_events, D::WAIT_EVENTS) {
+            let options = self.control.ways[0].clone();
+            self.wait_events = Some(WaitEventAsker::open(move || open(&options)));
         }
         if let Some(asker) = &mut self.wait_events {
             asker.begin();
@@ -67,26 +69,26 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn file_system_cpu(&self) -> Option<CpuTime> {
-        self.file_system.as_ref()?.own().ok()
+        self.private.as_ref()?.file_system.as_ref()?.own().ok()
     }
 
     fn daemon(&self) -> Option<&dyn Meter> {
-        self.daemon.as_ref().map(|meter| meter as &dyn Meter)
+        let daemon = self.private.as_ref()?.daemon.as_ref();
+        daemon.map(|meter| meter as &dyn Meter)
     }
 
     fn reads_through_page_cache(&self) -> bool {
-        self.private
-            .as_ref()
+        self.private_server()
             .is_some_and(PrivateServer::reads_through_page_cache)
     }
 
     fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         Ok(private.map(PrivateServer::drop_cached).transpose()?)
     }
 
     fn death(&self) -> Option<String> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
             return Some(end);
         }
@@ -97,7 +99,7 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn device(&self) -> Option<&Device> {
-        self.device.as_ref()
+        self.private.as_ref()?.device.as_ref()
     }
 
     fn agent(&self) -> Option<&AgentMeter> {

@@ -196,8 +196,8 @@ impl<'a> Player<'a> {
             let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, looker, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
-            let log = rounds.into_log();
-            let unseen = cells.not_seen();
+            let log = rounds.log;
+            let unseen = cells.looker.as_ref().and_then(Looker::passed_over);
             drop(cells);
             let checked = check(&plan.study, &measured, &mut servers, progress);
             (measured, checked, log, unseen)

@@ -229,7 +229,7 @@ impl<D: Database> GroupServers<D> {
         arms: Vec<&Arm>,
         opening: &mut Opening<'_>,
     ) -> Result<(), RunError> {
-        let baselines = self.groups.first().map(|group| group.server.first_record());
+        let baselines = self.groups.first().map(|group| group.server.first_record.clone());
         for arm in arms {
             (opening.go_on)()?;
             opening.progress.stage(&Stage::Proving(arm.name.clone()));
@@ -329,7 +329,7 @@ impl<D: Database> Servers for GroupServers<D> {
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
-        let records = self.groups.iter().map(|group| group.server.first_record());
+        let records = self.groups.iter().map(|group| group.server.first_record.clone());
         records.collect()
     }
 
@@ -458,7 +458,7 @@ impl<D: Database> Servers for GroupServers<D> {
             proofs.extend(arms.filter_map(|arm| {
                 Some(ArmProof {
                     arm: arm.name.clone(),
-                    server: server.first_record().id,
+                    server: server.first_record.id.clone(),
                     proof: tables.proof(set_of(study, &arm.name))?,
                 })
             }));

@@ -36,7 +36,7 @@ pub struct AgentMeter {
 
 #[derive(Debug)]
 pub(super) struct State {
-    way: Option<Way>,
+    pub(super) way: Option<Way>,
     /// Why there is none.
     lost: Option<String>,
     /// When it could not be started again.
@@ -207,11 +207,6 @@ impl State {
             self.lose(why.clone());
             why
         })
-    }
-
-    /// True if there is an agent to ask.
-    pub(super) fn is_linked(&self) -> bool {
-        self.way.is_some()
     }
 
     pub(super) fn lose(&mut self, why: String) {

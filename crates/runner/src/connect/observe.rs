@@ -1,8 +1,6 @@
 //! One connection after the other, each with its trace and its CPU time on both sides.
 
-use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_estimate::connection::{Seen, SeenConnection, Tried};
 use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
@@ -59,7 +57,7 @@ impl<D: Database> TargetServers<D> {
         progress: &mut dyn FnMut(u32),
     ) -> Result<Found, RunError> {
         let endpoint = &self.endpoints[0];
-        let whereabouts = Whereabouts::of_endpoint(endpoint, D::SERVED_BY, Asker::Connect);
+        let whereabouts = Whereabouts::of(endpoint, D::SERVED_BY, Asker::Connect);
         let subject = Subject {
             servers: self,
             reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
@@ -162,7 +160,12 @@ impl<D: Database> Subject<'_, D> {
             D::Session::warm_up(&self.reactor, options, 1).await?;
             taken_apart::<D::Session>(&self.reactor, options, || Err(String::new())).await
         };
-        let outcome = match self.wait_for(resuming) {
+        let outcome = match wait_for(
+            &self.reactor,
+            &self.servers.display,
+            self.servers.patience,
+            resuming,
+        ) {
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(error) => Err(error.to_string()),
             Ok(outcome) => outcome.map_err(|error| match error {
@@ -185,25 +188,20 @@ impl<D: Database> Subject<'_, D> {
     fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation), RunError> {
         let server = || server_cpu::when_quiet(self.meter.as_ref());
         let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
-        match self.wait_for(connecting) {
+        let TargetServers {
+            display, patience, ..
+        } = self.servers;
+        match wait_for(&self.reactor, display, *patience, connecting) {
             Err(RunError::Server { .. }) if is_silent_once_reached() => Err(unusable(
-                &self.servers.display,
+                display,
                 format!(
                     "it takes connections, and within {} s nothing came that a {} server sends: is it another server's port?",
-                    self.patience().as_secs(),
+                    patience.as_secs(),
                     D::Session::PROTOCOL
                 ),
             )),
             outcome => outcome?.map_err(|error| self.refused(&error, options)),
         }
-    }
-
-    fn wait_for<T>(&self, task: impl Future<Output = T>) -> Result<T, RunError> {
-        wait_for(&self.reactor, &self.servers.display, self.patience(), task)
-    }
-
-    fn patience(&self) -> Duration {
-        self.servers.patience
     }
 
     /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.
@@ -221,7 +219,7 @@ impl<D: Database> Subject<'_, D> {
                 .filter(|_| !(D::DENIAL_MAY_MEAN_TLS && self.servers.is_unverified()))
                 .collect(),
             lacks_password: D::lacks_password(&self.servers.login),
-            patience: self.patience(),
+            patience: self.servers.patience,
         }
     }
 

@@ -61,7 +61,7 @@ pub(crate) struct Cells<'a> {
     servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
     open: Vec<OpenCell>,
-    looker: Option<Looker>,
+    pub(crate) looker: Option<Looker>,
     /// Nothing, where nothing is looked into.
     no_symbols: SymbolTable,
     /// When the run began. The time in which servers come to rest before their first round is left out.
@@ -93,11 +93,6 @@ impl<'a> Cells<'a> {
             began,
             clocks: BTreeMap::new(),
         }
-    }
-
-    /// Why a server that runs here could not be looked into; `None` where it could, or nobody tried.
-    pub(crate) fn not_seen(&self) -> Option<String> {
-        self.looker.as_ref()?.passed_over()
     }
 
     /// True if the kernel has to forget what it keeps of a cell's files before each slice: what its servers have not in their

@@ -101,6 +101,7 @@ impl SliceMeter<'_> {
             }
         }
         let mut slice = slice?;
+        slice.yielded.recorded.client_bound &= !self.server.is_embedded();
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.server, id.arm, self.machine).ok();
         let change = after.as_ref().map(|after| after.since(&before));

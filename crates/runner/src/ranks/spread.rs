@@ -39,7 +39,11 @@ impl SpreadLoad {
     /// # Errors
     /// Who cannot.
     pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self, RunError> {
-        let number = ranks.next_load();
+        let number = {
+            let mut all = ranks.lock();
+            all.loads += 1;
+            all.loads
+        };
         let start = Box::new(start);
         let answers = ranks.ask(|told| Request::Start {
             load: number,

@@ -98,7 +98,7 @@ pub(super) fn calibrate(
     course: &Course<'_>,
     measure: &mut dyn Measure,
 ) -> Result<Duration, RunError> {
-    let slices = study.cells.len() * course.arm_count();
+    let slices = study.cells.len() * course.arms.len();
     let shortest = Duration::from_secs_f64(study.time_s / (MOST_BLOCKS * slices as f64));
     measure.begin_block(index)?;
     let mut tried = Vec::new();

@@ -48,7 +48,8 @@ pub(crate) struct GroupServer<D: Database> {
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
-    record: ServerRecord,
+    /// What the report says of it before anything is measured.
+    pub(crate) first_record: ServerRecord,
     /// What a probe has changed for a slice that runs.
     changed: Option<Changed>,
     /// True if it may hold a data set.
@@ -125,7 +126,7 @@ impl<D: Database> GroupServer<D> {
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         let forgets = database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
-            record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
+            first_record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
             database,
             control,
             wait_events: None,
@@ -172,7 +173,7 @@ impl<D: Database> GroupServer<D> {
             Some(&target.url),
         )?;
         let mut server = Self {
-            record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
+            first_record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,
@@ -185,9 +186,15 @@ impl<D: Database> GroupServer<D> {
         };
         server.find_members()?;
         server.refuse_demand_of_tls(study, &target.url)?;
-        server.ask_from_afar(study, ranks)?;
+        let far = Far::open(study, &server.route.control, D::SERVED_BY, ranks);
+        // What tells on another machine what its processes use, where the study says what.
+        if let Some(far) = far.map_err(|problem| server.control.unusable(problem))? {
+            server.processes = server.processes.told_by(far);
+        }
         D::claim(&mut server.control)?;
-        server.leave_connections_to_others(study)?;
+        if let Some(problem) = too_many(study, &D::limits(&mut server.control)?) {
+            return Err(server.control.unusable(problem));
+        }
         server
             .database
             .refuse_what_cannot_be_removed(&mut server.control)?;
@@ -243,15 +250,10 @@ impl<D: Database> GroupServer<D> {
     /// What the report says of it, with what was seen of its distance.
     pub(crate) fn record(&self) -> ServerRecord {
         ServerRecord {
-            link: self.route.link_record(),
+            link: self.route.distance.as_ref().and_then(Distance::record),
             cpu_from: self.processes.cpu_from(),
-            ..self.first_record()
+            ..self.first_record.clone()
         }
-    }
-
-    /// What the report says of it before anything is measured.
-    pub(crate) fn first_record(&self) -> ServerRecord {
-        self.record.clone()
     }
 
     /// The only CPU of private servers, where the load must run too.
@@ -312,8 +314,8 @@ impl<D: Database> GroupServer<D> {
             is_private: self.is_private(),
             columns: arm.columns.as_ref(),
             measured: &self.route.measured,
-            pooler: self.route.poolers.of(arm),
-            column_relay: self.route.column_relays.of(arm),
+            pooler: self.route.proxies.pooler(arm),
+            column_relay: self.route.proxies.column_relay(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -333,7 +335,7 @@ impl<D: Database> GroupServer<D> {
             let proof = cluster_proof::prove(&arm.name, &private.server, arm.cluster_tls)?;
             proved.proofs.push(proof);
         }
-        if let Some(tunnel) = self.route.tunnel_of(arm) {
+        if let Some(tunnel) = self.route.proxies.tunnel(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
         Ok(ProvedArm {
@@ -342,9 +344,9 @@ impl<D: Database> GroupServer<D> {
                 .database
                 .access(arm, options, proved.expectation, &self.route.measured),
             session: SessionRecord {
-                server_id: self.record.id.clone(),
+                server_id: self.first_record.id.clone(),
                 beside_id: None,
-                server: self.record.name.clone(),
+                server: self.first_record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
                 disk: at_rest.map(|proved| proved.disk),
@@ -388,7 +390,7 @@ impl<D: Database> GroupServer<D> {
         let private = self.private_server();
         Ok(ArmReach {
             arm: arm.clone(),
-            server: self.first_record().id,
+            server: self.first_record.id.clone(),
             endpoint: self.arm(arm)?.endpoint,
             measured: self.route.measured.clone(),
             expectation: expectation.clone(),
@@ -473,7 +475,7 @@ impl<D: Database> GroupServer<D> {
             return Ok(());
         };
         let members = answering(&found);
-        self.record.members = found.iter().map(Member::record).collect();
+        self.first_record.members = found.iter().map(Member::record).collect();
         let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
         self.control.switch_to(ways)?;
         self.processes = Processes::looked_for(&members, D::SERVED_BY);
@@ -483,29 +485,18 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
-    /// Has something on another machine tell what its processes use, where the study says what.
-    fn ask_from_afar(&mut self, study: &Study, ranks: Option<&Ranks>) -> Result<(), RunError> {
-        let far = Far::open(study, &self.route.control, D::SERVED_BY, ranks);
-        if let Some(far) = far.map_err(|problem| self.control.unusable(problem))? {
-            self.processes = self.processes.told_by(far);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the run leaves connections to other clients, as far as the account may see how many there are.
-    fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
-        match too_many(study, &D::limits(&mut self.control)?) {
-            None => Ok(()),
-            Some(problem) => Err(self.control.unusable(problem)),
-        }
-    }
-
     fn describe(&mut self) -> Result<(), RunError> {
         let private = self.private.as_ref().map(|private| &private.server);
         let description = self
             .database
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
-        self.record = measured::described(&self.record, description, private, &self.route, &self.processes);
+        self.first_record = measured::described(
+            &self.first_record,
+            description,
+            private,
+            &self.route,
+            &self.processes,
+        );
         Ok(())
     }
 }

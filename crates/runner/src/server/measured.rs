@@ -92,6 +92,11 @@ pub(crate) trait Server {
         None
     }
 
+    /// True for a database in the load threads. Nobody else could be the bottleneck, so that they are bound by themselves says nothing.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
 
@@ -161,7 +166,7 @@ pub(super) fn described(
         settings: match private {
             Some(server) => {
                 let mut settings = server.settings().clone();
-                settings.extend(route.settings_before());
+                settings.extend(route.proxies.settings());
                 settings
             }
             None => description.settings,

@@ -66,7 +66,7 @@ impl Processes {
             _ => Asker::RunOnSeveral,
         };
         for endpoint in endpoints {
-            let found = Whereabouts::of_endpoint(endpoint, served_by, asker);
+            let found = Whereabouts::of(endpoint, served_by, asker);
             same_host &= found.same_host;
             match (found.process, endpoints.len()) {
                 (Ok(process), _) => meters.push(process),

@@ -1,7 +1,6 @@
 //! The file of a group of arms.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::sqlite::options;
@@ -11,8 +10,8 @@ use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_wire::WireError;
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
-use ciphertax_wire::{Expectation, WireError};
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sqlite::SqliteAccess;
@@ -30,7 +29,8 @@ const TABLES: &str =
 
 /// The file of a group of arms.
 pub(super) struct SqliteFile {
-    record: ServerRecord,
+    /// What the report says of it.
+    pub(super) record: ServerRecord,
     options: ConnectOptions,
     /// As long as it is open, no other session that is closed writes the log into the file. It goes before the folder.
     control: Session,
@@ -84,11 +84,6 @@ impl SqliteFile {
         })
     }
 
-    /// What the report says of it.
-    pub(super) fn record(&self) -> ServerRecord {
-        self.record.clone()
-    }
-
     /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
     ///
     /// # Errors
@@ -101,7 +96,10 @@ impl SqliteFile {
             expectation,
         } = proved;
         Ok(ProvedArm {
-            access: self.access(expectation),
+            access: SqliteAccess {
+                options: self.options.clone(),
+                expectation,
+            },
             session: SessionRecord {
                 server_id: self.record.id.clone(),
                 beside_id: beside.map(|beside| beside.id.clone()),
@@ -114,13 +112,6 @@ impl SqliteFile {
         })
     }
 
-    fn access(&self, expectation: Expectation) -> SqliteAccess {
-        SqliteAccess {
-            options: self.options.clone(),
-            expectation,
-        }
-    }
-
     /// Makes the data set, and writes the log into the file, so that all arms begin alike.
     ///
     /// # Errors
@@ -130,7 +121,10 @@ impl SqliteFile {
         let of = contents.rows();
         progress(0, of);
         let reactor = Reactor::new().map_err(|error| self.unusable(error.to_string()))?;
-        let made = self.make_contents(&reactor, &contents, &mut |rows| progress(rows, of))?;
+        let (mut opened, mut heard) = (Vec::new(), |rows| progress(rows, of));
+        let make =
+            dataset::make_contents::<Session>(&reactor, &self.options, &contents, &mut opened, &mut heard);
+        let made = wait_for(&reactor, &self.record.name, contents.patience(), make)?;
         made.map_err(|error| match error {
             DatasetError::Stopped => error.into(),
             DatasetError::Wire(error) => self.refused(&error),
@@ -159,17 +153,6 @@ impl SqliteFile {
             tables: tables.collect(),
             memory_bytes: u64::from(self.options.cache_kib()) << 10,
         })
-    }
-
-    fn make_contents(
-        &self,
-        reactor: &Rc<Reactor>,
-        contents: &Contents,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Result<(), DatasetError>, RunError> {
-        let mut opened = Vec::new();
-        let make = dataset::make_contents::<Session>(reactor, &self.options, contents, &mut opened, progress);
-        wait_for(reactor, &self.record.name, contents.patience(), make)
     }
 
     /// Removes it and everything beside it.
@@ -217,6 +200,10 @@ impl Server for SqliteFile {
 
     fn death(&self) -> Option<String> {
         None
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod counters;
 mod file;
-mod load;
 mod servers;
 
 pub(crate) use servers::SqliteServers;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use ciphertax_base::CpuTime;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
-use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
 use ciphertax_records::VoidReason;
@@ -114,24 +113,15 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn proxies(&self, arm: &Arm) -> ProxyMeters<'_> {
-        let tunnel = arm.tunnel.and_then(|kind| self.route.tunnels.get(&kind));
-        ProxyMeters {
-            tunnel: tunnel.map(|tunnel| &tunnel.meter as &dyn Meter),
-            pooler: self.route.poolers.meter_of(arm),
-            column_relay: self.route.column_relays.meter_of(arm),
-        }
+        self.route.proxies.meters(arm)
     }
 
     fn proxy_death(&self, arm: &Arm) -> Option<VoidReason> {
-        let pooler = self.route.poolers.of(arm).and_then(RunningPooler::death);
-        let relay = || self.route.column_relays.of(arm)?.death();
-        pooler
-            .map(|detail| VoidReason::PoolerDied { detail })
-            .or_else(|| Some(VoidReason::ColumnRelayDied { detail: relay()? }))
+        self.route.proxies.death(arm)
     }
 
     fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {
-        let counts = self.route.column_relays.of(arm)?.counts().ok()?;
+        let counts = self.route.proxies.column_relay(arm)?.counts().ok()?;
         Some(counts.cells)
     }
 }

@@ -75,14 +75,14 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
     }
     assert_eq!(relays.len(), 3);
     assert!(!relays.contains(&server.route.control[0].port));
-    let settings = server.route.settings_before();
+    let settings = server.route.proxies.settings();
     assert!(
         settings
             .keys()
             .any(|name| name.starts_with("column relay, sm4_gcm")),
         "{settings:?}"
     );
-    let killed = server.route.column_relays.of(&arms[0]).unwrap().pid();
+    let killed = server.route.proxies.column_relay(&arms[0]).unwrap().pid();
     let kill = std::process::Command::new("kill")
         .args(["-9", &killed.to_string()])
         .status();

@@ -45,7 +45,7 @@ pub(crate) fn prove<D: Clients<Session: SqlSession>>(
 
 /// What is proved of fields that are columns like any other.
 fn readable(searched: ProvedAtRest) -> ProvedAtRest {
-    let files = [FIELDS, OTHERS].map(|kind| files(kind, Readability::Readable));
+    let files = [FIELDS, OTHERS].map(|kind| files_on_disk(kind, Readability::Readable));
     ProvedAtRest {
         proofs: vec![Proof {
             witness: Witness::Disk,
@@ -59,7 +59,7 @@ fn readable(searched: ProvedAtRest) -> ProvedAtRest {
     }
 }
 
-fn files(kind: &str, readability: Readability) -> FilesOnDisk {
+pub(crate) fn files_on_disk(kind: &str, readability: Readability) -> FilesOnDisk {
     FilesOnDisk {
         kind: kind.into(),
         readability,
@@ -144,15 +144,15 @@ fn judge(
         disk: DiskRecord {
             searched_bytes: encrypted.bytes,
             files: vec![
-                files(FIELDS, Readability::Encrypted),
-                files(OTHERS, Readability::Readable),
+                files_on_disk(FIELDS, Readability::Encrypted),
+                files_on_disk(OTHERS, Readability::Readable),
             ],
         },
     })
 }
 
 /// A text that is nowhere else.
-fn canary(name: &str) -> String {
+pub(crate) fn canary(name: &str) -> String {
     format!("{name} canary {:032x}", rand::rng().random::<u128>())
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
 }
 
 /// What ciphertax makes on such a server, in words.
-pub(crate) fn made_on(target: &Target) -> &'static str {
+pub fn made_on(target: &Target) -> &'static str {
     match target {
         Target::MySql(_) | Target::PostgreSql(_) => "the schema ciphertax",
         Target::MongoDb(_) => "the database ciphertax",
@@ -232,6 +232,6 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     }
 
     fn clean(self: Box<Self>) -> Result<bool, RunError> {
-        GroupServer::clean(*self)
+        GroupServer::remove_leftovers(*self)
     }
 }

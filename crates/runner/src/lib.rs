@@ -45,9 +45,10 @@ mod whereabouts;
 #[cfg(test)]
 ciphertax_testkit::plays_roles!();
 
-pub use clean::{clean, made_on, remedy};
+pub use clean::{clean, remedy};
 pub use confirm::{TIME_OF_CELL_S, confirming};
 pub use connect::{ConnectPlan, connect};
+pub use databases::made_on;
 pub use doctor::doctor;
 pub use error::RunError;
 pub use meter::ServedBy;

@@ -18,8 +18,9 @@ use ciphertax_records::{
 use ciphertax_wire::Target;
 
 use crate::check::{beyond, lacking, make_room, refuse};
-use crate::clean::{made_on, remedy};
+use crate::clean::remedy;
 use crate::columns::column_key;
+use crate::databases::made_on;
 use crate::error::RunError;
 use crate::far::tell_errors;
 use crate::groups::holds;

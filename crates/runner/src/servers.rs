@@ -14,7 +14,7 @@ use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Access, Job};
 
 use crate::columns::{arm_columns, set_of};
-use crate::command::{CommandLoad, Trial, is_used_by_others};
+use crate::command::{CommandLoad, is_used_by_others, try_out};
 use crate::database::Database;
 use crate::error::RunError;
 use crate::footprint::Footprint;
@@ -299,16 +299,9 @@ impl<D: Database> GroupServers<D> {
                     .into(),
             ));
         }
-        let trial = Trial {
-            command,
-            arm,
-            own: own.as_ref().map(Access::options),
-            server,
-        };
-        match trial.run(go_on)? {
-            None => Ok(()),
-            Some(problem) => Err(refused(problem)),
-        }
+        let own = own.as_ref().map(Access::options);
+        let problem = try_out(command, arm, own, server, go_on)?;
+        problem.map_or(Ok(()), |problem| Err(refused(problem)))
     }
 
     fn cpu(&self) -> Option<usize> {

@@ -7,13 +7,13 @@ use ciphertax_columns::MasterKey;
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::{DiskRecord, Readability};
 use ciphertax_workload::dataset::{
     CellCanaries, CellsProof, CellsRead, remove_columns_proof, write_cells_proof,
 };
 use ciphertax_workload::sql::SqlSession;
-use rand::RngExt;
 
+use crate::columns::{canary, files_on_disk};
 use crate::database::{Clients, Control};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
@@ -124,14 +124,8 @@ fn judge(
         disk: DiskRecord {
             searched_bytes: encrypted.bytes,
             files: vec![
-                FilesOnDisk {
-                    kind: CELLS.into(),
-                    readability,
-                },
-                FilesOnDisk {
-                    kind: OTHERS.into(),
-                    readability: Readability::Readable,
-                },
+                files_on_disk(CELLS, readability),
+                files_on_disk(OTHERS, Readability::Readable),
             ],
         },
     })
@@ -157,9 +151,4 @@ fn places(searched: &Searched) -> String {
     names.sort();
     names.dedup();
     names.join(", ")
-}
-
-/// A text that is nowhere else.
-fn canary(kind: &str) -> String {
-    format!("ciphertax {kind} {:032x}", rand::rng().random::<u128>())
 }

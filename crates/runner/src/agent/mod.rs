@@ -6,7 +6,6 @@
 //! | [`way`] leads there: the system's `ssh` by a [`link`], or load generators | its standard input and output, or their messages |
 //! | [`names`] makes its numbers of stacks those of the run | |
 
-mod begin;
 mod link;
 mod looks;
 mod meter;
@@ -17,8 +16,7 @@ mod serve;
 mod tests;
 mod way;
 
-pub use begin::AgentOptions;
-pub use meter::AgentMeter;
+pub use meter::{AgentMeter, AgentOptions};
 pub use serve::main;
 pub use way::Reach;
 

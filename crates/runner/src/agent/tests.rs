@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{Profiling, SshAddress};
 use ciphertax_observe::{Meter, ThreadUsage};
 
-use super::begin::AgentOptions;
 use super::link::words;
+use super::meter::AgentOptions;
 use super::meter::{AGAIN_AFTER, AgentMeter};
 use super::protocol::{Answer, Hello, PROTOCOL, Request, Server, VERSION};
 use super::serve::serve;

@@ -1,7 +1,6 @@
 //! Connections to a server of the user's own, taken apart one by one.
 
 mod observe;
-mod server_cpu;
 mod taken_apart;
 
 use std::sync::Arc;

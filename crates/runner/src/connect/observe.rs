@@ -10,8 +10,7 @@ use ciphertax_wire::tls::rehearse;
 use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu};
 use rand::RngExt;
 
-use super::server_cpu;
-use super::taken_apart::{Negotiation, taken_apart};
+use super::taken_apart::{Negotiation, taken_apart, when_quiet};
 use crate::database::{Clients, Database, Endpoint, ReachedArm, Ways};
 use crate::error::RunError;
 use crate::meter::ServerMeter;
@@ -186,7 +185,7 @@ impl<D: Database> Subject<'_, D> {
     }
 
     fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation), RunError> {
-        let server = || server_cpu::when_quiet(self.meter.as_ref());
+        let server = || when_quiet(self.meter.as_ref());
         let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
         let TargetServers {
             display, patience, ..

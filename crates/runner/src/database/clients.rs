@@ -15,8 +15,8 @@ use ciphertax_workload::sql::Columns;
 
 use super::Canary;
 use super::counted::Counted;
-use super::endpoint::Endpoint;
 use super::program::Reached;
+use super::reached::Endpoint;
 use crate::error::RunError;
 
 /// The data model of databases that speak SQL.

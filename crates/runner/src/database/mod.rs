@@ -3,7 +3,6 @@
 mod clients;
 mod control;
 mod counted;
-mod endpoint;
 mod members;
 mod program;
 mod reached;
@@ -24,7 +23,7 @@ use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Expectation, WireError};
-use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
 use ciphertax_workload::dataset::{CellsProof, Contents, DatasetError};
 use ciphertax_workload::sql::Columns;
 
@@ -32,16 +31,14 @@ use crate::connections::Limit;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
-use crate::tpcc::Examination;
 use crate::wait_events::Ask;
 
 pub(crate) use clients::{Clients, Documents, Relational};
 pub(crate) use control::{Control, Ways};
 pub(crate) use counted::{Counted, Expected};
-pub(crate) use endpoint::Endpoint;
 pub(crate) use members::{Member, Standing};
 pub(crate) use program::{Reached, encoded};
-pub(crate) use reached::ReachedArm;
+pub(crate) use reached::{Endpoint, ReachedArm};
 pub(crate) use variable::{Variable, Variables};
 
 /// How long servers may take to remove a data set of any size.
@@ -182,13 +179,16 @@ pub(crate) trait Tables: Clients {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), RunError>;
 
-    /// Checks TPC-C's tables, and tells what holds of each set; nothing where the database has none.
+    /// Checks each set of TPC-C's tables for what must be true of it, and that those which must hold the same do; tells what holds of
+    /// each, nothing where the database has none.
     ///
     /// # Errors
     /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
     fn examine_tables(
         _control: &mut Control<Self>,
-        _examination: &Examination,
+        _contents: &Contents,
+        _when: &[When],
+        _alike: &[Vec<TableNames>],
     ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
         Ok(Vec::new())
     }

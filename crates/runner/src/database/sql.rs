@@ -8,7 +8,7 @@ use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnFunctions};
 use ciphertax_reactor::Reactor;
 use ciphertax_workload::Access;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sql::{Columns, SqlSession};
 
@@ -19,7 +19,7 @@ use crate::columns;
 use crate::error::RunError;
 use crate::patience::wait_for;
 use crate::stored_cells;
-use crate::tpcc::{self, Examination};
+use crate::tpcc;
 
 impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
     fn load(
@@ -65,9 +65,11 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
 
     fn examine_tables(
         control: &mut Control<Self>,
-        examination: &Examination,
+        contents: &Contents,
+        when: &[When],
+        alike: &[Vec<TableNames>],
     ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-        tpcc::examine(control, examination)
+        tpcc::examine(control, contents, when, alike)
     }
 
     fn restore_tables(

@@ -137,7 +137,7 @@ impl Measure for Cells<'_> {
         self.servers[self.open[cell].servers].set_distances(distances)?;
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
-            let rest = clocks.begin(servers, &names(&arms));
+            let rest = clocks.begin(servers, &arms);
             self.began += rest;
         }
         Ok(())
@@ -172,14 +172,14 @@ impl Measure for Cells<'_> {
         let (clocks, servers, mut arms) = self.of_round(cell);
         // What its own server still does is its own in any case.
         arms.retain(|arm| next.is_none_or(|next| next.arm.name != *arm));
-        clocks.quiet(servers, &names(&arms), writes)
+        clocks.quiet(servers, &arms, writes)
     }
 
     fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {
         let (study, began) = (self.study, self.began);
         let name = &study.cells[cell].name;
         let (clocks, servers, arms) = self.of_round(cell);
-        clocks.end(servers, &names(&arms), (name, block), began, quiet)
+        clocks.end(servers, &arms, (name, block), began, quiet)
     }
 
     fn symbols(&self) -> &SymbolTable {
@@ -191,7 +191,7 @@ impl Measure for Cells<'_> {
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
-            clocks.begin_turn(servers, &names(&arms), &slice.arm.name);
+            clocks.begin_turn(servers, &arms, &slice.arm.name);
         }
         let left_cached = match self.drops_cached(cell) {
             true => {
@@ -229,8 +229,4 @@ impl Measure for Cells<'_> {
         measured.sample.left_cached = left_cached;
         Ok(measured)
     }
-}
-
-fn names(arms: &[String]) -> Vec<&str> {
-    arms.iter().map(String::as_str).collect()
 }

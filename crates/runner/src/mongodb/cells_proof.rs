@@ -5,7 +5,7 @@ use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_lab::disk_search::search;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::{DiskRecord, Readability};
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, rawdoc};
@@ -15,6 +15,7 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess};
 use rand::RngExt;
 
 use super::clients::MongoDb;
+use crate::columns::files_on_disk;
 use crate::database::Control;
 use crate::error::RunError;
 use crate::patience::PATIENCE;
@@ -149,10 +150,7 @@ fn proved(encryption: &ColumnEncryption, searched_bytes: u64, is_plain_there: bo
             ("cells that the client encrypts", Readability::Encrypted),
             ("other fields", Readability::Readable),
         ]
-        .map(|(kind, readability)| FilesOnDisk {
-            kind: kind.into(),
-            readability,
-        })
+        .map(|(kind, readability)| files_on_disk(kind, readability))
         .into();
     }
     ProvedAtRest {

@@ -1,14 +1,15 @@
 //! What ciphertax does on MySQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::prove;
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::Arm;
-use ciphertax_wire::mysql::{ConnectOptions, KeyFile, Session, TrustedKeys};
+use ciphertax_model::{Arm, AuthenticationMethod};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TrustedKeys};
 use ciphertax_wire::sql::Statements as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Session as _, Target, WireError};
@@ -17,11 +18,10 @@ use ciphertax_workload::mysql;
 
 use super::clients::{Keys, Login, MySql, is_cold};
 use super::control::grant;
+use super::counters;
 use super::encdb::Encdb;
-use super::members::standing;
-use super::product::product;
+use super::members::{product, standing};
 use super::variable::VARIABLES;
-use super::{cold, counters};
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variables};
 use crate::error::RunError;
@@ -48,6 +48,10 @@ const TLS_LIBRARY: &str = "version_ssl_library";
 /// Asks which view, by its name on this server, knows the files of tables: none before MariaDB 10.1 and MySQL 5.7.
 const VIEW: &str = "SELECT table_name, '' FROM information_schema.columns WHERE table_schema = 'information_schema' \
      AND table_name IN ('INNODB_TABLESPACES', 'INNODB_SYS_TABLESPACES') AND column_name = 'ALLOCATED_SIZE'";
+
+/// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
+/// than a second's work of several cores.
+pub(crate) const COLD_LOGINS: usize = 1000;
 
 /// The user's own server.
 pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
@@ -184,7 +188,7 @@ impl Database for MySql {
         arms: &[&Arm],
     ) -> Result<bool, RunError> {
         if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {
-            self.cold_accounts = cold::accounts(control, server)?;
+            self.cold_accounts = cold_accounts(control, server)?;
         }
         Ok(self.cold_accounts.is_some())
     }
@@ -295,4 +299,35 @@ impl Database for MySql {
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         Ok(counters::named(control.pairs(&counters::question())?))
     }
+}
+
+/// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
+/// on a server without that account.
+///
+/// # Errors
+/// The server's own.
+fn cold_accounts(
+    control: &mut Control<MySql>,
+    server: &PrivateServer,
+) -> Result<Option<Arc<ColdAccounts>>, RunError> {
+    let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
+        return Ok(None);
+    };
+    let user = &account.user;
+    // The hash is bytes that no text can hold.
+    let hashes = control.pairs(&format!(
+        "SELECT user, HEX(authentication_string) FROM mysql.user WHERE user = '{user}' AND host = '%'"
+    ))?;
+    let hash = hashes.get(user).cloned().unwrap_or_default();
+    let users: Vec<String> = (0..COLD_LOGINS)
+        .map(|number| format!("{user}_cold_{number}"))
+        .collect();
+    let each = |what: &str| {
+        let all: Vec<String> = users.iter().map(|user| format!("'{user}'@'%'{what}")).collect();
+        all.join(", ")
+    };
+    let identified = format!(" IDENTIFIED WITH caching_sha2_password AS 0x{hash}");
+    control.run(&format!("CREATE USER {}", each(&identified)))?;
+    control.run(&format!("GRANT ALL PRIVILEGES ON *.* TO {}", each("")))?;
+    Ok(Some(Arc::new(ColdAccounts::new(users))))
 }

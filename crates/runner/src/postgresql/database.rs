@@ -8,13 +8,15 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove};
 use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
-use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
+use ciphertax_wire::sql::Statements as _;
+use ciphertax_wire::{Expectation, PostgreSqlTarget, Session as _, Target};
 use ciphertax_workload::dataset::{CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
 use super::counters::asking;
-use super::removal;
+use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
@@ -243,6 +245,28 @@ impl Database for PostgreSql {
         patience: Duration,
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
     ) -> Result<bool, RunError> {
-        removal::remove_by(control, patience, remove)
+        let removing = async {
+            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+            end_sessions(&mut session, &control.given_up).await?;
+            // A compatible server without the setting waits as long as it likes.
+            or_none(session.query(LOCK_TIMEOUT).await)?;
+            let mut removed = remove(&mut session).await;
+            if is_locked(&removed) {
+                or_none(session.query(&end_own()).await)?;
+                removed = remove(&mut session).await;
+            }
+            let holders = match is_locked(&removed) {
+                true => or_none(session.query(&holders()).await)?,
+                false => Vec::new(),
+            };
+            session.close().await?;
+            Ok((removed, holders))
+        };
+        let removed = control.wait_for(patience, removing)?;
+        let (removed, holders) = removed.map_err(|error| control.of_removal(error))?;
+        match holders.first() {
+            Some(holder) => Err(control.unusable(in_words(holder))),
+            None => removed.map_err(|error| control.of_removal(error)),
+        }
     }
 }

@@ -3,11 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_wire::postgresql::{Session, TextRow};
-use ciphertax_wire::sql::Statements as _;
-use ciphertax_wire::{Session as _, WireError};
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::TextRow;
 use ciphertax_workload::dataset::{DatasetError, SCHEMA};
-use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::{APPLICATION, PostgreSql};
 use crate::database::Control;
@@ -16,7 +14,7 @@ use crate::patience::PATIENCE;
 
 /// How long a statement waits for a lock that somebody else holds. Whoever waits to remove a table keeps all others from
 /// it too.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
+pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
 /// The error of a statement that has waited so long (lock_not_available).
 const LOCKED: &str = "55P03";
 
@@ -38,39 +36,8 @@ impl Control<PostgreSql> {
     }
 }
 
-/// As [`Database::remove_by`](crate::database::Database::remove_by).
-pub(super) fn remove_by(
-    control: &Control<PostgreSql>,
-    patience: Duration,
-    remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-) -> Result<bool, RunError> {
-    let removing = async {
-        let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
-        end_sessions(&mut session, &control.given_up).await?;
-        // A compatible server without the setting waits as long as it likes.
-        or_none(session.query(LOCK_TIMEOUT).await)?;
-        let mut removed = remove(&mut session).await;
-        if is_locked(&removed) {
-            or_none(session.query(&end_own()).await)?;
-            removed = remove(&mut session).await;
-        }
-        let holders = match is_locked(&removed) {
-            true => or_none(session.query(&holders()).await)?,
-            false => Vec::new(),
-        };
-        session.close().await?;
-        Ok((removed, holders))
-    };
-    let removed = control.wait_for(patience, removing)?;
-    let (removed, holders) = removed.map_err(|error| control.of_removal(error))?;
-    match holders.first() {
-        Some(holder) => Err(control.unusable(in_words(holder))),
-        None => removed.map_err(|error| control.of_removal(error)),
-    }
-}
-
 /// Ends all other sessions of ciphertax and of this user that have locks, and names them.
-fn end_own() -> String {
+pub(super) fn end_own() -> String {
     format!(
         "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM (SELECT DISTINCT l.pid {} \
          AND a.usename = SESSION_USER AND a.application_name = '{APPLICATION}') AS own",
@@ -80,7 +47,7 @@ fn end_own() -> String {
 
 /// The others: the process, the table, the client's name, the user and what the session does, who has none of them said
 /// as nothing.
-fn holders() -> String {
+pub(super) fn holders() -> String {
     format!(
         "SELECT l.pid, c.relname, a.application_name, COALESCE(a.usename, ''), COALESCE(a.state, a.backend_type, '') \
          {} AND l.granted ORDER BY a.xact_start NULLS LAST, l.pid, c.relname LIMIT 1",
@@ -97,7 +64,7 @@ fn from_locks() -> String {
     )
 }
 
-fn in_words(holder: &TextRow) -> String {
+pub(super) fn in_words(holder: &TextRow) -> String {
     let column = |index: usize| holder.text(index);
     let said = [("", column(2)), ("user ", column(3)), ("", column(4))];
     let said = said.into_iter().filter(|(_, value)| !value.is_empty());
@@ -110,7 +77,7 @@ fn in_words(holder: &TextRow) -> String {
     )
 }
 
-fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
+pub(super) fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
     matches!(outcome, Err(DatasetError::Wire(WireError::PostgreSql { sql_state, .. })) if sql_state == LOCKED)
 }
 

@@ -7,8 +7,7 @@ use ciphertax_model::Study;
 use ciphertax_records::Sample;
 
 use super::course::{Course, passes};
-use super::measure::Measure;
-use super::slice::PlannedSlice;
+use super::measure::{Measure, PlannedSlice};
 use crate::error::RunError;
 
 /// The lengths to choose from, shortest first; the last is [`Study::SHORT_SLICE_S`].

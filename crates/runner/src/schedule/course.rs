@@ -10,7 +10,7 @@ use ciphertax_records::{Sample, SampleLog, VoidReason};
 use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
-use super::slice::PlannedSlice;
+use super::measure::PlannedSlice;
 use crate::error::RunError;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.

@@ -7,8 +7,7 @@ use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason}
 
 use super::calibration::{calibrate, length_of};
 use super::course::{BlockOutcome, Course};
-use super::measure::Measure;
-use super::slice::{Measured, PlannedSlice};
+use super::measure::{Measure, Measured, PlannedSlice};
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
 

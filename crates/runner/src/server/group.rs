@@ -10,7 +10,7 @@ use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
-use ciphertax_records::{ServerRecord, SessionRecord};
+use ciphertax_records::{LiesOn, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Access;
@@ -19,13 +19,13 @@ use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
-use super::measured::{self, Identity, Server};
+use super::measured::{Identity, Server};
 use super::private;
 use super::processes::Processes;
 use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
-use crate::database::{Conditions, Control, Database, Endpoint, Member, ReachedArm, Ways};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, ReachedArm, Ways};
 use crate::error::RunError;
 use crate::far::Far;
 use crate::footprint::Footprint;
@@ -218,7 +218,7 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
-    pub(crate) fn clean(target: TargetServers<D>) -> Result<bool, RunError> {
+    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
             let ways = Ways {
@@ -485,18 +485,35 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
+    /// Has it say who it is.
     fn describe(&mut self) -> Result<(), RunError> {
         let private = self.private.as_ref().map(|private| &private.server);
-        let description = self
+        let Description {
+            product,
+            version,
+            tls_library,
+            settings,
+        } = self
             .database
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
-        self.first_record = measured::described(
-            &self.first_record,
-            description,
-            private,
-            &self.route,
-            &self.processes,
-        );
+        let addresses: Vec<String> = self.route.measured.iter().map(Endpoint::to_string).collect();
+        let record = &mut self.first_record;
+        (record.product, record.version, record.tls_library) = (product, version, tls_library);
+        record.address = addresses.join(",");
+        record.same_host = self.processes.same_host;
+        record.cpu_unread = self.processes.cpu_unread();
+        record.cpu_from = self.processes.cpu_from();
+        record.settings = settings;
+        if let Some(server) = private {
+            record.placement = ServerPlacement::Private;
+            record.settings = server.settings().clone();
+            record.settings.extend(self.route.proxies.settings());
+            record.lies_on = Some(match Storage::under(server.folder()) {
+                Storage::Device(device) => LiesOn::Device(device.name().to_owned()),
+                Storage::Memory => LiesOn::Memory,
+                Storage::Unknown(why) => LiesOn::Unknown(why),
+            });
+        }
         Ok(())
     }
 }

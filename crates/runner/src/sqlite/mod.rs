@@ -1,6 +1,5 @@
 //! SQLite, which runs in the load threads: no server, no route to it, and nobody else who pays.
 
-mod counters;
 mod file;
 mod servers;
 

@@ -10,26 +10,16 @@ use crate::database::{Clients, Control, Database};
 use crate::error::RunError;
 use crate::server::GroupServer;
 
-/// What a database's own session does with the tables.
-pub(crate) struct Examination {
-    pub(crate) contents: Contents,
-    pub(crate) when: Vec<When>,
-    pub(crate) alike: Vec<Vec<TableNames>>,
-}
-
-/// Checks every set, and that those which must hold the same do.
+/// Checks every set for what must be true of it, and that the sets which must hold the same do.
 ///
 /// # Errors
 /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
 pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
-    examination: &Examination,
+    contents: &Contents,
+    when: &[When],
+    alike: &[Vec<TableNames>],
 ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-    let Examination {
-        contents,
-        when,
-        alike,
-    } = examination;
     let Some(tpcc) = &contents.tpcc else {
         return Ok(Vec::new());
     };
@@ -87,18 +77,15 @@ impl Tables {
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), RunError> {
-        let examination = || Examination {
-            contents: self.contents.clone(),
-            when: self.when().iter().map(|_| When::AfterLoad).collect(),
-            alike: Vec::new(),
-        };
+        let when: Vec<When> = self.when().iter().map(|_| When::AfterLoad).collect();
+        let examine = |control: &mut _| D::examine_tables(control, &self.contents, &when, &[]);
         let is_private = server.is_private();
         let control = &mut server.control;
-        match D::examine_tables(control, &examination()) {
+        match examine(control) {
             Err(RunError::Inconsistent(_)) if !is_private => {
                 let of = self.contents.rows();
                 D::restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
-                D::examine_tables(control, &examination()).map(drop)
+                examine(control).map(drop)
             }
             examined => examined.map(drop),
         }
@@ -109,13 +96,9 @@ impl Tables {
     /// # Errors
     /// As [`examine`].
     pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
-        let examination = Examination {
-            contents: self.contents.clone(),
-            when: self.when(),
-            alike: self.alike(),
-        };
-        let held = D::examine_tables(&mut server.control, &examination)?;
-        self.held(held, &examination.alike);
+        let alike = self.alike();
+        let held = D::examine_tables(&mut server.control, &self.contents, &self.when(), &alike)?;
+        self.held(held, &alike);
         Ok(())
     }
 

@@ -363,7 +363,7 @@ fn a_daemon_is_billed_for_what_its_server_asks_and_not_for_what_forgetting_its_f
         if let Some(Behind { shell, .. }) = &mut *shells.of(arm).behind.borrow_mut() {
             shell.work(&format!("write 1048576 {}", page.display()));
         }
-        clocks.quiet(&mut shells, &[], true);
+        clocks.quiet(&mut shells, &[""; 0], true);
     }
     let round = clocks.end(&mut shells, &ARMS, ("cell", 0), Instant::now(), still());
     let written = of(&round, "at rest").bytes_written.unwrap();

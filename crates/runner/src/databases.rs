@@ -1,6 +1,6 @@
 //! Which databases there are: the only place that knows. A further one is a room of its own and a line in each function here.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
@@ -20,7 +20,7 @@ use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::patience::unusable;
 use crate::postgresql::{PostgreSql, postgresql_target};
-use crate::server::{GroupServer, TargetServers};
+use crate::server::{GroupServer, TargetServers, connect};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::servers_to_play::{EncdbAccount, entry};
 use crate::sqlite::SqliteServers;
@@ -219,8 +219,17 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     }
 
     fn busy(&self, study: &Study) -> Result<Busy, RunError> {
-        let mut control = self.control(study)?;
-        Ok(Box::new(move |time| control.ask_for(time)))
+        let (database, login, route) = (&self.database, &self.login, self.route(study)?);
+        let mut control = connect(study, database, &route, None, login, Some(&self.url))?;
+        Ok(Box::new(move |time| {
+            let until = Instant::now() + time;
+            control.ask(async |session| {
+                while Instant::now() < until {
+                    session.ask().await?;
+                }
+                Ok(())
+            })
+        }))
     }
 
     fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError> {

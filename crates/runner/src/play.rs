@@ -166,10 +166,7 @@ impl<'a> Player<'a> {
                     progress.stage(&Stage::CleaningUp);
                 }
                 dismiss(plan);
-                match close_all(plan, servers) {
-                    Ok(()) => Err(error),
-                    Err(left) => Err(RunError::AndNotCleanedUp(error.into(), left.into())),
-                }
+                Err(and_left(error, close_all(plan, servers)))
             }
         }
     }
@@ -223,10 +220,7 @@ impl<'a> Player<'a> {
         if log.samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
             folder.discard();
             let error = measured.err().unwrap_or(RunError::Stopped);
-            return Err(match cleaned {
-                Ok(()) => error,
-                Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
-            });
+            return Err(and_left(error, cleaned));
         }
         head.status = status(&measured, &cleaned);
         Ok(Measured {
@@ -280,11 +274,10 @@ fn without_figures(
     head.status = RunStatus::Partial { reason: why.clone() };
     head.inconsistent = Some(why.clone());
     let written = write_run(folder.path(), &Run::new(head, Results::default()));
-    let error = RunError::Inconsistent(why);
-    match written.map_err(RunError::from).and(cleaned) {
-        Ok(()) => error,
-        Err(further) => RunError::AndNotCleanedUp(error.into(), further.into()),
-    }
+    and_left(
+        RunError::Inconsistent(why),
+        written.map_err(RunError::from).and(cleaned),
+    )
 }
 
 /// Whether a run came to its end, and whether something is left of it.
@@ -319,6 +312,14 @@ fn go_on() -> Result<(), RunError> {
 /// Whatever goes wrong while somebody wants to stop, that is why.
 fn if_stopped(error: RunError) -> RunError {
     go_on().err().unwrap_or(error)
+}
+
+/// What is said where cleaning up may have failed too.
+fn and_left(error: RunError, cleaned: Result<(), RunError>) -> RunError {
+    match cleaned {
+        Ok(()) => error,
+        Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
+    }
 }
 
 /// Takes the user's own servers, which is all there is, or starts private ones for every cell, and proves the arms.

@@ -99,7 +99,7 @@ pub(crate) trait Servers: ServersByArm {
     ///
     /// # Errors
     /// When they are not what they must be after what was asked of them, or the server refuses.
-    fn restore_grown(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool, RunError> {
         Ok(false)
     }
 
@@ -426,7 +426,7 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn restore_grown(&mut self, _study: &Study, progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool, RunError> {
         let has_grown = |group: &OpenGroup<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
         if !self.groups.iter().any(has_grown) {
             return Ok(false);

@@ -9,9 +9,9 @@ use ciphertax_model::Profiling;
 use ciphertax_observe::{self as observe, Meter, Usage};
 use ciphertax_records::AgentRecord;
 
+use super::link::{Reach, Way};
 use super::names::Translation;
 use super::protocol::{Answer, Found, LONGEST_NAME, Reading, Request, Server, VERSION, boot, kept};
-use super::way::{Reach, Way};
 use crate::meter::ServedBy;
 
 /// So many characters of what an agent says are kept.

@@ -90,20 +90,6 @@ impl<D: Clients> Control<D> {
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
-    /// Asks the least that there is to ask, again and again for so long: the server works.
-    ///
-    /// # Errors
-    /// As [`Control::ask`].
-    pub(crate) fn ask_for(&mut self, time: Duration) -> Result<(), RunError> {
-        let until = Instant::now() + time;
-        self.ask(async |session| {
-            while Instant::now() < until {
-                session.ask().await?;
-            }
-            Ok(())
-        })
-    }
-
     /// The same of the data set.
     ///
     /// # Errors

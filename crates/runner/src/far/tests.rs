@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{CounterCommand, CpuCounter};
 use ciphertax_observe::{Meter, ProcessMeter, Usage};
 
-use super::counter::CounterMeter;
 use super::resolution;
+use super::source::CounterMeter;
 use crate::error::RunError;
 use crate::patience::unusable;
 

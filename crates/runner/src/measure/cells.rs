@@ -146,7 +146,7 @@ impl Measure for Cells<'_> {
     fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
         let began = Instant::now();
         let servers = &mut self.servers[self.open[cell].servers];
-        if servers.restore_grown(self.study, progress)? {
+        if servers.restore_grown(progress)? {
             self.began += began.elapsed();
         }
         Ok(())

@@ -48,7 +48,7 @@ pub(super) fn prove(
     let made = cipher.encrypt(TEXT, encrypted.as_bytes(), &mut cell);
     made.map_err(|error| refused(error.to_string()))?;
 
-    let options = primary(control, access)?;
+    let options = control.primary(access)?;
     let asked = async {
         let stored = store_and_read(control, &options, cell, &plain).await;
         let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
@@ -81,20 +81,6 @@ pub(super) fn prove(
     }
     let is_plain_there = !plain_on_disk.found.is_empty();
     Ok(Some(proved(encryption, encrypted_on_disk.bytes, is_plain_there)))
-}
-
-/// How the server that takes writes is reached.
-fn primary(control: &Control<MongoDb>, access: &MongodbAccess) -> Result<ConnectOptions, RunError> {
-    let ways = &control.ways[0];
-    if access.seeds.is_empty() {
-        return Ok(ways.clone());
-    }
-    let address = control.primary(access)?;
-    Ok(ConnectOptions {
-        host: address.host,
-        port: address.port,
-        ..ways.clone()
-    })
 }
 
 /// Writes a cell beside a plain text, brings both to the disk, and returns the cell as another session finds it.

@@ -40,11 +40,10 @@ impl Control<MongoDb> {
         Ok(others.is_some_and(|batch| !batch.is_empty()))
     }
 
-    /// Which server takes writes.
-    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<Address, RunError> {
+    /// How the server is reached that takes writes.
+    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<ConnectOptions, RunError> {
         let primary = self.wait_for(PATIENCE, access.primary(&self.reactor))?;
-        let primary = primary.map_err(|failure| self.unusable(failure.message()))?;
-        Ok(address_of(&primary))
+        primary.map_err(|failure| self.unusable(failure.message()))
     }
 
     pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {

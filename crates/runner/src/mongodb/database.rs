@@ -75,7 +75,7 @@ impl MongoDb {
             return Ok(None);
         }
         let access = self.default_access(control);
-        let primary = control.primary(&access)?;
+        let primary = address_of(&control.primary(&access)?);
         let index = access.seeds.iter().position(|seed| *seed == primary);
         let endpoint = index.and_then(|index| measured.get(index));
         Ok(Some(endpoint.map_or(primary, address)))

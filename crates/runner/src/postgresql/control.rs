@@ -48,11 +48,6 @@ impl Control<PostgreSql> {
         Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
     }
 
-    /// A setting; empty where the server does not know it.
-    pub(super) fn setting(&mut self, name: &str) -> Result<String, RunError> {
-        self.word(&format!("SELECT pg_catalog.current_setting('{name}', true)"))
-    }
-
     /// By which method sessions log in that leave it to the server; `None` for one that the client knows no name for.
     pub(super) fn method_of(&self, options: &ConnectOptions) -> Result<Option<Method>, RunError> {
         let visit = async {

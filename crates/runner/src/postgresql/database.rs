@@ -150,7 +150,7 @@ impl Database for PostgreSql {
         let server_version = control.ask(async |session| Ok(session.server_version().to_owned()))?;
         let tls_library = match private {
             Some(entry) => entry.tls_library.to_owned(),
-            None => control.setting("ssl_library")?,
+            None => control.word("SELECT pg_catalog.current_setting('ssl_library', true)")?,
         };
         let product = product(&version);
         Ok(Description {

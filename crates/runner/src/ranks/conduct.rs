@@ -165,11 +165,6 @@ impl Ranks {
         }
     }
 
-    /// How long before it begins a slice has to be called.
-    pub(super) fn lead(&self) -> Duration {
-        self.lock().lead.now()
-    }
-
     /// Asks the clocks of other machines again, if the answers are old.
     ///
     /// # Errors

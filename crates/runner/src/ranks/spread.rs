@@ -95,7 +95,7 @@ impl Load for SpreadLoad {
     }
 
     fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
-        let lead = self.ranks.lead();
+        let lead = self.ranks.lock().lead.now();
         let start = Instant::now() + lead;
         let start_ns = ns_of(start);
         self.ranks.tell(|told| {

@@ -136,7 +136,7 @@ impl<D: Database> GroupServer<D> {
                 file_system,
                 daemon,
                 proved_at_rest: None,
-                cluster_tls_differs: has_cluster_tls(study, spec),
+                cluster_tls_differs: arms_on(study, spec).any(|arm| arm.cluster_tls),
                 columns,
                 functions_beside: functions_beside(study, spec),
                 stored: group.needs.stored.cloned(),
@@ -501,7 +501,7 @@ impl<D: Database> GroupServer<D> {
         (record.product, record.version, record.tls_library) = (product, version, tls_library);
         record.address = addresses.join(",");
         record.same_host = self.processes.same_host;
-        record.cpu_unread = self.processes.cpu_unread();
+        record.cpu_unread = self.processes.unread.as_ref().map(|unread| unread.reason.clone());
         record.cpu_from = self.processes.cpu_from();
         record.settings = settings;
         if let Some(server) = private {
@@ -524,18 +524,15 @@ fn answering(members: &[Member]) -> Vec<Endpoint> {
     answering.map(|member| member.endpoint.clone()).collect()
 }
 
-/// True if an arm that is measured on such servers encrypts what they tell each other.
-fn has_cluster_tls(study: &Study, spec: &ServerSpec) -> bool {
-    let mut cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
-    cells.any(|cell| study.arms_of(cell).any(|arm| arm.cluster_tls))
+/// The arms that are measured on such servers.
+fn arms_on<'a>(study: &'a Study, spec: &ServerSpec) -> impl Iterator<Item = &'a Arm> {
+    let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
+    cells.flat_map(|cell| study.arms_of(cell))
 }
 
 /// By which functions an arm has columns encrypted that is measured on such servers: databases have functions of their own.
 fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions> {
-    let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
-    cells
-        .flat_map(|cell| study.arms_of(cell))
-        .find_map(|arm| arm.at_rest.columns)
+    arms_on(study, spec).find_map(|arm| arm.at_rest.columns)
 }
 
 #[cfg(test)]

@@ -15,4 +15,5 @@ pub(crate) use measured::{Identity, ProxyMeters, Server};
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;
 pub(crate) use proxies::encrypts_results;
+pub(crate) use route::connect;
 pub(crate) use target::TargetServers;

@@ -121,15 +121,4 @@ impl Processes {
         };
         Some(ended.to_owned())
     }
-
-    /// Those that they have started to serve connections.
-    pub(super) fn started(&self) -> Vec<u32> {
-        let started = self.meters.iter().filter_map(|meter| meter.members().ok());
-        started.flatten().collect()
-    }
-
-    /// Why nothing of them can be read; `None` if it can.
-    pub(super) fn cpu_unread(&self) -> Option<String> {
-        self.unread.as_ref().map(|unread| unread.reason.clone())
-    }
 }

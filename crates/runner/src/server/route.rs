@@ -163,7 +163,7 @@ pub(super) fn reached<D: Clients>(
 }
 
 /// Opens the session for what is not measured.
-pub(super) fn connect<D: Clients>(
+pub(crate) fn connect<D: Clients>(
     study: &Study,
     database: &D,
     route: &Route,

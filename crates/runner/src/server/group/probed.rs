@@ -161,11 +161,10 @@ impl<D: Database> GroupServer<D> {
     /// Its processes.
     fn pids(&self) -> Vec<u32> {
         let first = self.private_server().map(PrivateServer::pids);
-        let mut pids: Vec<u32> = first
-            .into_iter()
-            .flatten()
-            .chain(self.processes.started())
-            .collect();
+        // Those that they have started to serve connections.
+        let meters = self.processes.meters.iter();
+        let started = meters.filter_map(|meter| meter.members().ok());
+        let mut pids: Vec<u32> = first.into_iter().flatten().chain(started.flatten()).collect();
         pids.dedup();
         pids
     }

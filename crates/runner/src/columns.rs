@@ -15,7 +15,7 @@ use rand::RngExt;
 
 use crate::database::{Clients, Control};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
 const FIELDS: &str = "fields, in tables and logs";
@@ -77,12 +77,12 @@ fn search_disk<D: Clients<Session: SqlSession>>(
         plain: &plain,
     };
     let write = write_columns_proof::<D::Session>(&control.reactor, &control.ways[0], columns, canaries);
-    let read = control.wait_for(PATIENCE, write)?;
+    let read = control.wait_for(TIMEOUT, write)?;
     let read = read.map_err(|error| control.of_dataset(error))?;
     let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
     let remove = remove_columns_proof::<D::Session>(&control.reactor, &control.ways[0]);
     control
-        .wait_for(PATIENCE, remove)?
+        .wait_for(TIMEOUT, remove)?
         .map_err(|error| control.of_removal(error))?;
     let [encrypted_on_disk, plain_on_disk] = on_disk;
     judge(columns, canaries, &read, &encrypted_on_disk?, &plain_on_disk?)

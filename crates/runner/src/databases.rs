@@ -18,12 +18,12 @@ use crate::database::Database;
 use crate::error::RunError;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
-use crate::patience::unusable;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers, connect};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::servers_to_play::{EncdbAccount, entry};
 use crate::sqlite::SqliteServers;
+use crate::timeout::unusable;
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {

@@ -22,16 +22,16 @@ use crate::clean::remedy;
 use crate::columns::column_key;
 use crate::databases::made_on;
 use crate::error::RunError;
-use crate::far::tell_errors;
 use crate::groups::holds;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
+use crate::remote_cpu::tell_errors;
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
-use crate::{databases, fit};
+use crate::{databases, unsupported_arms};
 
 /// What a study came to, before anybody evaluates it.
 pub struct Measured {
@@ -59,7 +59,9 @@ pub fn play(
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
-    let fitted = stop::with_flag(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let fitted = stop::with_flag(stop, || {
+        unsupported_arms::leave_out(plan, progress).map_err(if_stopped)
+    });
     let fitted = fitted.and_then(|fitted| refuse(beyond(&fitted.0)).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),

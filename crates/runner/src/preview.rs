@@ -12,8 +12,8 @@ use crate::check::lacking;
 use crate::connections::needed;
 use crate::databases;
 use crate::error::RunError;
-use crate::far::RESOLUTION_AT_MOST;
 use crate::groups::{groups, measured_at};
+use crate::remote_cpu::RESOLUTION_AT_MOST;
 use crate::schedule::TRIED;
 use crate::servers_to_play::{Plan, entry};
 

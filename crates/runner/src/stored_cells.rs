@@ -16,7 +16,7 @@ use ciphertax_workload::sql::SqlSession;
 use crate::columns::{canary, files_on_disk};
 use crate::database::{Clients, Control};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
 const CELLS: &str = "cells that the client encrypts, in tables and logs";
@@ -45,12 +45,12 @@ pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     };
     let ways = &control.ways[0];
     let write = write_cells_proof::<D::Session>(&control.reactor, ways, (encryption, key), canaries, proof);
-    let read = control.wait_for(PATIENCE, write)?;
+    let read = control.wait_for(TIMEOUT, write)?;
     let read = read.map_err(|error| control.of_dataset(error))?;
     let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
     let remove = remove_columns_proof::<D::Session>(&control.reactor, ways);
     control
-        .wait_for(PATIENCE, remove)?
+        .wait_for(TIMEOUT, remove)?
         .map_err(|error| control.of_removal(error))?;
     let [encrypted, plain] = on_disk;
     judge(encryption, canaries, &read, &encrypted?, &plain?)

@@ -16,7 +16,7 @@ use super::protocol::{
 };
 use crate::look::{Looker, Looking};
 use crate::meter::{ServedBy, ServerMeter};
-use crate::whereabouts::{Asker, process_of};
+use crate::server_process::{Asker, process_of};
 
 /// Longest that quiet is waited for, whatever is asked.
 const PATIENCE: Duration = Duration::from_secs(10);

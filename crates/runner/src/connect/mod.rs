@@ -14,7 +14,7 @@ use ciphertax_wire::{Protocol, Target};
 
 use crate::databases;
 use crate::error::RunError;
-use crate::patience::unusable;
+use crate::timeout::unusable;
 
 pub(crate) use observe::{Connecting, Found};
 

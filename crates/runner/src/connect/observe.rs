@@ -11,12 +11,12 @@ use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu}
 use rand::RngExt;
 
 use super::taken_apart::{Negotiation, taken_apart, when_quiet};
-use crate::database::{Clients, Database, Endpoint, ReachedArm, Ways};
+use crate::database::{Clients, ControlOptions, Database, Endpoint, ReachedArm};
 use crate::error::RunError;
 use crate::meter::ServerMeter;
-use crate::patience::{unusable, wait_for};
 use crate::server::TargetServers;
-use crate::whereabouts::{Asker, Whereabouts};
+use crate::server_process::{Asker, ServerProcess};
+use crate::timeout::{unusable, wait_for};
 
 /// What takes turns: connections as they were asked for, and those that take up a session.
 const TURNS: usize = 2;
@@ -56,7 +56,7 @@ impl<D: Database> TargetServers<D> {
         progress: &mut dyn FnMut(u32),
     ) -> Result<Found, RunError> {
         let endpoint = &self.endpoints[0];
-        let whereabouts = Whereabouts::of(endpoint, D::SERVED_BY, Asker::Connect);
+        let whereabouts = ServerProcess::of(endpoint, D::SERVED_BY, Asker::Connect);
         let subject = Subject {
             servers: self,
             reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
@@ -204,13 +204,13 @@ impl<D: Database> Subject<'_, D> {
     }
 
     /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.
-    fn ways(&self, options: &D::Options) -> Ways<D> {
+    fn ways(&self, options: &D::Options) -> ControlOptions<D> {
         let arm = Arm {
             transport: Transport::Tls,
             ..self.arm.clone()
         };
         let encrypted = self.servers.options_of(&arm, &self.servers.endpoints[0]);
-        Ways {
+        ControlOptions {
             default: vec![options.clone()],
             is_encrypted: self.is_encrypted,
             encrypted: encrypted

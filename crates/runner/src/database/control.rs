@@ -9,7 +9,7 @@ use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;
 use crate::error::RunError;
-use crate::patience::{PATIENCE, unusable, wait_for};
+use crate::timeout::{TIMEOUT, unusable, wait_for};
 
 /// How much longer than the first that answers others are waited for that come before it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -27,12 +27,12 @@ pub(crate) struct Control<D: Clients> {
 }
 
 /// How servers are reached for what is not measured.
-pub(crate) struct Ways<D: Clients> {
+pub(crate) struct ControlOptions<D: Clients> {
     /// To each of the servers.
     pub(crate) default: Vec<D::Options>,
     /// True if these are over TLS.
     pub(crate) is_encrypted: bool,
-    /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
+    /// ControlOptions over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
     /// True if no password was given to those who log in.
     pub(crate) lacks_password: bool,
@@ -45,7 +45,11 @@ impl<D: Clients> Control<D> {
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(server: &str, ways: Ways<D>, url: Option<&str>) -> Result<Self, RunError> {
+    pub(crate) fn connect(
+        server: &str,
+        ways: ControlOptions<D>,
+        url: Option<&str>,
+    ) -> Result<Self, RunError> {
         let broken = |problem: String| unusable(server, problem);
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
         let connecting = first_that_answers::<D>(&reactor, &ways.default);
@@ -86,7 +90,7 @@ impl<D: Clients> Control<D> {
         &mut self,
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
     ) -> Result<T, RunError> {
-        let outcome = wait_for(&self.reactor, &self.server, PATIENCE, task(&mut self.session))?;
+        let outcome = wait_for(&self.reactor, &self.server, TIMEOUT, task(&mut self.session))?;
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
@@ -148,7 +152,7 @@ impl<D: Clients> Control<D> {
             let (session, _) = D::Session::connect(&self.reactor, options).await?;
             session.close().await.map(drop)
         };
-        let outcome = self.wait_for(PATIENCE, visit)?;
+        let outcome = self.wait_for(TIMEOUT, visit)?;
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
@@ -157,7 +161,7 @@ impl<D: Clients> Control<D> {
     /// # Errors
     /// Names the server if none does.
     pub(crate) fn reconnect(&mut self) -> Result<(), RunError> {
-        let connected = self.wait_for(PATIENCE, first_that_answers::<D>(&self.reactor, &self.ways))?;
+        let connected = self.wait_for(TIMEOUT, first_that_answers::<D>(&self.reactor, &self.ways))?;
         self.session = connected.map_err(|error| self.unusable(error.to_string()))?;
         Ok(())
     }
@@ -168,7 +172,7 @@ impl<D: Clients> Control<D> {
     /// Names the server if it does not answer.
     pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
         if let Some(first) = ways.first() {
-            let connected = self.wait_for(PATIENCE, D::Session::connect(&self.reactor, first))?;
+            let connected = self.wait_for(TIMEOUT, D::Session::connect(&self.reactor, first))?;
             self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;
         }
         self.ways = ways;
@@ -181,7 +185,7 @@ impl<D: Clients> Control<D> {
     }
 }
 
-impl<D: Clients> Ways<D> {
+impl<D: Clients> ControlOptions<D> {
     /// True if the server demands TLS of whoever came without. Some say so; others hang up, or deny access, and are asked
     /// again over TLS.
     pub(crate) fn find_demand_of_tls(&self, reactor: &Rc<Reactor>, error: &WireError) -> bool {
@@ -192,7 +196,7 @@ impl<D: Clients> Ways<D> {
         let takes = |options| {
             let connecting = D::Session::connect(reactor, options);
             matches!(
-                reactor.run_one(connecting, Instant::now() + PATIENCE),
+                reactor.run_one(connecting, Instant::now() + TIMEOUT),
                 Ok(Some(Ok(_)))
             )
         };

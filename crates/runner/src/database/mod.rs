@@ -34,7 +34,7 @@ use crate::meter::ServedBy;
 use crate::wait_events::Ask;
 
 pub(crate) use clients::{Clients, Documents, Relational};
-pub(crate) use control::{Control, Ways};
+pub(crate) use control::{Control, ControlOptions};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use members::{Member, Standing};
 pub(crate) use program::{Reached, encoded};

@@ -17,8 +17,8 @@ use super::control::Control;
 use super::{Database, REMOVAL, Tables};
 use crate::columns;
 use crate::error::RunError;
-use crate::patience::wait_for;
 use crate::stored_cells;
+use crate::timeout::wait_for;
 use crate::tpcc;
 
 impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {

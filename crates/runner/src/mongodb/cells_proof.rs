@@ -18,7 +18,7 @@ use super::clients::MongoDb;
 use crate::columns::files_on_disk;
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Where proofs are written, which whoever cleans up knows.
 const COLLECTION: &str = "ciphertax_proofs";
@@ -59,7 +59,7 @@ pub(super) fn prove(
         Ok::<_, WireError>((stored?, on_disk))
     };
     let (stored, [encrypted_on_disk, plain_on_disk]) = control
-        .wait_for(PATIENCE, asked)?
+        .wait_for(TIMEOUT, asked)?
         .map_err(|error| refused(error.to_string()))?;
     let (encrypted_on_disk, plain_on_disk) = (encrypted_on_disk?, plain_on_disk?);
 

@@ -22,8 +22,8 @@ use crate::database::{Conditions, Control, Database, Description, Endpoint, Memb
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
+use crate::timeout::TIMEOUT;
 
 /// How long the server may still count sessions that have been closed: those that found its primary.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         login: target.login.clone(),
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
-        patience: PATIENCE,
+        patience: TIMEOUT,
         needs_tls: target.login == Login::X509,
         display: target.to_string(),
         url: Target::MongoDb(target.clone()).url(),
@@ -141,9 +141,9 @@ impl Database for MongoDb {
             return Ok(None);
         }
         let seeds: Vec<Address> = control.ways.iter().map(address_of).collect();
-        let deadline = Instant::now() + PATIENCE / 2;
+        let deadline = Instant::now() + TIMEOUT / 2;
         let look = Topology::wait_for_primary(&control.reactor, &seeds, &control.ways[0], deadline);
-        let topology = control.wait_for(PATIENCE, look)?.map_err(|error| {
+        let topology = control.wait_for(TIMEOUT, look)?.map_err(|error| {
             control.unusable(format!(
                 "{error}; its members must be reached by the names they have in its configuration: for one server alone, add \
                  directConnection=true"
@@ -185,7 +185,7 @@ impl Database for MongoDb {
             let _ = session.close().await;
             found
         };
-        match control.wait_for(PATIENCE, look)? {
+        match control.wait_for(TIMEOUT, look)? {
             Err(DatasetError::Wire(error)) if error.is_access_denied() => {
                 Err(self.of_missing_right(control, error))
             }

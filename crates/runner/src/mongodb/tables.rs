@@ -16,7 +16,7 @@ use super::cells_proof;
 use super::clients::MongoDb;
 use crate::database::{Control, Database as _, REMOVAL, Tables};
 use crate::error::RunError;
-use crate::patience::{PATIENCE, wait_for};
+use crate::timeout::{TIMEOUT, wait_for};
 
 impl Tables for MongoDb {
     /// It is there when all members have it.
@@ -55,7 +55,7 @@ impl Tables for MongoDb {
             let primary = access.primary(&control.reactor).await?;
             dataset::begin(&control.reactor, &primary, table).await
         };
-        Ok(control.wait_for(PATIENCE, begin)?.unwrap_or(false))
+        Ok(control.wait_for(TIMEOUT, begin)?.unwrap_or(false))
     }
 
     fn load_part(

@@ -27,9 +27,9 @@ use crate::database::{Conditions, Control, Database, Description, Endpoint, Memb
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
 use crate::servers_to_play::EncdbAccount;
+use crate::timeout::TIMEOUT;
 
 /// Variables of a server whose value matters to what is measured.
 const SETTINGS: [&str; 5] = [
@@ -79,7 +79,7 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
         },
         verification: target.verification.clone(),
         client_certificate: None,
-        patience: PATIENCE,
+        patience: TIMEOUT,
         needs_tls: false,
         display: target.to_string(),
         url: Target::MySql(target.clone()).url(),
@@ -166,7 +166,7 @@ impl Database for MySql {
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
-        let refused = control.ask_dataset(PATIENCE, async |session| {
+        let refused = control.ask_dataset(TIMEOUT, async |session| {
             dataset::refuse_foreign(session).await?;
             match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),

@@ -13,7 +13,7 @@ use super::clients::PostgreSql;
 use super::removal::or_none;
 use crate::database::{Control, Database as _, Standing};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Settings of a server whose value matters to what is measured; those it does not know are left out.
 const SETTINGS: [&str; 20] = [
@@ -56,7 +56,7 @@ impl Control<PostgreSql> {
             session.close().await?;
             Ok(method)
         };
-        let method: Result<_, WireError> = self.wait_for(PATIENCE, visit)?;
+        let method: Result<_, WireError> = self.wait_for(TIMEOUT, visit)?;
         // What is wrong with it the proof of the arm says.
         Ok(method.unwrap_or(None))
     }
@@ -158,7 +158,7 @@ impl Control<PostgreSql> {
             )),
         };
         // Somebody else's data are said to be so, and not to be given away.
-        self.ask_dataset(PATIENCE, async |session| dataset::refuse_foreign(session).await)?;
+        self.ask_dataset(TIMEOUT, async |session| dataset::refuse_foreign(session).await)?;
         match missing {
             None => Ok(()),
             Some((problem, statement)) => Err(self.unusable(format!(

@@ -22,8 +22,8 @@ use crate::database::{Conditions, Control, Database, Description, Endpoint, Memb
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
+use crate::timeout::TIMEOUT;
 use crate::wait_events::Ask;
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
@@ -75,7 +75,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
-        patience: target.connect_timeout.unwrap_or(PATIENCE),
+        patience: target.connect_timeout.unwrap_or(TIMEOUT),
         needs_tls: false,
         display: target.to_string(),
         url: Target::PostgreSql(target.clone()).url(),

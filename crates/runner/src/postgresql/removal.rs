@@ -10,7 +10,7 @@ use ciphertax_workload::dataset::{DatasetError, SCHEMA};
 use super::clients::{APPLICATION, PostgreSql};
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// How long a statement waits for a lock that somebody else holds. Whoever waits to remove a table keeps all others from
 /// it too.
@@ -27,7 +27,7 @@ impl Control<PostgreSql> {
     /// there then that work.
     pub(super) fn end_leftovers(&mut self) -> Result<(), RunError> {
         let end = end_own();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         // Each look ends those that are still there, which does no harm to one that ends already.
         while !self.allowed(&end)?.is_empty() && Instant::now() < deadline {
             thread::sleep(LOOK);

@@ -25,14 +25,16 @@ use super::processes::Processes;
 use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
-use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, ReachedArm, Ways};
+use crate::database::{
+    Conditions, Control, ControlOptions, Database, Description, Endpoint, Member, ReachedArm,
+};
 use crate::error::RunError;
-use crate::far::Far;
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::load::Distance;
-use crate::patience::unusable;
 use crate::ranks::{ArmReach, PrivateReach, Ranks};
+use crate::remote_cpu::RemoteCpu;
+use crate::timeout::unusable;
 use crate::tpcc;
 use crate::wait_events::WaitEventAsker;
 
@@ -186,10 +188,10 @@ impl<D: Database> GroupServer<D> {
         };
         server.find_members()?;
         server.refuse_demand_of_tls(study, &target.url)?;
-        let far = Far::open(study, &server.route.control, D::SERVED_BY, ranks);
+        let remote = RemoteCpu::open(study, &server.route.control, D::SERVED_BY, ranks);
         // What tells on another machine what its processes use, where the study says what.
-        if let Some(far) = far.map_err(|problem| server.control.unusable(problem))? {
-            server.processes = server.processes.told_by(far);
+        if let Some(remote) = remote.map_err(|problem| server.control.unusable(problem))? {
+            server.processes = server.processes.told_by(remote);
         }
         D::claim(&mut server.control)?;
         if let Some(problem) = too_many(study, &D::limits(&mut server.control)?) {
@@ -221,7 +223,7 @@ impl<D: Database> GroupServer<D> {
     pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
-            let ways = Ways {
+            let ways = ControlOptions {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),

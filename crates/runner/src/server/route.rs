@@ -13,12 +13,12 @@ use ciphertax_wire::tls::{TlsConnector, Verification};
 use super::proxies::Proxies;
 use super::target::TargetServers;
 use crate::connections::are_many;
-use crate::database::{Clients, Control, Endpoint, ReachedArm, Ways};
+use crate::database::{Clients, Control, ControlOptions, Endpoint, ReachedArm};
 use crate::error::RunError;
 use crate::groups::Group;
 use crate::load::Distance;
-use crate::patience::PATIENCE;
 use crate::ranks::account_of;
+use crate::timeout::TIMEOUT;
 use crate::trust::{Trust, issued};
 
 /// How servers are reached that form one database.
@@ -85,7 +85,7 @@ impl Route {
             proxies,
             distance,
             trust,
-            patience: PATIENCE,
+            patience: TIMEOUT,
             default_tls: None,
         };
         Ok((route, server))
@@ -179,7 +179,7 @@ pub(crate) fn connect<D: Clients>(
             let reached = reached::<D>(route, private, login, arm).ok()?;
             reached.options(database, arm).ok()
         });
-    let ways = Ways {
+    let ways = ControlOptions {
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),

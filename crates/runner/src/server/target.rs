@@ -11,7 +11,7 @@ use ciphertax_wire::{Session, WireError, is_this_machine};
 use super::route::Route;
 use crate::database::{Clients, Endpoint};
 use crate::error::RunError;
-use crate::patience::{unusable, wait_for};
+use crate::timeout::{unusable, wait_for};
 use crate::trust::Trust;
 
 /// How long all servers but the first are waited for before it is known which of them answer.

@@ -21,8 +21,8 @@ use ciphertax_workload::sqlite::SqliteAccess;
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
-use crate::patience::{unusable, wait_for};
 use crate::server::{Identity, Server};
+use crate::timeout::{unusable, wait_for};
 
 /// Tables with their indexes, and the pages of both in bytes: whole ones, with what SQLCipher keeps of them for itself.
 const TABLES: &str =

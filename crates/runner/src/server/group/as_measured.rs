@@ -14,8 +14,8 @@ use super::GroupServer;
 use crate::agent::AgentMeter;
 use crate::database::Database;
 use crate::error::RunError;
-use crate::far::Far;
 use crate::meter::{ServedBy, ServerMeter};
+use crate::remote_cpu::RemoteCpu;
 use crate::server::measured::{ProxyMeters, Server};
 use crate::wait_events::WaitEventAsker;
 
@@ -60,8 +60,8 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn meter(&self) -> &dyn Meter {
-        match (&self.processes.far, &self.processes.unread) {
-            (Some(far), _) => far.meter(),
+        match (&self.processes.remote, &self.processes.unread) {
+            (Some(remote), _) => remote.meter(),
             (None, Some(unread)) => unread,
             (None, None) => &self.processes.meters,
         }
@@ -102,14 +102,14 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn agent(&self) -> Option<&AgentMeter> {
-        match self.processes.far.as_ref()? {
-            Far::Agent(agent) => Some(agent),
-            Far::Counter(_) => None,
+        match self.processes.remote.as_ref()? {
+            RemoteCpu::Agent(agent) => Some(agent),
+            RemoteCpu::Counter(_) => None,
         }
     }
 
     fn agent_lost(&self) -> Option<String> {
-        self.processes.far.as_ref()?.lost()
+        self.processes.remote.as_ref()?.lost()
     }
 
     fn proxies(&self, arm: &Arm) -> ProxyMeters<'_> {

@@ -20,12 +20,12 @@ use source::CounterMeter;
 pub(crate) use resolution::{AT_MOST as RESOLUTION_AT_MOST, resolution};
 
 /// What tells the CPU time of a server that runs on another machine.
-pub(crate) enum Far {
+pub(crate) enum RemoteCpu {
     Agent(Box<AgentMeter>),
     Counter(CounterMeter),
 }
 
-impl Far {
+impl RemoteCpu {
     /// What the study says; `None` where it says nothing. `ranks` are the load generators, of which one may be the agent.
     ///
     /// # Errors

@@ -60,14 +60,14 @@ impl Asker {
 }
 
 /// Where a server of the user's own runs, as far as it can be seen from here.
-pub(crate) struct Whereabouts {
+pub(crate) struct ServerProcess {
     /// What reads its process, or all its processes; or why nothing does, and what would change that.
     pub(crate) process: Result<ServerMeter, String>,
     /// True for a server on this machine.
     pub(crate) same_host: bool,
 }
 
-impl Whereabouts {
+impl ServerProcess {
     /// Looks for the process that listens at an endpoint.
     pub(crate) fn of(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
         if let Some(socket) = &endpoint.socket {
@@ -172,7 +172,7 @@ mod tests {
             (Asker::RunOnSeveral, "of all of them"),
             (Asker::Connect, "run ciphertax there"),
         ] {
-            let elsewhere = Whereabouts::of(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
+            let elsewhere = ServerProcess::of(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
             assert!(!elsewhere.same_host);
             let reason = elsewhere.process.unwrap_err();
             assert!(

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_reactor::Reactor;
+use serde::{Deserialize, Serialize};
 
 use crate::recorder::Recorder;
 
@@ -125,7 +126,8 @@ impl AddAssign for Operation {
 }
 
 /// An operation that failed; its connection is not used again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// The server said no, or answered wrongly.
     Error(String),

@@ -18,11 +18,6 @@ pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool, RunError> 
     stop::with_flag(stop, || databases::target(target).clean())
 }
 
-/// What ciphertax makes on such a server.
-pub fn made_on(target: &Target) -> &'static str {
-    databases::target(target).made()
-}
-
 /// The command that removes what is left on a server; without the password.
 pub fn remedy(target: &Target) -> String {
     format!("ciphertax clean '{}'", target.url().replace('\'', r"'\''"))

@@ -15,7 +15,7 @@ use rand::RngExt;
 
 use crate::database::{Clients, Control};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
 const FIELDS: &str = "fields, in tables and logs";
@@ -45,7 +45,7 @@ pub(crate) fn prove<D: Clients<Session: SqlSession>>(
 
 /// What is proved of fields that are columns like any other.
 fn readable(searched: ProvedAtRest) -> ProvedAtRest {
-    let files = [FIELDS, OTHERS].map(|kind| files(kind, Readability::Readable));
+    let files = [FIELDS, OTHERS].map(|kind| files_on_disk(kind, Readability::Readable));
     ProvedAtRest {
         proofs: vec![Proof {
             witness: Witness::Disk,
@@ -59,7 +59,7 @@ fn readable(searched: ProvedAtRest) -> ProvedAtRest {
     }
 }
 
-fn files(kind: &str, readability: Readability) -> FilesOnDisk {
+pub(crate) fn files_on_disk(kind: &str, readability: Readability) -> FilesOnDisk {
     FilesOnDisk {
         kind: kind.into(),
         readability,
@@ -77,12 +77,12 @@ fn search_disk<D: Clients<Session: SqlSession>>(
         plain: &plain,
     };
     let write = write_columns_proof::<D::Session>(&control.reactor, &control.ways[0], columns, canaries);
-    let read = control.wait_for(PATIENCE, write)?;
+    let read = control.wait_for(TIMEOUT, write)?;
     let read = read.map_err(|error| control.of_dataset(error))?;
     let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
     let remove = remove_columns_proof::<D::Session>(&control.reactor, &control.ways[0]);
     control
-        .wait_for(PATIENCE, remove)?
+        .wait_for(TIMEOUT, remove)?
         .map_err(|error| control.of_removal(error))?;
     let [encrypted_on_disk, plain_on_disk] = on_disk;
     judge(columns, canaries, &read, &encrypted_on_disk?, &plain_on_disk?)
@@ -144,15 +144,15 @@ fn judge(
         disk: DiskRecord {
             searched_bytes: encrypted.bytes,
             files: vec![
-                files(FIELDS, Readability::Encrypted),
-                files(OTHERS, Readability::Readable),
+                files_on_disk(FIELDS, Readability::Encrypted),
+                files_on_disk(OTHERS, Readability::Readable),
             ],
         },
     })
 }
 
 /// A text that is nowhere else.
-fn canary(name: &str) -> String {
+pub(crate) fn canary(name: &str) -> String {
     format!("{name} canary {:032x}", rand::rng().random::<u128>())
 }
 

@@ -1,6 +1,6 @@
 //! Which databases there are: the only place that knows. A further one is a room of its own and a line in each function here.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
@@ -18,12 +18,12 @@ use crate::database::Database;
 use crate::error::RunError;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
-use crate::patience::unusable;
 use crate::postgresql::{PostgreSql, postgresql_target};
-use crate::server::{GroupServer, TargetServers};
+use crate::server::{GroupServer, TargetServers, connect};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::servers_to_play::{EncdbAccount, entry};
 use crate::sqlite::SqliteServers;
+use crate::timeout::unusable;
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
@@ -31,6 +31,14 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
         Target::MySql(target) => Box::new(mysql_target(target)),
         Target::MongoDb(target) => Box::new(mongodb_target(target)),
         Target::PostgreSql(target) => Box::new(postgresql_target(target)),
+    }
+}
+
+/// What ciphertax makes on such a server, in words.
+pub fn made_on(target: &Target) -> &'static str {
+    match target {
+        Target::MySql(_) | Target::PostgreSql(_) => "the schema ciphertax",
+        Target::MongoDb(_) => "the database ciphertax",
     }
 }
 
@@ -125,9 +133,6 @@ pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
 
 /// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
-    /// What ciphertax makes there, in words.
-    fn made(&self) -> &'static str;
-
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
     /// # Errors
@@ -166,10 +171,6 @@ pub(crate) trait OwnDatabase {
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
-    fn made(&self) -> &'static str {
-        D::MADE
-    }
-
     /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
     /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
     /// next is told why.
@@ -203,7 +204,7 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
             }
             denial = None;
         }
-        let has_password = !D::lacks_password(&D::options(&self.endpoints[0], &self.login, None));
+        let has_password = !D::lacks_password(&self.login);
         match denial.filter(|_| has_password) {
             Some(error) => {
                 let remedy = error.remedy(D::Session::PROTOCOL);
@@ -218,8 +219,17 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     }
 
     fn busy(&self, study: &Study) -> Result<Busy, RunError> {
-        let mut control = self.control(study)?;
-        Ok(Box::new(move |time| control.ask_for(time)))
+        let (database, login, route) = (&self.database, &self.login, self.route(study)?);
+        let mut control = connect(study, database, &route, None, login, Some(&self.url))?;
+        Ok(Box::new(move |time| {
+            let until = Instant::now() + time;
+            control.ask(async |session| {
+                while Instant::now() < until {
+                    session.ask().await?;
+                }
+                Ok(())
+            })
+        }))
     }
 
     fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError> {
@@ -231,6 +241,6 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
     }
 
     fn clean(self: Box<Self>) -> Result<bool, RunError> {
-        GroupServer::clean(*self)
+        GroupServer::remove_leftovers(*self)
     }
 }

@@ -46,12 +46,6 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// True if a server for one can be set up with the TLS versions and accounts of both: with all that differs in nothing
-    /// else.
-    fn shares_set_up(self, other: Needs<'_>) -> bool {
-        self.access_control == other.access_control
-    }
-
     /// `mariadb, ecdsa-p256`, which is the spec itself where the baseline is; then what differs from it.
     fn name(self, spec: &ServerSpec, baseline: Self) -> String {
         let with_certificate = ServerSpec {
@@ -87,7 +81,10 @@ impl<'a> Needs<'a> {
 pub(crate) fn groups<'a>(study: &Study, spec: &ServerSpec, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
     let needs = |arm: &'a Arm| Needs::of(study, spec, arm);
     let like = |one: Needs<'_>| {
-        let alike = arms.iter().filter(|arm| needs(arm).shares_set_up(one));
+        // A server for one can be set up with the TLS versions and accounts of both: with all that differs in nothing else.
+        let alike = arms
+            .iter()
+            .filter(|arm| needs(arm).access_control == one.access_control);
         alike.copied().collect::<Vec<&Arm>>()
     };
     let mut groups: Vec<Group<'_>> = Vec::new();

@@ -25,7 +25,8 @@ pub(crate) struct Looker {
     cpu: Option<CpuProfiler>,
     waits: WaitSampler,
     stacks: Stacks,
-    symbols: SymbolTable,
+    /// The names and stacks that were seen so far, also by others who look elsewhere.
+    pub(crate) symbols: SymbolTable,
     /// Which of them look now.
     at_work: AtWork,
 }
@@ -87,16 +88,6 @@ impl Looking {
 }
 
 impl Looker {
-    /// The names and stacks that were seen so far.
-    pub(crate) fn symbols(&self) -> &SymbolTable {
-        &self.symbols
-    }
-
-    /// The same, to add what was seen elsewhere.
-    pub(crate) fn symbols_mut(&mut self) -> &mut SymbolTable {
-        &mut self.symbols
-    }
-
     /// Why the server was not looked into when its turn was last.
     pub(crate) fn passed_over(&self) -> Option<String> {
         let passed_over = self.cpu.as_ref()?.passed_over()?;

@@ -18,19 +18,20 @@ use ciphertax_records::{
 use ciphertax_wire::Target;
 
 use crate::check::{beyond, lacking, make_room, refuse};
-use crate::clean::{made_on, remedy};
+use crate::clean::remedy;
 use crate::columns::column_key;
+use crate::databases::made_on;
 use crate::error::RunError;
-use crate::far::tell_errors;
 use crate::groups::holds;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
+use crate::remote_cpu::tell_errors;
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
 use crate::servers_to_play::{Plan, not_resumable, refuse_other_servers};
-use crate::{databases, fit};
+use crate::{databases, unsupported_arms};
 
 /// What a study came to, before anybody evaluates it.
 pub struct Measured {
@@ -58,7 +59,9 @@ pub fn play(
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
-    let fitted = stop::with_flag(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let fitted = stop::with_flag(stop, || {
+        unsupported_arms::leave_out(plan, progress).map_err(if_stopped)
+    });
     let fitted = fitted.and_then(|fitted| refuse(beyond(&fitted.0)).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
@@ -165,10 +168,7 @@ impl<'a> Player<'a> {
                     progress.stage(&Stage::CleaningUp);
                 }
                 dismiss(plan);
-                match close_all(plan, servers) {
-                    Ok(()) => Err(error),
-                    Err(left) => Err(RunError::AndNotCleanedUp(error.into(), left.into())),
-                }
+                Err(and_left(error, close_all(plan, servers)))
             }
         }
     }
@@ -196,8 +196,8 @@ impl<'a> Player<'a> {
             let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, looker, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
-            let log = rounds.into_log();
-            let unseen = cells.not_seen();
+            let log = rounds.log;
+            let unseen = cells.looker.as_ref().and_then(Looker::passed_over);
             drop(cells);
             let checked = check(&plan.study, &measured, &mut servers, progress);
             (measured, checked, log, unseen)
@@ -222,10 +222,7 @@ impl<'a> Player<'a> {
         if log.samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
             folder.discard();
             let error = measured.err().unwrap_or(RunError::Stopped);
-            return Err(match cleaned {
-                Ok(()) => error,
-                Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
-            });
+            return Err(and_left(error, cleaned));
         }
         head.status = status(&measured, &cleaned);
         Ok(Measured {
@@ -279,11 +276,10 @@ fn without_figures(
     head.status = RunStatus::Partial { reason: why.clone() };
     head.inconsistent = Some(why.clone());
     let written = write_run(folder.path(), &Run::new(head, Results::default()));
-    let error = RunError::Inconsistent(why);
-    match written.map_err(RunError::from).and(cleaned) {
-        Ok(()) => error,
-        Err(further) => RunError::AndNotCleanedUp(error.into(), further.into()),
-    }
+    and_left(
+        RunError::Inconsistent(why),
+        written.map_err(RunError::from).and(cleaned),
+    )
 }
 
 /// Whether a run came to its end, and whether something is left of it.
@@ -318,6 +314,14 @@ fn go_on() -> Result<(), RunError> {
 /// Whatever goes wrong while somebody wants to stop, that is why.
 fn if_stopped(error: RunError) -> RunError {
     go_on().err().unwrap_or(error)
+}
+
+/// What is said where cleaning up may have failed too.
+fn and_left(error: RunError, cleaned: Result<(), RunError>) -> RunError {
+    match cleaned {
+        Ok(()) => error,
+        Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
+    }
 }
 
 /// Takes the user's own servers, which is all there is, or starts private ones for every cell, and proves the arms.

@@ -12,8 +12,8 @@ use crate::check::lacking;
 use crate::connections::needed;
 use crate::databases;
 use crate::error::RunError;
-use crate::far::RESOLUTION_AT_MOST;
 use crate::groups::{groups, measured_at};
+use crate::remote_cpu::RESOLUTION_AT_MOST;
 use crate::schedule::TRIED;
 use crate::servers_to_play::{Plan, entry};
 
@@ -71,21 +71,20 @@ pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
             }));
         }
     }
+    // Nobody has said how often the counter of the server's CPU moves.
+    let seeks_resolution = study
+        .server_cpu
+        .as_ref()
+        .is_some_and(|counter| counter.resolution_s.is_none());
     Ok(Preview {
         servers,
         connections: needed(study),
         rows: rows(study, plan.target.as_ref())?,
         at_least: at_least(study),
         at_most: Duration::from_secs_f64(study.time_s),
-        resolution_at_most: seeks_resolution(study).then_some(RESOLUTION_AT_MOST),
+        resolution_at_most: seeks_resolution.then_some(RESOLUTION_AT_MOST),
         missing,
     })
-}
-
-/// True if nobody has said how often the counter of the server's CPU moves.
-fn seeks_resolution(study: &Study) -> bool {
-    let counter = study.server_cpu.as_ref();
-    counter.is_some_and(|counter| counter.resolution_s.is_none())
 }
 
 /// The fewest blocks of every cell, a slice of every arm each.

@@ -14,7 +14,7 @@ use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Access, Job};
 
 use crate::columns::{arm_columns, set_of};
-use crate::command::{CommandLoad, Trial, is_used_by_others};
+use crate::command::{CommandLoad, is_used_by_others, try_out};
 use crate::database::Database;
 use crate::error::RunError;
 use crate::footprint::Footprint;
@@ -99,7 +99,7 @@ pub(crate) trait Servers: ServersByArm {
     ///
     /// # Errors
     /// When they are not what they must be after what was asked of them, or the server refuses.
-    fn restore_grown(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool, RunError> {
         Ok(false)
     }
 
@@ -229,7 +229,7 @@ impl<D: Database> GroupServers<D> {
         arms: Vec<&Arm>,
         opening: &mut Opening<'_>,
     ) -> Result<(), RunError> {
-        let baselines = self.groups.first().map(|group| group.server.first_record());
+        let baselines = self.groups.first().map(|group| group.server.first_record.clone());
         for arm in arms {
             (opening.go_on)()?;
             opening.progress.stage(&Stage::Proving(arm.name.clone()));
@@ -299,16 +299,9 @@ impl<D: Database> GroupServers<D> {
                     .into(),
             ));
         }
-        let trial = Trial {
-            command,
-            arm,
-            own: own.as_ref().map(Access::options),
-            server,
-        };
-        match trial.run(go_on)? {
-            None => Ok(()),
-            Some(problem) => Err(refused(problem)),
-        }
+        let own = own.as_ref().map(Access::options);
+        let problem = try_out(command, arm, own, server, go_on)?;
+        problem.map_or(Ok(()), |problem| Err(refused(problem)))
     }
 
     fn cpu(&self) -> Option<usize> {
@@ -329,7 +322,7 @@ impl<D: Database> Servers for GroupServers<D> {
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
-        let records = self.groups.iter().map(|group| group.server.first_record());
+        let records = self.groups.iter().map(|group| group.server.first_record.clone());
         records.collect()
     }
 
@@ -433,7 +426,7 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn restore_grown(&mut self, _study: &Study, progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool, RunError> {
         let has_grown = |group: &OpenGroup<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
         if !self.groups.iter().any(has_grown) {
             return Ok(false);
@@ -458,7 +451,7 @@ impl<D: Database> Servers for GroupServers<D> {
             proofs.extend(arms.filter_map(|arm| {
                 Some(ArmProof {
                     arm: arm.name.clone(),
-                    server: server.first_record().id,
+                    server: server.first_record.id.clone(),
                     proof: tables.proof(set_of(study, &arm.name))?,
                 })
             }));
@@ -468,8 +461,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
     fn remind(&self, arm: &str) {
         if let Some(open) = self.arm(arm) {
-            let server = &self.group(arm).server;
-            server.database.remind(&server.control, &open.proved.access);
+            self.group(arm).server.remind(&open.proved.access);
         }
     }
 

@@ -7,16 +7,16 @@ use ciphertax_columns::MasterKey;
 use ciphertax_lab::disk_search::{Searched, search};
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::{DiskRecord, Readability};
 use ciphertax_workload::dataset::{
     CellCanaries, CellsProof, CellsRead, remove_columns_proof, write_cells_proof,
 };
 use ciphertax_workload::sql::SqlSession;
-use rand::RngExt;
 
+use crate::columns::{canary, files_on_disk};
 use crate::database::{Clients, Control};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
 const CELLS: &str = "cells that the client encrypts, in tables and logs";
@@ -45,12 +45,12 @@ pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     };
     let ways = &control.ways[0];
     let write = write_cells_proof::<D::Session>(&control.reactor, ways, (encryption, key), canaries, proof);
-    let read = control.wait_for(PATIENCE, write)?;
+    let read = control.wait_for(TIMEOUT, write)?;
     let read = read.map_err(|error| control.of_dataset(error))?;
     let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
     let remove = remove_columns_proof::<D::Session>(&control.reactor, ways);
     control
-        .wait_for(PATIENCE, remove)?
+        .wait_for(TIMEOUT, remove)?
         .map_err(|error| control.of_removal(error))?;
     let [encrypted, plain] = on_disk;
     judge(encryption, canaries, &read, &encrypted?, &plain?)
@@ -124,14 +124,8 @@ fn judge(
         disk: DiskRecord {
             searched_bytes: encrypted.bytes,
             files: vec![
-                FilesOnDisk {
-                    kind: CELLS.into(),
-                    readability,
-                },
-                FilesOnDisk {
-                    kind: OTHERS.into(),
-                    readability: Readability::Readable,
-                },
+                files_on_disk(CELLS, readability),
+                files_on_disk(OTHERS, Readability::Readable),
             ],
         },
     })
@@ -157,9 +151,4 @@ fn places(searched: &Searched) -> String {
     names.sort();
     names.dedup();
     names.join(", ")
-}
-
-/// A text that is nowhere else.
-fn canary(kind: &str) -> String {
-    format!("ciphertax {kind} {:032x}", rand::rng().random::<u128>())
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_model::{Arm, CertificateKind, Resumption, Study, TlsVersion, VerificationMode};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
 
 /// Whom the clients of a server trust, and what they show.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Trust {
     /// The server, in words.
     pub(crate) display: String,
@@ -20,7 +22,8 @@ pub(crate) struct Trust {
     pub(crate) legacy: bool,
     /// The clients' own certificates, by key.
     pub(crate) clients: BTreeMap<CertificateKind, ClientCertificate>,
-    /// Certificates of the same authority that no account has.
+    /// Certificates of the same authority that no account has, for proofs, which one load generator makes.
+    #[serde(skip)]
     pub(crate) unknown_clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// The certificate that every client of a target shows, where its URL names one.
     pub(crate) own_client: Option<ClientCertificate>,

@@ -1,6 +1,7 @@
-//! An agent that the system's `ssh` starts on another machine.
+//! The way to an agent: by the system's `ssh`, which starts it on another machine, or by load generators.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -9,13 +10,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ciphertax_base::harmless;
-use ciphertax_model::SshAddress;
+use ciphertax_model::{AgentAddress, SshAddress};
 use ciphertax_reactor::stop;
 use ciphertax_supervise::{Conversation, child};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::protocol::{Hello, LONGEST_NAME, PROTOCOL, VERSION, kept};
+use super::protocol::{Answer, Hello, LONGEST_NAME, PROTOCOL, Request, VERSION, kept};
+use crate::ranks::Ranks;
 
 /// How long `ssh` may take to log in and to start an agent.
 const LOGIN: Duration = Duration::from_secs(30);
@@ -39,6 +41,71 @@ const SETTINGS: [&str; 11] = [
     "ServerAliveCountMax=2",
     "ServerAliveInterval=5",
 ];
+
+/// Where an agent is, and who leads there.
+#[derive(Debug, Clone)]
+pub enum Reach {
+    /// It is started there by this program.
+    Ssh {
+        /// `ssh`, or its path.
+        program: OsString,
+        /// Where it is.
+        address: SshAddress,
+    },
+    /// It is the load generator that makes no load, on this host.
+    Rank {
+        /// All load generators.
+        ranks: Ranks,
+        /// As the host calls itself.
+        host: String,
+    },
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ssh { address, .. } => address.fmt(f),
+            Self::Rank { host, .. } => AgentAddress::Rank(host.clone()).fmt(f),
+        }
+    }
+}
+
+/// The way to a running agent.
+#[derive(Debug)]
+pub(super) enum Way {
+    Ssh(Link),
+    Rank(Ranks),
+}
+
+impl Way {
+    /// # Errors
+    /// Why there is no agent, and the remedy.
+    pub(super) fn start(reach: &Reach) -> Result<Self, String> {
+        match reach {
+            Reach::Ssh { program, address } => Link::start(program, address).map(Self::Ssh),
+            Reach::Rank { ranks, .. } => Ok(Self::Rank(ranks.clone())),
+        }
+    }
+
+    /// Asks, and waits so long for the answer.
+    ///
+    /// # Errors
+    /// If there is none, or it is none.
+    pub(super) fn ask(&mut self, request: &Request, patience: Duration) -> io::Result<Answer> {
+        match self {
+            Self::Ssh(link) => link.ask(request, patience),
+            Self::Rank(ranks) => ranks.ask_agent(request, patience),
+        }
+    }
+
+    /// Ends it, and tells what it complained about.
+    pub(super) fn end(self) -> String {
+        match self {
+            Self::Ssh(link) => link.end(),
+            Self::Rank(_) => String::new(),
+        }
+    }
+}
 
 /// A running agent, which ends with this.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ impl AgentMeter {
         let mut state = self.state.borrow_mut();
         let seen = known.and_then(|()| state.translation.translate(seen.looked, slice));
         let Some(mut seen) = seen else {
-            if state.is_linked() {
+            if state.way.is_some() {
                 state.lose(NOT_ASKED.to_owned());
             }
             return Looked::default();

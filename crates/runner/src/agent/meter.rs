@@ -1,16 +1,23 @@
 //! The meter of a server on another machine.
 
 use std::cell::RefCell;
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::Profiling;
 use ciphertax_observe::{self as observe, Meter, Usage};
 use ciphertax_records::AgentRecord;
 
-use super::begin::{ANSWER, AgentOptions, Begun, begin};
+use super::link::{Reach, Way};
 use super::names::Translation;
-use super::protocol::{Answer, Found, Reading, Request, VERSION, boot};
-use super::way::{Reach, Way};
+use super::protocol::{Answer, Found, LONGEST_NAME, Reading, Request, Server, VERSION, boot, kept};
+use crate::meter::ServedBy;
+
+/// So many characters of what an agent says are kept.
+const LONGEST_WORDS: usize = 400;
+/// How long an answer may take, besides what is waited for there.
+const ANSWER: Duration = Duration::from_secs(15);
 
 /// What it says that is no answer.
 pub(super) const NOT_ASKED: &str = "it answers what it was not asked";
@@ -20,6 +27,23 @@ pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3);
 const LOOK_AT_QUIET: Duration = Duration::from_millis(500);
 /// It is quiet when its clocks have stood still for this long; it is not waited for longer than for the second.
 const QUIET: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+/// Where an agent is, and whom it is to read.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// Where it is, and who leads there.
+    pub reach: Reach,
+    /// The server's host, as its clients know it.
+    pub host: String,
+    /// The server's port.
+    pub port: u16,
+    /// Who serves the server's connections.
+    pub served_by: ServedBy,
+    /// How it is to look into the server.
+    pub profile: Profiling,
+    /// In slices of up to this length.
+    pub slice: Duration,
+}
 
 /// Reads what a server uses on another machine. A reading is asked for and placed in the middle of the way there and back; what
 /// the server did before it was asked is in it, and what it does afterwards is not.
@@ -36,7 +60,7 @@ pub struct AgentMeter {
 
 #[derive(Debug)]
 pub(super) struct State {
-    way: Option<Way>,
+    pub(super) way: Option<Way>,
     /// Why there is none.
     lost: Option<String>,
     /// When it could not be started again.
@@ -209,11 +233,6 @@ impl State {
         })
     }
 
-    /// True if there is an agent to ask.
-    pub(super) fn is_linked(&self) -> bool {
-        self.way.is_some()
-    }
-
     pub(super) fn lose(&mut self, why: String) {
         self.way = None;
         self.lost = Some(why);
@@ -248,4 +267,63 @@ fn place(reading: Reading, asked: Instant, took: Duration) -> (Placed, Duration)
         is_quiet: reading.is_quiet,
     };
     (placed, round_trip)
+}
+
+/// An agent that has found its server.
+struct Begun {
+    way: Way,
+    found: Found,
+    /// Why it does not look into it, or sees less than it is asked.
+    refused: Option<String>,
+}
+
+/// Starts an agent, has it find the server, and get ready to look into it.
+///
+/// # Errors
+/// Why it cannot be started or does not find it, and the remedy.
+fn begin(options: &AgentOptions) -> Result<Begun, String> {
+    let mut way = Way::start(&options.reach)?;
+    let request = Request::Find(Server {
+        host: options.host.clone(),
+        port: options.port,
+        served_by: options.served_by,
+    });
+    let reach = &options.reach;
+    let found = match way.ask(&request, ANSWER) {
+        Ok(Answer::Found(found)) => shown(found),
+        Ok(Answer::Refused(why) | Answer::Ended(why)) => {
+            return Err(format!(
+                "the agent {reach} cannot read the server on port {}: {why}",
+                options.port
+            ));
+        }
+        Ok(_) => return Err(format!("the agent {reach} answers what it was not asked")),
+        Err(error) => return Err(gone(way, reach, &error)),
+    };
+    let request = Request::Look {
+        profile: options.profile,
+        slice_ns: options.slice.as_nanos().try_into().unwrap_or(u64::MAX),
+    };
+    match way.ask(&request, ANSWER) {
+        Ok(Answer::Looks { refused }) => Ok(Begun {
+            way,
+            found,
+            refused: refused.map(|why| kept(&why, LONGEST_WORDS)),
+        }),
+        Ok(_) => Err(format!("the agent {reach} answers what it was not asked")),
+        Err(error) => Err(gone(way, reach, &error)),
+    }
+}
+
+fn gone(way: Way, reach: &Reach, error: &io::Error) -> String {
+    let said = way.end();
+    format!("the agent {reach} is gone: {error}; {said}")
+}
+
+/// With a name that may be printed: another machine said it.
+fn shown(found: Found) -> Found {
+    Found {
+        program: kept(&found.program, LONGEST_NAME),
+        ..found
+    }
 }

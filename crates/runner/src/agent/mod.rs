@@ -3,10 +3,9 @@
 //! | here | there |
 //! |---|---|
 //! | [`AgentMeter`] is the server's meter | [`main`] answers it |
-//! | [`way`] leads there: the system's `ssh` by a [`link`], or load generators | its standard input and output, or their messages |
+//! | [`link`] leads there: the system's `ssh`, or load generators | its standard input and output, or their messages |
 //! | [`names`] makes its numbers of stacks those of the run | |
 
-mod begin;
 mod link;
 mod looks;
 mod meter;
@@ -15,12 +14,10 @@ mod protocol;
 mod serve;
 #[cfg(test)]
 mod tests;
-mod way;
 
-pub use begin::AgentOptions;
-pub use meter::AgentMeter;
+pub use link::Reach;
+pub use meter::{AgentMeter, AgentOptions};
 pub use serve::main;
-pub use way::Reach;
 
-pub(crate) use protocol::{Answer, Request};
+pub(crate) use protocol::{Answer, Request, boot};
 pub(crate) use serve::Agent;

@@ -164,7 +164,7 @@ pub(crate) struct Seen {
 }
 
 /// What tells whether two processes run under the same kernel.
-pub(super) fn boot() -> String {
+pub(crate) fn boot() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }

@@ -16,7 +16,7 @@ use super::protocol::{
 };
 use crate::look::{Looker, Looking};
 use crate::meter::{ServedBy, ServerMeter};
-use crate::whereabouts::{Asker, process_of};
+use crate::server_process::{Asker, process_of};
 
 /// Longest that quiet is waited for, whatever is asked.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -126,9 +126,9 @@ impl Agent {
             }
             Request::Seen(slice) => Answer::Seen(Box::new(Seen {
                 looked: looker.seen(&slice),
-                names: Known::all_of(looker.symbols()),
+                names: Known::all_of(&looker.symbols),
             })),
-            Request::Names(known) => Answer::Names(Names::after(known, looker.symbols())),
+            Request::Names(known) => Answer::Names(Names::after(known, &looker.symbols)),
             Request::Find(_) | Request::Look { .. } | Request::Read { .. } => nobody(),
         }
     }

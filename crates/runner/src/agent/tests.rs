@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{Profiling, SshAddress};
 use ciphertax_observe::{Meter, ThreadUsage};
 
-use super::begin::AgentOptions;
-use super::link::words;
+use super::link::{Reach, words};
+use super::meter::AgentOptions;
 use super::meter::{AGAIN_AFTER, AgentMeter};
 use super::protocol::{Answer, Hello, PROTOCOL, Request, Server, VERSION};
 use super::serve::serve;
-use super::way::Reach;
 use crate::meter::ServedBy;
 
 fn hello(version: &str) -> String {

@@ -55,25 +55,22 @@ enum Applies {
     ArmIn(fn(&Asked<'_>, &At<'_>, &Arm) -> Option<Refusal>),
 }
 
-type Id = &'static str;
-
-const fn of_plan(id: Id, find: fn(&Asked<'_>) -> Option<Refusal>) -> Rule {
-    Rule::new(id, Applies::Plan(find))
+const fn of_plan(id: &'static str, find: fn(&Asked<'_>) -> Option<Refusal>) -> Rule {
+    let applies = Applies::Plan(find);
+    Rule { id, applies }
 }
 
-const fn of_cell(id: Id, find: fn(&Asked<'_>, &At<'_>) -> Option<Refusal>) -> Rule {
-    Rule::new(id, Applies::Cell(find))
+const fn of_cell(id: &'static str, find: fn(&Asked<'_>, &At<'_>) -> Option<Refusal>) -> Rule {
+    let applies = Applies::Cell(find);
+    Rule { id, applies }
 }
 
-const fn of_arm_in(id: Id, find: fn(&Asked<'_>, &At<'_>, &Arm) -> Option<Refusal>) -> Rule {
-    Rule::new(id, Applies::ArmIn(find))
+const fn of_arm_in(id: &'static str, find: fn(&Asked<'_>, &At<'_>, &Arm) -> Option<Refusal>) -> Rule {
+    let applies = Applies::ArmIn(find);
+    Rule { id, applies }
 }
 
 impl Rule {
-    const fn new(id: Id, applies: Applies) -> Self {
-        Self { id, applies }
-    }
-
     fn refusals(&self, asked: &Asked<'_>) -> Vec<Refusal> {
         let study = asked.study;
         match self.applies {

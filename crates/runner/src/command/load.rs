@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ciphertax_base::CpuTime;
 use ciphertax_base::Secret;
 use ciphertax_engine::{Failure, SliceYield};
+use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, Command, Counts};
 use ciphertax_observe::placement;
 use ciphertax_reactor::stop;
@@ -16,7 +17,6 @@ use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};
 
-use super::environment::Environment;
 use crate::database::{Counted, Database, Expected, Reached, ReachedArm, encoded};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
@@ -207,6 +207,47 @@ impl PreparedArm {
                 "the program did not go through the tunnel, whose near end its environment names".into();
             slice.void = Some(VoidReason::FactsDiffer { detail });
         }
+    }
+}
+
+/// What a program finds of an arm.
+pub(super) struct Environment {
+    /// The program and its arguments.
+    line: Vec<String>,
+    /// Names and values.
+    variables: Vec<(String, String)>,
+}
+
+/// Begins the name of every variable.
+const PREFIX: &str = "CIPHERTAX_";
+
+impl Environment {
+    /// Writes the arm's files into its folder among `files`, and says all there is to say.
+    pub(super) fn of<D: Database>(
+        command: &Command,
+        reached: &Reached<'_, D>,
+        files: &PrivateFiles,
+    ) -> Result<Self, RunError> {
+        files.create_folder(&reached.folder)?;
+        for (name, contents) in D::files(reached)? {
+            files.write(reached.folder.join(name), &contents)?;
+        }
+        let named = Placeholder::ALL.map(|one| (one.name().to_uppercase(), reached.value(one)));
+        let secret = [
+            (
+                "PASSWORD".to_owned(),
+                D::user_and_password(reached.login).1.expose().to_owned(),
+            ),
+            ("URL".to_owned(), D::url(reached)),
+        ];
+        let named = named.into_iter().chain(secret);
+        Ok(Self {
+            line: command.run.iter().map(|word| reached.filled_in(word)).collect(),
+            variables: named
+                .map(|(name, value)| (format!("{PREFIX}{name}"), value))
+                .chain(D::variables(reached))
+                .collect(),
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! Connections to a server of the user's own, taken apart one by one.
 
 mod observe;
-mod server_cpu;
 mod taken_apart;
 
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use ciphertax_wire::{Protocol, Target};
 
 use crate::databases;
 use crate::error::RunError;
-use crate::patience::unusable;
+use crate::timeout::unusable;
 
 pub(crate) use observe::{Connecting, Found};
 

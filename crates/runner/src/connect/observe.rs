@@ -1,8 +1,6 @@
 //! One connection after the other, each with its trace and its CPU time on both sides.
 
-use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_estimate::connection::{Seen, SeenConnection, Tried};
 use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
@@ -12,14 +10,13 @@ use ciphertax_wire::tls::rehearse;
 use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu};
 use rand::RngExt;
 
-use super::server_cpu;
-use super::taken_apart::{Negotiation, taken_apart};
-use crate::database::{Clients, Database, Endpoint, ReachedArm, Ways};
+use super::taken_apart::{Negotiation, taken_apart, when_quiet};
+use crate::database::{Clients, ControlOptions, Database, Endpoint, ReachedArm};
 use crate::error::RunError;
 use crate::meter::ServerMeter;
-use crate::patience::{unusable, wait_for};
 use crate::server::TargetServers;
-use crate::whereabouts::{Asker, Whereabouts};
+use crate::server_process::{Asker, ServerProcess};
+use crate::timeout::{unusable, wait_for};
 
 /// What takes turns: connections as they were asked for, and those that take up a session.
 const TURNS: usize = 2;
@@ -59,7 +56,7 @@ impl<D: Database> TargetServers<D> {
         progress: &mut dyn FnMut(u32),
     ) -> Result<Found, RunError> {
         let endpoint = &self.endpoints[0];
-        let whereabouts = Whereabouts::of_endpoint(endpoint, D::SERVED_BY, Asker::Connect);
+        let whereabouts = ServerProcess::of(endpoint, D::SERVED_BY, Asker::Connect);
         let subject = Subject {
             servers: self,
             reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
@@ -162,7 +159,12 @@ impl<D: Database> Subject<'_, D> {
             D::Session::warm_up(&self.reactor, options, 1).await?;
             taken_apart::<D::Session>(&self.reactor, options, || Err(String::new())).await
         };
-        let outcome = match self.wait_for(resuming) {
+        let outcome = match wait_for(
+            &self.reactor,
+            &self.servers.display,
+            self.servers.patience,
+            resuming,
+        ) {
             Err(RunError::Stopped) => return Err(RunError::Stopped),
             Err(error) => Err(error.to_string()),
             Ok(outcome) => outcome.map_err(|error| match error {
@@ -183,14 +185,17 @@ impl<D: Database> Subject<'_, D> {
     }
 
     fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation), RunError> {
-        let server = || server_cpu::when_quiet(self.meter.as_ref());
+        let server = || when_quiet(self.meter.as_ref());
         let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
-        match self.wait_for(connecting) {
+        let TargetServers {
+            display, patience, ..
+        } = self.servers;
+        match wait_for(&self.reactor, display, *patience, connecting) {
             Err(RunError::Server { .. }) if is_silent_once_reached() => Err(unusable(
-                &self.servers.display,
+                display,
                 format!(
                     "it takes connections, and within {} s nothing came that a {} server sends: is it another server's port?",
-                    self.patience().as_secs(),
+                    patience.as_secs(),
                     D::Session::PROTOCOL
                 ),
             )),
@@ -198,29 +203,22 @@ impl<D: Database> Subject<'_, D> {
         }
     }
 
-    fn wait_for<T>(&self, task: impl Future<Output = T>) -> Result<T, RunError> {
-        wait_for(&self.reactor, &self.servers.display, self.patience(), task)
-    }
-
-    fn patience(&self) -> Duration {
-        self.servers.patience
-    }
-
     /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.
-    fn ways(&self, options: &D::Options) -> Ways<D> {
+    fn ways(&self, options: &D::Options) -> ControlOptions<D> {
         let arm = Arm {
             transport: Transport::Tls,
             ..self.arm.clone()
         };
         let encrypted = self.servers.options_of(&arm, &self.servers.endpoints[0]);
-        Ways {
+        ControlOptions {
             default: vec![options.clone()],
             is_encrypted: self.is_encrypted,
             encrypted: encrypted
                 .into_iter()
                 .filter(|_| !(D::DENIAL_MAY_MEAN_TLS && self.servers.is_unverified()))
                 .collect(),
-            patience: self.patience(),
+            lacks_password: D::lacks_password(&self.servers.login),
+            patience: self.servers.patience,
         }
     }
 
@@ -240,7 +238,8 @@ impl<D: Database> Subject<'_, D> {
             format!(
                 "the server offers no {version} ({error}); --transport tls takes the best version that both sides have"
             )
-        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(options) {
+        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(&self.servers.login)
+        {
             format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
         } else if error.is_missing_right() {
             format!("{error}; leave it out of the URL, or name one that the account may use")

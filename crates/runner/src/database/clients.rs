@@ -4,19 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_base::Secret;
-use ciphertax_lab::{Account, PrivateServer};
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, AuthenticationMethod};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 use ciphertax_workload::Access;
+use ciphertax_workload::sql::Columns;
 
 use super::Canary;
 use super::counted::Counted;
-use super::endpoint::Endpoint;
 use super::program::Reached;
+use super::reached::Endpoint;
 use crate::error::RunError;
-use crate::ranks::ServerState;
+
+/// The data model of databases that speak SQL.
+pub(crate) enum Relational {}
+/// That of document databases.
+pub(crate) enum Documents {}
 
 /// How a database's clients log in, those of ciphertax and programs of the user's own. The value itself is what one group of servers
 /// needs to remember.
@@ -41,26 +47,21 @@ pub(crate) trait Clients: Sized + 'static {
     /// The files that placeholders of a program's arguments stand for, by name.
     const FILES: &'static [(Placeholder, &'static str)] = &[];
 
+    /// Which implementation of [`Tables`](super::Tables) is its own.
+    type Model;
     /// Who logs in, and how.
     type Login: Clone;
     /// What a connection needs to know.
-    type Options: Clone;
+    type Options: Clone + Send;
     /// A session of its client.
     type Session: Client<Options = Self::Options>;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Access<Session = Self::Session>;
 
-    /// Of private servers, which reach each other at these endpoints.
-    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
-
-    /// What its clients must know of a server, which was found out; for other load generators.
-    fn state(&self) -> ServerState {
-        ServerState::default()
-    }
-
-    /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
-    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
+    /// Of private servers: by their entry in the catalogue, how they encrypt columns, where arms ask them to, and where the members of
+    /// a replica set reach each other.
+    fn of_private(entry: &Entry, columns: Option<Columns>, members: Option<&[Endpoint]>) -> Self;
 
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
@@ -68,14 +69,17 @@ pub(crate) trait Clients: Sized + 'static {
     /// User and password, for programs of the user's own; nothing where a login needs none.
     fn user_and_password(login: &Self::Login) -> (String, Secret);
 
+    /// True if the password is empty that a login has.
+    fn lacks_password(login: &Self::Login) -> bool {
+        let (user, password) = Self::user_and_password(login);
+        !user.is_empty() && password.expose().is_empty()
+    }
+
     /// How a session is opened that says nothing of an arm.
     fn options(endpoint: &Endpoint, login: &Self::Login, tls: Option<Arc<TlsConnector>>) -> Self::Options;
 
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
-
-    /// True if a password is empty that should not be.
-    fn lacks_password(options: &Self::Options) -> bool;
 
     /// What the sessions of an arm must be, before any proof.
     fn expectation(arm: &Arm, login: &Self::Login) -> Expectation;

@@ -9,7 +9,7 @@ use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;
 use crate::error::RunError;
-use crate::patience::{PATIENCE, unusable, wait_for};
+use crate::timeout::{TIMEOUT, unusable, wait_for};
 
 /// How much longer than the first that answers others are waited for that come before it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -20,18 +20,22 @@ pub(crate) struct Control<D: Clients> {
     /// To each of the servers; the first is the one that is asked, if it answers.
     pub(crate) ways: Vec<D::Options>,
     session: D::Session,
+    /// Sessions that loaded and were given up, for which the server may still work.
+    pub(crate) given_up: Vec<u32>,
     /// The server, in words.
     pub(crate) server: String,
 }
 
 /// How servers are reached for what is not measured.
-pub(crate) struct Ways<D: Clients> {
+pub(crate) struct ControlOptions<D: Clients> {
     /// To each of the servers.
     pub(crate) default: Vec<D::Options>,
     /// True if these are over TLS.
     pub(crate) is_encrypted: bool,
-    /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
+    /// ControlOptions over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
+    /// True if no password was given to those who log in.
+    pub(crate) lacks_password: bool,
     /// How long connecting may take.
     pub(crate) patience: Duration,
 }
@@ -41,7 +45,11 @@ impl<D: Clients> Control<D> {
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(server: &str, ways: Ways<D>, url: Option<&str>) -> Result<Self, RunError> {
+    pub(crate) fn connect(
+        server: &str,
+        ways: ControlOptions<D>,
+        url: Option<&str>,
+    ) -> Result<Self, RunError> {
         let broken = |problem: String| unusable(server, problem);
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
         let connecting = first_that_answers::<D>(&reactor, &ways.default);
@@ -55,6 +63,7 @@ impl<D: Clients> Control<D> {
                 reactor,
                 ways: ways.default,
                 session,
+                given_up: Vec::new(),
                 server: server.to_owned(),
             }),
             Some(Err(error)) if ways.find_demand_of_tls(&reactor, &error) => Err(broken(format!(
@@ -64,11 +73,7 @@ impl<D: Clients> Control<D> {
                 D::TLS_VERSIONS_STUDY,
                 url.unwrap_or("TARGET")
             ))),
-            Some(Err(error))
-                if error.is_access_denied()
-                    && !error.is_of_pg_hba()
-                    && ways.default.iter().any(D::lacks_password) =>
-            {
+            Some(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() && ways.lacks_password => {
                 Err(broken(format!(
                     "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
                 )))
@@ -85,22 +90,8 @@ impl<D: Clients> Control<D> {
         &mut self,
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
     ) -> Result<T, RunError> {
-        let outcome = wait_for(&self.reactor, &self.server, PATIENCE, task(&mut self.session))?;
+        let outcome = wait_for(&self.reactor, &self.server, TIMEOUT, task(&mut self.session))?;
         outcome.map_err(|error| self.unusable(error.to_string()))
-    }
-
-    /// Asks the least that there is to ask, again and again for so long: the server works.
-    ///
-    /// # Errors
-    /// As [`Control::ask`].
-    pub(crate) fn ask_for(&mut self, time: Duration) -> Result<(), RunError> {
-        let until = Instant::now() + time;
-        self.ask(async |session| {
-            while Instant::now() < until {
-                session.ask().await?;
-            }
-            Ok(())
-        })
     }
 
     /// The same of the data set.
@@ -161,7 +152,7 @@ impl<D: Clients> Control<D> {
             let (session, _) = D::Session::connect(&self.reactor, options).await?;
             session.close().await.map(drop)
         };
-        let outcome = self.wait_for(PATIENCE, visit)?;
+        let outcome = self.wait_for(TIMEOUT, visit)?;
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
@@ -170,7 +161,7 @@ impl<D: Clients> Control<D> {
     /// # Errors
     /// Names the server if none does.
     pub(crate) fn reconnect(&mut self) -> Result<(), RunError> {
-        let connected = self.wait_for(PATIENCE, first_that_answers::<D>(&self.reactor, &self.ways))?;
+        let connected = self.wait_for(TIMEOUT, first_that_answers::<D>(&self.reactor, &self.ways))?;
         self.session = connected.map_err(|error| self.unusable(error.to_string()))?;
         Ok(())
     }
@@ -181,7 +172,7 @@ impl<D: Clients> Control<D> {
     /// Names the server if it does not answer.
     pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
         if let Some(first) = ways.first() {
-            let connected = self.wait_for(PATIENCE, D::Session::connect(&self.reactor, first))?;
+            let connected = self.wait_for(TIMEOUT, D::Session::connect(&self.reactor, first))?;
             self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;
         }
         self.ways = ways;
@@ -194,7 +185,7 @@ impl<D: Clients> Control<D> {
     }
 }
 
-impl<D: Clients> Ways<D> {
+impl<D: Clients> ControlOptions<D> {
     /// True if the server demands TLS of whoever came without. Some say so; others hang up, or deny access, and are asked
     /// again over TLS.
     pub(crate) fn find_demand_of_tls(&self, reactor: &Rc<Reactor>, error: &WireError) -> bool {
@@ -205,7 +196,7 @@ impl<D: Clients> Ways<D> {
         let takes = |options| {
             let connecting = D::Session::connect(reactor, options);
             matches!(
-                reactor.run_one(connecting, Instant::now() + PATIENCE),
+                reactor.run_one(connecting, Instant::now() + TIMEOUT),
                 Ok(Some(Ok(_)))
             )
         };

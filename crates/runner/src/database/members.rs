@@ -7,7 +7,7 @@ use ciphertax_wire::{Client, Endpoint as Reached, Session, WireError};
 
 use super::clients::Clients;
 use super::control::Control;
-use super::endpoint::Endpoint;
+use super::reached::Endpoint;
 use crate::error::RunError;
 
 /// How long each may take to say what it is.

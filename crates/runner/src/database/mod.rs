@@ -3,7 +3,6 @@
 mod clients;
 mod control;
 mod counted;
-mod endpoint;
 mod members;
 mod program;
 mod reached;
@@ -13,6 +12,7 @@ mod variable;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_engine::Part;
@@ -20,41 +20,47 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
-use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::Expectation;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{Contents, DatasetError};
-use ciphertax_workload::ycsb::FieldEncryption;
+use ciphertax_wire::{Expectation, WireError};
+use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
+use ciphertax_workload::dataset::{CellsProof, Contents, DatasetError};
+use ciphertax_workload::sql::Columns;
 
 use crate::connections::Limit;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
-use crate::tpcc::Examination;
-use crate::wait_events::WaitEventAsker;
+use crate::wait_events::Ask;
 
-pub(crate) use clients::Clients;
-pub(crate) use control::{Control, Ways};
+pub(crate) use clients::{Clients, Documents, Relational};
+pub(crate) use control::{Control, ControlOptions};
 pub(crate) use counted::{Counted, Expected};
-pub(crate) use endpoint::Endpoint;
 pub(crate) use members::{Member, Standing};
 pub(crate) use program::{Reached, encoded};
-pub(crate) use reached::ReachedArm;
-pub(crate) use sql::SqlDatabase;
-pub(crate) use variable::Variable;
+pub(crate) use reached::{Endpoint, ReachedArm};
+pub(crate) use variable::{Variable, Variables};
+
+/// How long servers may take to remove a data set of any size.
+pub(crate) const REMOVAL: Duration = Duration::from_secs(600);
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters and
 /// variables, and what it cannot do.
 pub(crate) trait Database: Tables {
-    /// What ciphertax makes on a server, in words.
-    const MADE: &'static str;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
     /// Whom a server shows its counters to, as the rest of a sentence.
     const COUNTERS_NEED: &'static str;
     /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
     const COUNTS_HANDSHAKES: bool = true;
+    /// How it is asked for what the proof of stored cells needs; `None` where there is another proof.
+    const CELLS_PROOF: Option<CellsProof> = None;
+    /// True if the statements that make a data set would leave another one there.
+    const REMOVES_OTHER_FIRST: bool = false;
+    /// How its variables are changed while it runs; `None` where none are.
+    const VARIABLES: Option<Variables<Self>> = None;
+    /// Opens a session that is asked for wait events; `None` where there are none.
+    const WAIT_EVENTS: Option<fn(&Self::Options) -> Option<Ask>> = None;
 
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
@@ -83,14 +89,15 @@ pub(crate) trait Database: Tables {
     /// Names what is missing, and the statement that gives it.
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError>;
 
-    /// Makes what the arms need on a private server besides its accounts.
+    /// Makes what the arms need on a private server besides its accounts, and tells whether some then have it forget what the logins
+    /// of others find there.
     fn set_up(
         &mut self,
         _control: &mut Control<Self>,
         _server: &PrivateServer,
         _arms: &[&Arm],
-    ) -> Result<(), RunError> {
-        Ok(())
+    ) -> Result<bool, RunError> {
+        Ok(false)
     }
 
     /// Which server it is, and what of its settings matters; `private` is its entry in the catalogue.
@@ -116,65 +123,41 @@ pub(crate) trait Database: Tables {
     /// When it does not answer.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
 
-    /// Makes sure that private servers remember what a warm login finds there, before a program makes one that cannot
-    /// remind them.
-    fn remind(&self, _control: &Control<Self>, _access: &Self::Access) {}
-
     /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
     ///
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
 
-    /// What asks it for its sessions' wait events; `None` for a server that has none.
-    fn wait_events(_control: &Control<Self>) -> Option<WaitEventAsker> {
-        None
-    }
-
-    /// What a global variable of the server is.
+    /// Removes tables, whoever holds them, over a session of its own: the control session may have been cut off in the middle of an
+    /// answer, or ended by the server meanwhile. `remove` tells whether there were any.
     ///
     /// # Errors
-    /// The server's own, of a variable that does not exist; or that its value could not be put back.
-    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
-        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
-    }
-
-    /// Sets a global variable, and waits until it has its value.
-    ///
-    /// # Errors
-    /// The server's own, of a variable that cannot be set while it runs or does not take the value.
-    fn set_variable(
+    /// When the server refuses, or somebody keeps them locked.
+    fn remove_by(
         &self,
-        control: &mut Control<Self>,
-        name: &str,
-        _value: &Variable,
-    ) -> Result<(), RunError> {
-        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
-    }
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Self::Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError>;
 
-    /// True if every session has a value of its own of a variable.
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    fn has_session_value(&self, _control: &mut Control<Self>, _name: &str) -> Result<bool, RunError> {
-        Ok(false)
+    /// What is said of an account without the right to make the data set.
+    fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
+        control.of_dataset(DatasetError::Wire(error))
     }
 }
 
 /// The data set on a server.
 pub(crate) trait Tables: Clients {
-    /// Makes the data sets that the study's cells ask; false if they ask none. `key` is that of stored cells, `fields` those of
-    /// YCSB's table; `progress` hears the rows that are there, and of how many.
+    /// Makes the data sets; false if there are none. `progress` hears how many rows are there.
     ///
     /// # Errors
     /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(
         &mut self,
         control: &mut Control<Self>,
-        study: &Study,
-        key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
     ) -> Result<bool, RunError>;
 
     /// Has the tables there, and tells whether several load generators may write a part of their rows each before
@@ -194,16 +177,18 @@ pub(crate) trait Tables: Clients {
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> impl Future<Output = Result<(), DatasetError>>;
+    ) -> Result<(), RunError>;
 
-    /// Checks TPC-C's tables, and tells what holds of each set; nothing where the database has none.
+    /// Checks each set of TPC-C's tables for what must be true of it, and that those which must hold the same do; tells what holds of
+    /// each, nothing where the database has none.
     ///
     /// # Errors
     /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
     fn examine_tables(
-        &self,
         _control: &mut Control<Self>,
-        _examination: &Examination,
+        _contents: &Contents,
+        _when: &[When],
+        _alike: &[Vec<TableNames>],
     ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
         Ok(Vec::new())
     }
@@ -213,7 +198,6 @@ pub(crate) trait Tables: Clients {
     /// # Errors
     /// When the server refuses, or somebody wants to stop.
     fn restore_tables(
-        &mut self,
         _control: &mut Control<Self>,
         _contents: &Contents,
         _progress: &mut dyn FnMut(u64),
@@ -227,14 +211,14 @@ pub(crate) trait Tables: Clients {
     /// When they are not ciphertax's own, or the server refuses.
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
 
-    /// Proves that a private server encrypts columns, where its arms ask it to, or that fields can be read where others ask theirs
+    /// Proves that a private server encrypts `columns`, where its arms ask it to, or that fields can be read where others ask theirs
     /// for `functions`; nothing where no arm of the study does.
     ///
     /// # Errors
     /// When it does not, or cannot be asked.
     fn prove_columns(
-        &self,
         _control: &Control<Self>,
+        _columns: Option<&Columns>,
         _functions: Option<ColumnFunctions>,
         _server: &PrivateServer,
     ) -> Result<Option<ProvedAtRest>, RunError> {

@@ -9,8 +9,7 @@ use ciphertax_workload::dataset;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::clients::Clients;
-use super::endpoint::Endpoint;
-use super::reached::ReachedArm;
+use super::reached::{Endpoint, ReachedArm};
 use crate::error::RunError;
 
 /// What a program must see of a server before it trusts it.

@@ -5,136 +5,92 @@ use std::rc::Rc;
 use ciphertax_columns::MasterKey;
 use ciphertax_engine::Part;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
-use ciphertax_model::{Arm, ColumnFunctions, Study};
+use ciphertax_model::{Arm, ColumnFunctions};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_workload::Access;
-use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError};
+use ciphertax_workload::dataset::tpcc::{ConditionResult, TableNames, When};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sql::{Columns, SqlSession};
-use ciphertax_workload::ycsb::FieldEncryption;
 
-use super::Tables;
-use super::clients::Clients;
+use super::clients::Relational;
 use super::control::Control;
+use super::{Database, REMOVAL, Tables};
 use crate::columns;
 use crate::error::RunError;
 use crate::stored_cells;
-use crate::tpcc::{self, Examination};
+use crate::timeout::wait_for;
+use crate::tpcc;
 
-/// A database that speaks SQL.
-pub(crate) trait SqlDatabase: Clients<Session: SqlSession> {
-    /// How it is asked for what the proof of stored cells needs.
-    const CELLS_PROOF: CellsProof;
-
-    /// How a private server encrypts columns, where its arms ask it to.
-    fn columns(&self) -> Option<&Columns>;
-
-    /// Sessions that loaded and were given up, for which the server may still work.
-    fn given_up(&mut self) -> &mut Vec<u32>;
-
-    /// Removes what is there of another data set than this, where the statements that make one would not.
-    ///
-    /// # Errors
-    /// When the server refuses.
-    fn remove_other(_control: &Control<Self>, _contents: &Contents) -> Result<(), RunError> {
-        Ok(())
-    }
-
-    /// What is said of an account without the right to make the data set.
-    fn of_missing_right(control: &mut Control<Self>, error: WireError) -> RunError {
-        control.of_dataset(DatasetError::Wire(error))
-    }
-
-    /// As [`Tables::remove`].
-    ///
-    /// # Errors
-    /// When they are not ciphertax's own, or the server refuses.
-    fn remove_tables(&self, control: &Control<Self>) -> Result<bool, RunError>;
-}
-
-impl<D: SqlDatabase> Tables for D {
+impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
     fn load(
         &mut self,
         control: &mut Control<Self>,
-        study: &Study,
-        key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
     ) -> Result<bool, RunError> {
-        let contents = Contents {
-            columns: self.columns().copied(),
-            fields,
-            ..tpcc::contents(study, D::Access::VOCABULARIES, key)
-        };
-        let of = contents.rows();
-        progress(0, of);
-        D::remove_other(control, &contents)?;
-        let (mut opened, mut progress) = (Vec::new(), |rows| progress(rows, of));
-        let prepare = dataset::prepare_contents::<D::Session>(
-            &control.reactor,
-            &control.ways[0],
-            &contents,
-            &mut opened,
-            &mut progress,
-        );
+        progress(0);
+        remove_other(self, control, contents)?;
+        let (reactor, way) = (&control.reactor, &control.ways[0]);
+        let mut opened = Vec::new();
+        let prepare = dataset::prepare_contents::<D::Session>(reactor, way, contents, &mut opened, progress);
         let prepared = control.wait_for(contents.patience(), prepare);
         if !matches!(prepared, Ok(Ok(()))) {
-            *self.given_up() = opened;
+            control.given_up = opened;
         }
         match prepared? {
             Ok(()) => Ok(true),
             Err(DatasetError::Wire(error)) if error.is_missing_right() => {
-                Err(D::of_missing_right(control, error))
+                Err(self.of_missing_right(control, error))
             }
             Err(error) => Err(control.of_dataset(error)),
         }
     }
 
     fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
-        D::remove_other(control, contents)?;
+        remove_other(self, control, contents)?;
         let begun = dataset::begin::<D::Session>(&control.reactor, &control.ways[0], contents);
         Ok(control.wait_for(contents.patience(), begun)?.unwrap_or(false))
     }
 
-    async fn load_part(
+    fn load_part(
         reactor: &Rc<Reactor>,
         access: &Self::Access,
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), DatasetError> {
-        dataset::load_part::<D::Session>(reactor, access.options(), contents, part, progress).await
+    ) -> Result<(), RunError> {
+        let loading = dataset::load_part::<D::Session>(reactor, access.options(), contents, part, progress);
+        Ok(wait_for(reactor, "the server", contents.patience(), loading)??)
     }
 
     fn examine_tables(
-        &self,
         control: &mut Control<Self>,
-        examination: &Examination,
+        contents: &Contents,
+        when: &[When],
+        alike: &[Vec<TableNames>],
     ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-        tpcc::examine(control, examination)
+        tpcc::examine(control, contents, when, alike)
     }
 
     fn restore_tables(
-        &mut self,
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
-        tpcc::restore(control, contents, self.given_up(), progress)
+        tpcc::restore(control, contents, progress)
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        self.remove_tables(control)
+        self.remove_by(control, REMOVAL, async |session| dataset::remove(session).await)
     }
 
     fn prove_columns(
-        &self,
         control: &Control<Self>,
+        columns: Option<&Columns>,
         functions: Option<ColumnFunctions>,
         server: &PrivateServer,
     ) -> Result<Option<ProvedAtRest>, RunError> {
-        columns::prove(control, self.columns(), functions, server)
+        columns::prove(control, columns, functions, server)
     }
 
     fn prove_cells(
@@ -144,6 +100,22 @@ impl<D: SqlDatabase> Tables for D {
         key: Option<&MasterKey>,
         server: &PrivateServer,
     ) -> Result<Option<ProvedAtRest>, RunError> {
-        stored_cells::prove(control, arm, key, server, &D::CELLS_PROOF)
+        match &D::CELLS_PROOF {
+            Some(proof) => stored_cells::prove(control, arm, key, server, proof),
+            None => Ok(None),
+        }
     }
+}
+
+/// Removes what is there of another data set than this, where the statements that make one would not.
+fn remove_other<D>(database: &D, control: &Control<D>, contents: &Contents) -> Result<(), RunError>
+where
+    D: Database<Session: SqlSession>,
+{
+    if D::REMOVES_OTHER_FIRST {
+        database.remove_by(control, contents.patience(), async |session| {
+            dataset::remove_other(session, contents).await
+        })?;
+    }
+    Ok(())
 }

@@ -61,7 +61,7 @@ pub(crate) struct Cells<'a> {
     servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
     open: Vec<OpenCell>,
-    looker: Option<Looker>,
+    pub(crate) looker: Option<Looker>,
     /// Nothing, where nothing is looked into.
     no_symbols: SymbolTable,
     /// When the run began. The time in which servers come to rest before their first round is left out.
@@ -93,11 +93,6 @@ impl<'a> Cells<'a> {
             began,
             clocks: BTreeMap::new(),
         }
-    }
-
-    /// Why a server that runs here could not be looked into; `None` where it could, or nobody tried.
-    pub(crate) fn not_seen(&self) -> Option<String> {
-        self.looker.as_ref()?.passed_over()
     }
 
     /// True if the kernel has to forget what it keeps of a cell's files before each slice: what its servers have not in their
@@ -142,7 +137,7 @@ impl Measure for Cells<'_> {
         self.servers[self.open[cell].servers].set_distances(distances)?;
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
-            let rest = clocks.begin(servers, &names(&arms));
+            let rest = clocks.begin(servers, &arms);
             self.began += rest;
         }
         Ok(())
@@ -151,7 +146,7 @@ impl Measure for Cells<'_> {
     fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
         let began = Instant::now();
         let servers = &mut self.servers[self.open[cell].servers];
-        if servers.restore_grown(self.study, progress)? {
+        if servers.restore_grown(progress)? {
             self.began += began.elapsed();
         }
         Ok(())
@@ -177,24 +172,26 @@ impl Measure for Cells<'_> {
         let (clocks, servers, mut arms) = self.of_round(cell);
         // What its own server still does is its own in any case.
         arms.retain(|arm| next.is_none_or(|next| next.arm.name != *arm));
-        clocks.quiet(servers, &names(&arms), writes)
+        clocks.quiet(servers, &arms, writes)
     }
 
     fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {
         let (study, began) = (self.study, self.began);
         let name = &study.cells[cell].name;
         let (clocks, servers, arms) = self.of_round(cell);
-        clocks.end(servers, &names(&arms), (name, block), began, quiet)
+        clocks.end(servers, &arms, (name, block), began, quiet)
     }
 
     fn symbols(&self) -> &SymbolTable {
-        self.looker.as_ref().map_or(&self.no_symbols, Looker::symbols)
+        self.looker
+            .as_ref()
+            .map_or(&self.no_symbols, |looker| &looker.symbols)
     }
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
-            clocks.begin_turn(servers, &names(&arms), &slice.arm.name);
+            clocks.begin_turn(servers, &arms, &slice.arm.name);
         }
         let left_cached = match self.drops_cached(cell) {
             true => {
@@ -232,8 +229,4 @@ impl Measure for Cells<'_> {
         measured.sample.left_cached = left_cached;
         Ok(measured)
     }
-}
-
-fn names(arms: &[String]) -> Vec<&str> {
-    arms.iter().map(String::as_str).collect()
 }

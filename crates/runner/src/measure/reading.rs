@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_base::{CpuTime, DeviceUse, Pressure};
+use ciphertax_base::{CpuTime, Pressure};
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
+use ciphertax_records::ServerSide;
 
 use crate::counters::{UPTIME, change};
 use crate::error::RunError;
-use crate::server::Server;
+use crate::server::{ProxyMeters, Server};
 
 /// The server is quiet when its CPU clocks have stood still for this long.
 pub(super) const QUIET: Duration = Duration::from_millis(1);
@@ -26,6 +27,16 @@ pub(super) struct Reading {
     /// What the arm's relay has encrypted so far; `None` without a relay.
     column_relay_cells: Option<u64>,
     clocks: Clocks,
+}
+
+/// What changed between two readings.
+#[derive(Default)]
+pub(super) struct Change {
+    pub(super) server: ServerSide,
+    /// Stolen share of all CPU time, as a fraction.
+    pub(super) stolen_share: f64,
+    /// True if the server began anew.
+    pub(super) is_restarted: bool,
 }
 
 struct Clocks {
@@ -63,62 +74,61 @@ impl Reading {
         })
     }
 
-    pub(super) fn used_since(&self, before: &Self) -> Used {
-        used(before.clocks.server.as_ref(), self.clocks.server.as_ref())
-    }
-
-    pub(super) fn server_cpu_of_each_since(&self, before: &Self) -> Vec<Option<u64>> {
-        match (&before.clocks.server, &self.clocks.server) {
-            (Some(before), Some(after)) => after.cpu_of_each_since(before),
-            _ => Vec::new(),
+    /// What changed since a reading before.
+    pub(super) fn since(&self, before: &Self) -> Change {
+        let (now, then) = (&self.clocks, &before.clocks);
+        let machine = now.machine.since(&then.machine);
+        let server = used(then.server.as_ref(), now.server.as_ref());
+        let cpu = |then: &Option<Usage>, now: &Option<Usage>| used(then.as_ref(), now.as_ref()).cpu;
+        let column_relay_cpu = cpu(&then.column_relay, &now.column_relay);
+        let cpu_of_each = now.server.as_ref().zip(then.server.as_ref());
+        Change {
+            server: ServerSide {
+                server_cpu: with_relay(server.cpu, column_relay_cpu),
+                server_cpu_of_each_ns: cpu_of_each
+                    .map_or_else(Vec::new, |(now, then)| now.cpu_of_each_since(then)),
+                tunnel_cpu: cpu(&then.tunnel, &now.tunnel),
+                pooler_cpu: cpu(&then.pooler, &now.pooler),
+                column_relay_cpu,
+                column_relay_cells: self
+                    .column_relay_cells
+                    .zip(before.column_relay_cells)
+                    .and_then(|(now, then)| now.checked_sub(then)),
+                server_context_switches: server.context_switches,
+                server_run_queue_wait_ns: server.run_queue_wait_ns,
+                server_page_faults: server.faults,
+                // A relay that stands for a part of the server is not counted.
+                server_hardware: server.hardware.filter(|_| column_relay_cpu.is_none()),
+                server_peak_memory_bytes: server.peak_memory_bytes,
+                server_bytes_read: server.bytes_read,
+                server_bytes_written: server.bytes_written,
+                server_counters: counters_since(&before.counters, &self.counters),
+                device: now.device.zip(then.device).map(|(now, then)| now.since(&then)),
+                pressure: now
+                    .pressure
+                    .zip(then.pressure)
+                    .map(|(now, then)| now.since(&then)),
+                steal_ns: machine.steal_ns,
+                cpu_idle_ns: Some(machine.idle_ns),
+            },
+            stolen_share: machine.steal_ns as f64 / (machine.total_ns as f64).max(1.0),
+            is_restarted: self.counters.get(UPTIME) < before.counters.get(UPTIME),
         }
-    }
-
-    pub(super) fn tunnel_cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        used(before.clocks.tunnel.as_ref(), self.clocks.tunnel.as_ref()).cpu
-    }
-
-    pub(super) fn pooler_cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        used(before.clocks.pooler.as_ref(), self.clocks.pooler.as_ref()).cpu
-    }
-
-    pub(super) fn column_relay_cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        used(
-            before.clocks.column_relay.as_ref(),
-            self.clocks.column_relay.as_ref(),
-        )
-        .cpu
-    }
-
-    pub(super) fn column_relay_cells_since(&self, before: &Self) -> Option<u64> {
-        self.column_relay_cells?.checked_sub(before.column_relay_cells?)
-    }
-
-    pub(super) fn device_since(&self, before: &Self) -> Option<DeviceUse> {
-        Some(self.clocks.device?.since(&before.clocks.device?))
-    }
-
-    pub(super) fn pressure_since(&self, before: &Self) -> Option<Pressure> {
-        Some(self.clocks.pressure?.since(&before.clocks.pressure?))
-    }
-
-    pub(super) fn machine_since(&self, before: &Self) -> SystemCpu {
-        self.clocks.machine.since(&before.clocks.machine)
-    }
-
-    pub(super) fn restarted_since(&self, before: &Self) -> bool {
-        self.counters.get(UPTIME) < before.counters.get(UPTIME)
     }
 }
 
 impl Clocks {
     fn read(server: &dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
         let meter = server.meter();
-        let (tunnel, pooler) = (server.tunnel_meter(arm), server.pooler_meter(arm));
+        let ProxyMeters {
+            tunnel,
+            pooler,
+            column_relay,
+        } = server.proxies(arm);
         // A connection that was closed is not forgotten at once.
-        let _ = pooler.map(|pooler| pooler.settle(QUIET, QUIET_AT_MOST));
-        let column_relay = server.column_relay_meter(arm);
-        let _ = column_relay.map(|relay| relay.settle(QUIET, QUIET_AT_MOST));
+        for proxy in [pooler, column_relay].into_iter().flatten() {
+            let _ = proxy.settle(QUIET, QUIET_AT_MOST);
+        }
         Ok(Self {
             // A server that has ended has no clock; that is noticed by whoever asks it something.
             server: meter.read_when_quiet(QUIET, QUIET_AT_MOST).ok(),
@@ -130,6 +140,15 @@ impl Clocks {
             pressure: observe::pressure(),
         })
     }
+}
+
+/// The server's CPU time with that of the relay that stands for a part of it.
+fn with_relay(server: Option<CpuTime>, relay: Option<CpuTime>) -> Option<CpuTime> {
+    let relay = relay.unwrap_or_default();
+    Some(CpuTime {
+        total_ns: server?.total_ns + relay.total_ns,
+        system_ns: server?.system_ns + relay.system_ns,
+    })
 }
 
 /// What counters rose by, but for the one that is no work.

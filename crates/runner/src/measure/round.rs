@@ -80,9 +80,9 @@ impl RoundClocks {
 
     /// Begins the first round with these arms, and tells how long it took them to come to rest after their data sets were
     /// written, which is no part of the measuring. Every other round begins where the one before it ended.
-    pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> Duration {
-        let new = arms.iter().filter(|arm| !self.arms.contains_key(**arm));
-        let new: Vec<&str> = new.copied().collect();
+    pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[impl AsRef<str>]) -> Duration {
+        let new = arms.iter().map(AsRef::as_ref);
+        let new: Vec<&str> = new.filter(|arm| !self.arms.contains_key(*arm)).collect();
         if new.is_empty() {
             return Duration::ZERO;
         }
@@ -105,7 +105,7 @@ impl RoundClocks {
     pub(super) fn quiet(
         &mut self,
         servers: &mut dyn ServersByArm,
-        arms: &[&str],
+        arms: &[impl AsRef<str>],
         writes: bool,
     ) -> QuietPhase {
         let still_for = match writes {
@@ -124,13 +124,13 @@ impl RoundClocks {
     }
 
     /// Begins the turn of one of these arms: its slice, and the quiet phase that follows.
-    pub(super) fn begin_turn(&mut self, servers: &mut dyn ServersByArm, arms: &[&str], arm: &str) {
-        let others = arms.iter().filter(|other| **other != arm);
+    pub(super) fn begin_turn(&mut self, servers: &mut dyn ServersByArm, arms: &[impl AsRef<str>], arm: &str) {
+        let others = arms.iter().map(AsRef::as_ref).filter(|other| *other != arm);
         self.turn = Some(Turn {
             arm: arm.to_owned(),
             workers: self.workers(),
             others: others
-                .map(|other| ((*other).to_owned(), Stillness::begin(servers.server(other))))
+                .map(|other| (other.to_owned(), Stillness::begin(servers.server(other))))
                 .collect(),
         });
     }
@@ -170,18 +170,19 @@ impl RoundClocks {
     pub(super) fn end(
         &mut self,
         servers: &mut dyn ServersByArm,
-        arms: &[&str],
+        arms: &[impl AsRef<str>],
         (cell, block): (&str, u32),
         began: Instant,
         quiet: QuietPhase,
     ) -> Round {
         let arms = arms
             .iter()
+            .map(AsRef::as_ref)
             .map(|arm| {
                 let clocks = Clocks::read(servers.server(arm));
                 let of_arm = self.watch(servers, arm);
                 let round = RoundOfArm {
-                    arm: (*arm).to_owned(),
+                    arm: arm.to_owned(),
                     kernel_workers_cpu_ns: of_arm.workers_ns.take(),
                     ..clocks.since(&of_arm.clocks, &std::mem::take(&mut of_arm.asked))
                 };
@@ -205,7 +206,7 @@ impl RoundClocks {
     pub(super) fn wait(
         &mut self,
         servers: &mut dyn ServersByArm,
-        arms: &[&str],
+        arms: &[impl AsRef<str>],
         at_most: Duration,
     ) -> QuietPhase {
         self.wait_for(self.still_for, servers, arms, at_most)
@@ -215,13 +216,13 @@ impl RoundClocks {
         &mut self,
         still_for: Duration,
         servers: &mut dyn ServersByArm,
-        arms: &[&str],
+        arms: &[impl AsRef<str>],
         at_most: Duration,
     ) -> QuietPhase {
         let began = Instant::now();
         loop {
             let mut is_still = true;
-            for arm in arms {
+            for arm in arms.iter().map(AsRef::as_ref) {
                 let still = &mut self.watch(servers, arm).still;
                 is_still &= still.is_reached(servers.server(arm), still_for);
             }

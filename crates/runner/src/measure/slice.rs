@@ -3,13 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_base::CpuTime;
 use ciphertax_engine::Failure;
 use ciphertax_model::Arm;
 use ciphertax_model::workload::CELLS;
 use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
-use super::reading::{Machine, QUIET, Reading, counters_since};
+use super::reading::{Change, Machine, QUIET, Reading};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
 use crate::look::Looker;
@@ -102,22 +101,24 @@ impl SliceMeter<'_> {
             }
         }
         let mut slice = slice?;
+        slice.yielded.recorded.client_bound &= !self.server.is_embedded();
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.server, id.arm, self.machine).ok();
-        if let Some(after) = &after {
+        let change = after.as_ref().map(|after| after.since(&before));
+        if let Some((after, change)) = after.as_ref().zip(change.as_ref()) {
             let seen = Seen {
                 counters: &after.counters,
-                change: &counters_since(&before.counters, &after.counters),
-                tunnel_cpu: after.tunnel_cpu_since(&before),
+                change: &change.server.server_counters,
+                tunnel_cpu: change.server.tunnel_cpu,
             };
             self.load.judge(id.arm_index, &mut slice, &seen);
         }
-        let mut measured = self.measured(id, slice, &before, after.as_ref());
+        let mut measured = self.measured(id, slice, change);
         if let Some(looker) = &mut looker {
             measured.looked = looker.seen(&measured.sample.slice);
             if let Some(agent) = self.server.agent() {
                 let took = Duration::from_nanos(measured.sample.load.duration_ns);
-                let seen = agent.seen(&measured.sample.slice, (looked, took), looker.symbols_mut());
+                let seen = agent.seen(&measured.sample.slice, (looked, took), &mut looker.symbols);
                 measured.looked.add(seen);
             }
             measured
@@ -129,103 +130,57 @@ impl SliceMeter<'_> {
 
     fn unmeasured(&self, id: &PlannedSlice<'_>, since_start: Duration, failure: &Failure) -> Measured {
         let death = self.death_after(Some(failure), id.arm);
+        let load = Yield {
+            workers: self.load.workers(),
+            ..Yield::default()
+        };
+        let void = Some(reason_of(failure, 1, death.as_ref()));
         Measured {
-            sample: Sample {
-                slice: id.id(),
-                start_ns: since_start.as_nanos() as u64,
-                load: Yield {
-                    workers: self.load.workers(),
-                    ..Yield::default()
-                },
-                server: ServerSide::default(),
-                quiet: None,
-                others_worked: false,
-                left_cached: None,
-                look: id.look,
-                void: Some(reason_of(failure, 1, death.as_ref())),
-            },
+            sample: sample(id, since_start, load, ServerSide::default(), void),
             unfinished: Some(0),
             kept: Vec::new(),
             looked: Looked::default(),
         }
     }
 
-    fn measured(
-        &self,
-        id: &PlannedSlice<'_>,
-        slice: Slice,
-        before: &Reading,
-        after: Option<&Reading>,
-    ) -> Measured {
+    /// `change` is what the server's clocks and counters say; `None` if it did not answer.
+    fn measured(&self, id: &PlannedSlice<'_>, slice: Slice, change: Option<Change>) -> Measured {
         let Slice { yielded, void } = slice;
         let is_lost = matches!(void, Some(VoidReason::RankLost { .. }));
         let unfinished = (!is_lost).then_some(yielded.unfinished);
-        let machine = after.map(|after| after.machine_since(before));
+        let is_silent = change.is_none();
+        let Change {
+            server,
+            stolen_share,
+            is_restarted,
+        } = change.unwrap_or_default();
         let outcome = Outcome {
             known: void,
             first_failure: yielded.first_failure.as_ref(),
             cells: cells_differ(&yielded.recorded).or_else(|| {
-                let encrypted = after?.column_relay_cells_since(before)?;
                 let [_, decrypted, _] = yielded.counts_of(CELLS);
                 // What an operation received that failed, its client need not have decrypted.
-                relay_differs(id.arm, encrypted, decrypted).filter(|_| yielded.is_whole())
+                relay_differs(id.arm, server.column_relay_cells?, decrypted).filter(|_| yielded.is_whole())
             }),
             failures: yielded.failures,
             completed: yielded.operations.iter().map(|kind| kind.count).sum(),
             unfinished: yielded.unfinished,
             open_loop: yielded.open_loop.as_ref(),
             is_interrupted: yielded.interrupted,
-            is_silent: after.is_none(),
+            is_silent,
             agent_lost: self.server.agent_lost(),
-            is_restarted: after.is_some_and(|after| after.restarted_since(before)),
-            death: match after {
-                Some(_) => self.death_after(yielded.first_failure.as_ref(), id.arm),
-                None => self.death(id.arm),
+            is_restarted,
+            death: match is_silent {
+                true => self.death(id.arm),
+                false => self.death_after(yielded.first_failure.as_ref(), id.arm),
             },
-            stolen: Duration::from_nanos(machine.map_or(0, |machine| machine.steal_ns)),
-            steal: machine.map_or(0.0, |machine| {
-                machine.steal_ns as f64 / (machine.total_ns as f64).max(1.0)
-            }),
+            stolen: Duration::from_nanos(server.steal_ns),
+            steal: stolen_share,
         };
         let void = void_reason(&outcome);
-        let mut server = ServerSide::default();
-        if let (Some(after), Some(machine)) = (after, machine) {
-            let used = after.used_since(before);
-            let column_relay_cpu = after.column_relay_cpu_since(before);
-            server = ServerSide {
-                server_cpu: with_relay(used.cpu, column_relay_cpu),
-                server_cpu_of_each_ns: after.server_cpu_of_each_since(before),
-                tunnel_cpu: after.tunnel_cpu_since(before),
-                pooler_cpu: after.pooler_cpu_since(before),
-                column_relay_cpu,
-                column_relay_cells: after.column_relay_cells_since(before),
-                server_context_switches: used.context_switches,
-                server_run_queue_wait_ns: used.run_queue_wait_ns,
-                server_page_faults: used.faults,
-                // A relay that stands for a part of the server is not counted.
-                server_hardware: used.hardware.filter(|_| column_relay_cpu.is_none()),
-                server_peak_memory_bytes: used.peak_memory_bytes,
-                server_bytes_read: used.bytes_read,
-                server_bytes_written: used.bytes_written,
-                server_counters: counters_since(&before.counters, &after.counters),
-                device: after.device_since(before),
-                pressure: after.pressure_since(before),
-                steal_ns: machine.steal_ns,
-                cpu_idle_ns: Some(machine.idle_ns),
-            };
-        }
+        let since_start = yielded.began - self.began;
         Measured {
-            sample: Sample {
-                slice: id.id(),
-                start_ns: (yielded.began - self.began).as_nanos() as u64,
-                load: yielded.recorded,
-                server,
-                quiet: None,
-                others_worked: false,
-                left_cached: None,
-                look: id.look,
-                void,
-            },
+            sample: sample(id, since_start, yielded.recorded, server, void),
             unfinished,
             kept: yielded.kept,
             looked: Looked::default(),
@@ -250,28 +205,28 @@ impl SliceMeter<'_> {
 
     fn death(&self, arm: &Arm) -> Option<VoidReason> {
         let server = self.server.death();
-        let pooler = || {
-            Some(VoidReason::PoolerDied {
-                detail: self.server.pooler_death(arm)?,
-            })
-        };
-        let column_relay = || {
-            Some(VoidReason::ColumnRelayDied {
-                detail: self.server.column_relay_death(arm)?,
-            })
-        };
         server
             .map(|detail| VoidReason::ServerDied { detail })
-            .or_else(pooler)
-            .or_else(column_relay)
+            .or_else(|| self.server.proxy_death(arm))
     }
 }
 
-/// The server's CPU time with that of the relay that stands for a part of it.
-fn with_relay(server: Option<CpuTime>, relay: Option<CpuTime>) -> Option<CpuTime> {
-    let relay = relay.unwrap_or_default();
-    Some(CpuTime {
-        total_ns: server?.total_ns + relay.total_ns,
-        system_ns: server?.system_ns + relay.system_ns,
-    })
+fn sample(
+    id: &PlannedSlice<'_>,
+    since_start: Duration,
+    load: Yield,
+    server: ServerSide,
+    void: Option<VoidReason>,
+) -> Sample {
+    Sample {
+        slice: id.id(),
+        start_ns: since_start.as_nanos() as u64,
+        load,
+        server,
+        quiet: None,
+        others_worked: false,
+        left_cached: None,
+        look: id.look,
+        void,
+    }
 }

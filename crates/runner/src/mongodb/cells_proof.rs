@@ -5,7 +5,7 @@ use ciphertax_columns::{CellCipher, CellKind, MasterKey};
 use ciphertax_lab::disk_search::search;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Arm, ColumnEncryption};
-use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
+use ciphertax_records::{DiskRecord, Readability};
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::bson::{Binary, rawdoc};
@@ -15,9 +15,10 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess};
 use rand::RngExt;
 
 use super::clients::MongoDb;
+use crate::columns::files_on_disk;
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Where proofs are written, which whoever cleans up knows.
 const COLLECTION: &str = "ciphertax_proofs";
@@ -47,7 +48,7 @@ pub(super) fn prove(
     let made = cipher.encrypt(TEXT, encrypted.as_bytes(), &mut cell);
     made.map_err(|error| refused(error.to_string()))?;
 
-    let options = primary(control, access)?;
+    let options = control.primary(access)?;
     let asked = async {
         let stored = store_and_read(control, &options, cell, &plain).await;
         let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
@@ -58,7 +59,7 @@ pub(super) fn prove(
         Ok::<_, WireError>((stored?, on_disk))
     };
     let (stored, [encrypted_on_disk, plain_on_disk]) = control
-        .wait_for(PATIENCE, asked)?
+        .wait_for(TIMEOUT, asked)?
         .map_err(|error| refused(error.to_string()))?;
     let (encrypted_on_disk, plain_on_disk) = (encrypted_on_disk?, plain_on_disk?);
 
@@ -80,20 +81,6 @@ pub(super) fn prove(
     }
     let is_plain_there = !plain_on_disk.found.is_empty();
     Ok(Some(proved(encryption, encrypted_on_disk.bytes, is_plain_there)))
-}
-
-/// How the server that takes writes is reached.
-fn primary(control: &Control<MongoDb>, access: &MongodbAccess) -> Result<ConnectOptions, RunError> {
-    let ways = &control.ways[0];
-    if access.seeds.is_empty() {
-        return Ok(ways.clone());
-    }
-    let address = control.primary(access)?;
-    Ok(ConnectOptions {
-        host: address.host,
-        port: address.port,
-        ..ways.clone()
-    })
 }
 
 /// Writes a cell beside a plain text, brings both to the disk, and returns the cell as another session finds it.
@@ -149,10 +136,7 @@ fn proved(encryption: &ColumnEncryption, searched_bytes: u64, is_plain_there: bo
             ("cells that the client encrypts", Readability::Encrypted),
             ("other fields", Readability::Readable),
         ]
-        .map(|(kind, readability)| FilesOnDisk {
-            kind: kind.into(),
-            readability,
-        })
+        .map(|(kind, readability)| files_on_disk(kind, readability))
         .into();
     }
     ProvedAtRest {

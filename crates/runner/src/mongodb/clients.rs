@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use ciphertax_base::Secret;
 use ciphertax_base::counter::CONNECTIONS;
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::find_canary;
-use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
 use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};
 use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::sql::Columns;
 
 use super::counters::{HANDSHAKES, LOGINS, QUERIES};
 use super::database::address;
-use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::database::{Canary, Clients, Counted, Documents, Endpoint, Reached, encoded};
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
 const CLIENT: &str = "client.pem";
@@ -38,6 +39,7 @@ impl Clients for MongoDb {
     const DEMANDS_TLS: &'static str = "it demands TLS (net.tls.mode requireTLS)";
     const DENIAL_MAY_MEAN_TLS: bool = false;
 
+    type Model = Documents;
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
@@ -73,10 +75,6 @@ impl Clients for MongoDb {
         }
     }
 
-    fn lacks_password(options: &ConnectOptions) -> bool {
-        matches!(&options.login, Login::Scram(account) if account.password.expose().is_empty())
-    }
-
     /// An arm that leaves the method open is held to that of the default account.
     fn expectation(arm: &Arm, login: &Login) -> Expectation {
         let mut expected = arm.clone();
@@ -84,33 +82,11 @@ impl Clients for MongoDb {
         Expectation::of(&expected)
     }
 
-    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
-        let is_replica_set = server.replica_set.is_some();
+    fn of_private(_entry: &Entry, _: Option<Columns>, members: Option<&[Endpoint]>) -> Self {
         Self {
-            is_replica_set,
+            is_replica_set: members.is_some(),
             set_name: None,
-            members: match is_replica_set {
-                true => among_themselves.iter().map(address).collect(),
-                false => Vec::new(),
-            },
-        }
-    }
-
-    fn state(&self) -> ServerState {
-        let endpoint = |member: &Address| Endpoint::new(&member.host, member.port);
-        ServerState {
-            members: self
-                .is_replica_set
-                .then(|| self.members.iter().map(endpoint).collect()),
-        }
-    }
-
-    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self {
-        let members = state.members.iter().flatten().map(address);
-        Self {
-            is_replica_set: state.members.is_some(),
-            members: members.collect(),
-            set_name: own.and_then(|own| own.set_name),
+            members: members.unwrap_or_default().iter().map(address).collect(),
         }
     }
 

@@ -11,7 +11,7 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess};
 use super::clients::MongoDb;
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 impl Control<MongoDb> {
     /// True if another ciphertax has a session there.
@@ -40,11 +40,10 @@ impl Control<MongoDb> {
         Ok(others.is_some_and(|batch| !batch.is_empty()))
     }
 
-    /// Which server takes writes.
-    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<Address, RunError> {
-        let primary = self.wait_for(PATIENCE, access.primary(&self.reactor))?;
-        let primary = primary.map_err(|failure| self.unusable(failure.message()))?;
-        Ok(address_of(&primary))
+    /// How the server is reached that takes writes.
+    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<ConnectOptions, RunError> {
+        let primary = self.wait_for(TIMEOUT, access.primary(&self.reactor))?;
+        primary.map_err(|failure| self.unusable(failure.message()))
     }
 
     pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {

@@ -10,7 +10,7 @@ use ciphertax_model::{ReadPreference, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
-use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target};
+use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target, WireError};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
@@ -22,8 +22,8 @@ use crate::database::{Conditions, Control, Database, Description, Endpoint, Memb
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
+use crate::timeout::TIMEOUT;
 
 /// How long the server may still count sessions that have been closed: those that found its primary.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         login: target.login.clone(),
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
-        patience: PATIENCE,
+        patience: TIMEOUT,
         needs_tls: target.login == Login::X509,
         display: target.to_string(),
         url: Target::MongoDb(target.clone()).url(),
@@ -55,14 +55,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
 impl MongoDb {
     /// How the primary is found and reached for what is not measured.
     pub(super) fn default_access(&self, control: &Control<Self>) -> MongodbAccess {
-        let reached: Vec<Address> = control
-            .ways
-            .iter()
-            .map(|way| Address {
-                host: way.host.clone(),
-                port: way.port,
-            })
-            .collect();
+        let reached: Vec<Address> = control.ways.iter().map(address_of).collect();
         MongodbAccess {
             options: control.ways[0].clone(),
             routes: self.routes(&reached),
@@ -82,7 +75,7 @@ impl MongoDb {
             return Ok(None);
         }
         let access = self.default_access(control);
-        let primary = control.primary(&access)?;
+        let primary = address_of(&control.primary(&access)?);
         let index = access.seeds.iter().position(|seed| *seed == primary);
         let endpoint = index.and_then(|index| measured.get(index));
         Ok(Some(endpoint.map_or(primary, address)))
@@ -106,7 +99,6 @@ impl MongoDb {
 }
 
 impl Database for MongoDb {
-    const MADE: &'static str = "the database ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Threads;
     const COUNTERS_NEED: &'static str =
         "a user who may read the server's counters (one with the role clusterMonitor)";
@@ -149,9 +141,9 @@ impl Database for MongoDb {
             return Ok(None);
         }
         let seeds: Vec<Address> = control.ways.iter().map(address_of).collect();
-        let deadline = Instant::now() + PATIENCE / 2;
+        let deadline = Instant::now() + TIMEOUT / 2;
         let look = Topology::wait_for_primary(&control.reactor, &seeds, &control.ways[0], deadline);
-        let topology = control.wait_for(PATIENCE, look)?.map_err(|error| {
+        let topology = control.wait_for(TIMEOUT, look)?.map_err(|error| {
             control.unusable(format!(
                 "{error}; its members must be reached by the names they have in its configuration: for one server alone, add \
                  directConnection=true"
@@ -193,9 +185,9 @@ impl Database for MongoDb {
             let _ = session.close().await;
             found
         };
-        match control.wait_for(PATIENCE, look)? {
+        match control.wait_for(TIMEOUT, look)? {
             Err(DatasetError::Wire(error)) if error.is_access_denied() => {
-                Err(control.unusable(format!("{error}; {}", grant(&access.options.login))))
+                Err(self.of_missing_right(control, error))
             }
             found => found.map_err(|error| control.of_dataset(error)),
         }
@@ -300,6 +292,27 @@ impl Database for MongoDb {
             return Ok(BTreeMap::new());
         };
         Ok(counters::named(&answer))
+    }
+
+    /// On the primary.
+    fn remove_by(
+        &self,
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        let access = self.default_access(control);
+        let removing = async {
+            let primary = access.primary(&control.reactor).await?;
+            let (mut session, _) = Session::connect(&control.reactor, &primary).await?;
+            remove(&mut session).await
+        };
+        let removed = control.wait_for(patience, removing)?;
+        removed.map_err(|error| control.of_removal(error))
+    }
+
+    fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
+        control.unusable(format!("{error}; {}", grant(&control.ways[0].login)))
     }
 }
 

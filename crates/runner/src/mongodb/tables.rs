@@ -1,62 +1,47 @@
 //! YCSB's table on servers, which is all of the data set.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_engine::Part;
 use ciphertax_lab::{PrivateServer, ProvedAtRest};
-use ciphertax_model::{Arm, Study};
+use ciphertax_model::Arm;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mongodb::Session;
-use ciphertax_workload::Access as _;
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{MongodbAccess, dataset};
-use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::cells_proof;
 use super::clients::MongoDb;
-use super::control::grant;
-use crate::database::{Control, Tables};
+use crate::database::{Control, Database as _, REMOVAL, Tables};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
-
-/// How long servers may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
+use crate::timeout::{TIMEOUT, wait_for};
 
 impl Tables for MongoDb {
     /// It is there when all members have it.
     fn load(
         &mut self,
         control: &mut Control<Self>,
-        study: &Study,
-        _key: Option<&MasterKey>,
-        fields: Option<FieldEncryption>,
-        progress: &mut dyn FnMut(u64, u64),
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
     ) -> Result<bool, RunError> {
-        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
+        let Some(table) = &contents.usertable else {
             return Ok(false);
         };
-        let of = table.record_count.into();
-        progress(0, of);
+        progress(0);
         let access = self.default_access(control);
         let reactor = &control.reactor;
         let prepare = async {
             let primary = access.primary(reactor).await?;
-            dataset::prepare(reactor, &primary, &table, fields.as_ref(), &mut |records| {
-                progress(records, of)
-            })
-            .await?;
+            dataset::prepare(reactor, &primary, table, contents.fields.as_ref(), progress).await?;
             let members = access.member_count(reactor).await?;
             let (mut session, _) = Session::connect(reactor, &primary).await?;
             dataset::wait_for_members(&mut session, members).await
         };
-        let prepared = control.wait_for(Contents::from(table).patience(), prepare)?;
+        let prepared = control.wait_for(contents.patience(), prepare)?;
         prepared.map(|()| true).map_err(|error| match error {
-            DatasetError::Wire(error) if error.is_missing_right() => {
-                control.unusable(format!("{error}; {}", grant(&access.options.login)))
-            }
+            DatasetError::Wire(error) if error.is_missing_right() => self.of_missing_right(control, error),
             error => control.of_dataset(error),
         })
     }
@@ -70,32 +55,28 @@ impl Tables for MongoDb {
             let primary = access.primary(&control.reactor).await?;
             dataset::begin(&control.reactor, &primary, table).await
         };
-        Ok(control.wait_for(PATIENCE, begin)?.unwrap_or(false))
+        Ok(control.wait_for(TIMEOUT, begin)?.unwrap_or(false))
     }
 
-    async fn load_part(
+    fn load_part(
         reactor: &Rc<Reactor>,
         access: &MongodbAccess,
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), DatasetError> {
+    ) -> Result<(), RunError> {
         let Some(table) = &contents.usertable else {
             return Ok(());
         };
-        let primary = access.primary(reactor).await?;
-        dataset::load_part(reactor, &primary, table, part, progress).await
+        let loading = async {
+            let primary = access.primary(reactor).await?;
+            dataset::load_part(reactor, &primary, table, part, progress).await
+        };
+        Ok(wait_for(reactor, "the server", contents.patience(), loading)??)
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        let access = self.default_access(control);
-        let remove = async {
-            let primary = access.primary(&control.reactor).await?;
-            let (mut session, _) = Session::connect(&control.reactor, &primary).await?;
-            dataset::remove(&mut session).await
-        };
-        let removed = control.wait_for(REMOVAL, remove)?;
-        removed.map_err(|error| control.of_removal(error))
+        self.remove_by(control, REMOVAL, async |session| dataset::remove(session).await)
     }
 
     fn prove_cells(

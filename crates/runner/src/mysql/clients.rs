@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_base::Secret;
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::select_canary;
-use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeysOverTls, Session, TrustedKeys};
@@ -17,9 +18,8 @@ use ciphertax_workload::sql::Columns;
 
 use super::encdb::Encdb;
 use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf, sysbench_cnf};
-use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -33,8 +33,6 @@ pub(crate) struct MySql {
     pub(super) forget_passwords: Option<&'static str>,
     /// Accounts for arms whose logins the server must not remember.
     pub(super) cold_accounts: Option<Arc<ColdAccounts>>,
-    /// Sessions that loaded and were given up, for which the server may still work.
-    pub(super) given_up: Vec<u32>,
     /// How a private server encrypts columns, where its arms ask it to.
     pub(super) columns: Option<Columns>,
     /// For which account a server of the user's own encrypts results; `None` for all that do not.
@@ -93,6 +91,7 @@ impl Clients for MySql {
     // MariaDB answers so, and every server to an account that requires TLS.
     const DENIAL_MAY_MEAN_TLS: bool = true;
 
+    type Model = Relational;
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
@@ -137,24 +136,16 @@ impl Clients for MySql {
         }
     }
 
-    fn lacks_password(options: &ConnectOptions) -> bool {
-        options.password.expose().is_empty()
-    }
-
     fn expectation(arm: &Arm, _login: &Login) -> Expectation {
         Expectation::of(arm)
     }
 
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+    fn of_private(entry: &Entry, columns: Option<Columns>, _: Option<&[Endpoint]>) -> Self {
         Self {
-            forget_passwords: server.entry().capabilities.forget_passwords,
-            columns: server.at_rest.columns.map(Columns::new),
+            forget_passwords: entry.capabilities.forget_passwords,
+            columns,
             ..Self::default()
         }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
     }
 
     fn access(

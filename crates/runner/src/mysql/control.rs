@@ -1,70 +1,16 @@
 //! What is asked of a server over its control session.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_wire::{Session as _, WireError};
-use ciphertax_workload::dataset::{self, CellsProof};
-use ciphertax_workload::mysql;
-use ciphertax_workload::sql::Columns;
+use ciphertax_workload::dataset;
 
 use super::clients::MySql;
 use crate::connections::Limit;
-use crate::database::{Control, SqlDatabase};
+use crate::database::Control;
 use crate::error::RunError;
-
-/// How long a server may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
-
-impl SqlDatabase for MySql {
-    const CELLS_PROOF: CellsProof = CellsProof {
-        hexadecimal: ["HEX(", ")"],
-        log: [
-            Some("SET GLOBAL general_log = ON"),
-            Some("SET GLOBAL general_log = OFF"),
-        ],
-        flush: |table| {
-            vec![
-                format!("FLUSH TABLES {table} FOR EXPORT"),
-                "UNLOCK TABLES".to_owned(),
-            ]
-        },
-    };
-
-    fn columns(&self) -> Option<&Columns> {
-        self.columns.as_ref()
-    }
-
-    fn given_up(&mut self) -> &mut Vec<u32> {
-        &mut self.given_up
-    }
-
-    fn of_missing_right(control: &mut Control<Self>, error: WireError) -> RunError {
-        match control.account() {
-            Ok(account) => control.unusable(format!(
-                "{error}; have its administrator run: {}",
-                grant(&account)
-            )),
-            Err(unanswered) => unanswered,
-        }
-    }
-
-    /// That takes a session of its own: the control session may have been cut off in the middle of an answer, or ended by the
-    /// server meanwhile.
-    fn remove_tables(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        let remove = async {
-            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
-            mysql::end_sessions(&mut session, &self.given_up).await?;
-            let removed = dataset::remove(&mut session).await?;
-            session.close().await?;
-            Ok(removed)
-        };
-        let removed = control.wait_for(REMOVAL, remove)?;
-        removed.map_err(|error| control.of_removal(error))
-    }
-}
 
 impl Control<MySql> {
     /// The limit that the server or the account sets to the connections of a user; `None` for none.

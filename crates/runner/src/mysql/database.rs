@@ -1,37 +1,35 @@
 //! What ciphertax does on MySQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
-use std::thread;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::prove;
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::Arm;
-use ciphertax_reactor::stop;
-use ciphertax_wire::mysql::{ConnectOptions, KeyFile, TrustedKeys};
+use ciphertax_model::{Arm, AuthenticationMethod};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TrustedKeys};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
-use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Target, WireError};
-use ciphertax_workload::dataset::{self, DatasetError, SCHEMA};
-use ciphertax_workload::mysql::{self, MysqlAccess};
+use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Session as _, Target, WireError};
+use ciphertax_workload::dataset::{self, CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::mysql;
 
 use super::clients::{Keys, Login, MySql, is_cold};
 use super::control::grant;
+use super::counters;
 use super::encdb::Encdb;
-use super::members::standing;
-use super::product::product;
-use super::variable::{ASK_EVERY, IS_GLOBAL, TAKES_AT_MOST, is_resizing, literal};
-use super::{cold, counters};
+use super::members::{product, standing};
+use super::variable::VARIABLES;
 use crate::connections::Limit;
-use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variable};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variables};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
 use crate::servers_to_play::EncdbAccount;
+use crate::timeout::TIMEOUT;
 
 /// Variables of a server whose value matters to what is measured.
 const SETTINGS: [&str; 5] = [
@@ -50,6 +48,10 @@ const TLS_LIBRARY: &str = "version_ssl_library";
 /// Asks which view, by its name on this server, knows the files of tables: none before MariaDB 10.1 and MySQL 5.7.
 const VIEW: &str = "SELECT table_name, '' FROM information_schema.columns WHERE table_schema = 'information_schema' \
      AND table_name IN ('INNODB_TABLESPACES', 'INNODB_SYS_TABLESPACES') AND column_name = 'ALLOCATED_SIZE'";
+
+/// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
+/// than a second's work of several cores.
+pub(crate) const COLD_LOGINS: usize = 1000;
 
 /// The user's own server.
 pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
@@ -77,7 +79,7 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
         },
         verification: target.verification.clone(),
         client_certificate: None,
-        patience: PATIENCE,
+        patience: TIMEOUT,
         needs_tls: false,
         display: target.to_string(),
         url: Target::MySql(target.clone()).url(),
@@ -100,9 +102,22 @@ pub(crate) fn encdb_target(
 }
 
 impl Database for MySql {
-    const MADE: &'static str = "the schema ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Threads;
     const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
+    const CELLS_PROOF: Option<CellsProof> = Some(CellsProof {
+        hexadecimal: ["HEX(", ")"],
+        log: [
+            Some("SET GLOBAL general_log = ON"),
+            Some("SET GLOBAL general_log = OFF"),
+        ],
+        flush: |table| {
+            vec![
+                format!("FLUSH TABLES {table} FOR EXPORT"),
+                "UNLOCK TABLES".to_owned(),
+            ]
+        },
+    });
+    const VARIABLES: Option<Variables<Self>> = Some(VARIABLES);
 
     /// By a lock. A node of Galera has none: there those are seen that ask its schema.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -151,7 +166,7 @@ impl Database for MySql {
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
-        let refused = control.ask_dataset(PATIENCE, async |session| {
+        let refused = control.ask_dataset(TIMEOUT, async |session| {
             dataset::refuse_foreign(session).await?;
             match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
@@ -171,11 +186,11 @@ impl Database for MySql {
         control: &mut Control<Self>,
         server: &PrivateServer,
         arms: &[&Arm],
-    ) -> Result<(), RunError> {
+    ) -> Result<bool, RunError> {
         if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {
-            self.cold_accounts = cold::accounts(control, server)?;
+            self.cold_accounts = cold_accounts(control, server)?;
         }
-        Ok(())
+        Ok(self.cold_accounts.is_some())
     }
 
     /// By its own words. The catalogue knows the TLS library of a server that does not say it.
@@ -253,56 +268,66 @@ impl Database for MySql {
         })
     }
 
-    /// Cold arms may have made it forget passwords: a program cannot tell it twice.
-    fn remind(&self, control: &Control<Self>, access: &MysqlAccess) {
-        if self.cold_accounts.is_some() {
-            // A server that is gone is noticed by the next who asks it something.
-            let _ = control.visit(&access.options);
-        }
-    }
-
-    /// The name is one of [`ciphertax_model::Probe::is_name`].
-    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
-        let rows = control.pairs(&format!("SELECT @@GLOBAL.{name}, 0"))?;
-        let now = rows.into_keys().next().unwrap_or_default();
-        Variable::read(&now)
-            .ok_or_else(|| control.unusable(format!("{name} is {now:?}, which could not be put back")))
-    }
-
-    fn set_variable(
+    fn remove_by(
         &self,
-        control: &mut Control<Self>,
-        name: &str,
-        value: &Variable,
-    ) -> Result<(), RunError> {
-        control.run(&format!("SET GLOBAL {name} = {}", literal(value)))?;
-        let deadline = Instant::now() + TAKES_AT_MOST;
-        loop {
-            let now = self.variable(control, name)?;
-            if now == *value && !is_resizing(control, name)? {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                return Err(control.unusable(format!("{name} is {now} when it has been set to {value}")));
-            }
-            if stop::is_requested() {
-                return Err(RunError::Stopped);
-            }
-            thread::sleep(ASK_EVERY);
-        }
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        let removing = async {
+            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+            mysql::end_sessions(&mut session, &control.given_up).await?;
+            let removed = remove(&mut session).await?;
+            session.close().await?;
+            Ok(removed)
+        };
+        let removed = control.wait_for(patience, removing)?;
+        removed.map_err(|error| control.of_removal(error))
     }
 
-    fn has_session_value(&self, control: &mut Control<Self>, name: &str) -> Result<bool, RunError> {
-        let sql = format!("SELECT @@SESSION.{name}, 0");
-        control.ask(async |session| match session.query(&sql).await {
-            Ok(_) => Ok(true),
-            Err(WireError::Server { code: IS_GLOBAL, .. }) => Ok(false),
-            Err(error) => Err(error),
-        })
+    fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
+        match control.account() {
+            Ok(account) => control.unusable(format!(
+                "{error}; have its administrator run: {}",
+                grant(&account)
+            )),
+            Err(unanswered) => unanswered,
+        }
     }
 
     /// What is not a number is left out.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         Ok(counters::named(control.pairs(&counters::question())?))
     }
+}
+
+/// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
+/// on a server without that account.
+///
+/// # Errors
+/// The server's own.
+fn cold_accounts(
+    control: &mut Control<MySql>,
+    server: &PrivateServer,
+) -> Result<Option<Arc<ColdAccounts>>, RunError> {
+    let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
+        return Ok(None);
+    };
+    let user = &account.user;
+    // The hash is bytes that no text can hold.
+    let hashes = control.pairs(&format!(
+        "SELECT user, HEX(authentication_string) FROM mysql.user WHERE user = '{user}' AND host = '%'"
+    ))?;
+    let hash = hashes.get(user).cloned().unwrap_or_default();
+    let users: Vec<String> = (0..COLD_LOGINS)
+        .map(|number| format!("{user}_cold_{number}"))
+        .collect();
+    let each = |what: &str| {
+        let all: Vec<String> = users.iter().map(|user| format!("'{user}'@'%'{what}")).collect();
+        all.join(", ")
+    };
+    let identified = format!(" IDENTIFIED WITH caching_sha2_password AS 0x{hash}");
+    control.run(&format!("CREATE USER {}", each(&identified)))?;
+    control.run(&format!("GRANT ALL PRIVILEGES ON *.* TO {}", each("")))?;
+    Ok(Some(Arc::new(ColdAccounts::new(users))))
 }

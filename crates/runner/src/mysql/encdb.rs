@@ -17,8 +17,8 @@ use ciphertax_workload::mysql::{KeyExchange, exchange_keys};
 use super::clients::{Keys, Login, MySql};
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
 use crate::servers_to_play::EncdbAccount;
+use crate::timeout::TIMEOUT;
 
 /// Whose results a server encrypts, and what it gets for that.
 pub(crate) struct Encdb {
@@ -82,7 +82,7 @@ impl Encdb {
             session.close().await.map_err(|error| error.to_string())?;
             Ok::<_, String>(info)
         };
-        let exchanged = control.wait_for(PATIENCE, exchange)?;
+        let exchanged = control.wait_for(TIMEOUT, exchange)?;
         let info = exchanged.map_err(|problem: String| control.unusable(format!("arm {arm}: {problem}")))?;
         let suite = *self.suite.get_or_init(|| info.suite);
         if suite != info.suite {

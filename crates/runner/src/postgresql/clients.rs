@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use ciphertax_base::Secret;
 use ciphertax_base::counter::CONNECTIONS;
+use ciphertax_lab::Account;
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::postgresql::{DATABASE, select_canary};
-use ciphertax_lab::{Account, PrivateServer};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, TlsNegotiation, TlsVersion};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
@@ -17,9 +18,8 @@ use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
 
 use super::counters::{ASKED, COMMITTED, ROLLED_BACK, Readings};
-use crate::database::{Canary, Clients, Counted, Endpoint, Reached, encoded};
+use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
 use crate::error::RunError;
-use crate::ranks::ServerState;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -36,8 +36,6 @@ const NO_KEY: &str = "no-client.key";
 pub(crate) struct PostgreSql {
     /// How TLS begins where an arm does not say.
     pub(super) negotiation: Negotiation,
-    /// Sessions that loaded and were given up, for which the server may still work.
-    pub(super) given_up: Vec<u32>,
     /// How a private server encrypts columns, where its arms ask it to.
     pub(super) columns: Option<Columns>,
     /// What is remembered of its counters.
@@ -77,6 +75,7 @@ impl Clients for PostgreSql {
     // As libpq does since PostgreSQL 17, however TLS begins; older servers do not look at it.
     const ALPN: Option<&'static str> = Some(ALPN);
 
+    type Model = Relational;
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
@@ -130,10 +129,6 @@ impl Clients for PostgreSql {
         }
     }
 
-    fn lacks_password(options: &ConnectOptions) -> bool {
-        options.password.expose().is_empty()
-    }
-
     /// An arm that leaves the method open is held to that of the default account, where ciphertax has made it.
     fn expectation(arm: &Arm, login: &Login) -> Expectation {
         let mut expected = arm.clone();
@@ -141,15 +136,11 @@ impl Clients for PostgreSql {
         Expectation::of(&expected)
     }
 
-    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+    fn of_private(_entry: &Entry, columns: Option<Columns>, _: Option<&[Endpoint]>) -> Self {
         Self {
-            columns: server.at_rest.columns.map(Columns::new),
+            columns,
             ..Self::default()
         }
-    }
-
-    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
-        own.unwrap_or_default()
     }
 
     fn access(

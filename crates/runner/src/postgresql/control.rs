@@ -13,7 +13,7 @@ use super::clients::PostgreSql;
 use super::removal::or_none;
 use crate::database::{Control, Database as _, Standing};
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Settings of a server whose value matters to what is measured; those it does not know are left out.
 const SETTINGS: [&str; 20] = [
@@ -48,11 +48,6 @@ impl Control<PostgreSql> {
         Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
     }
 
-    /// A setting; empty where the server does not know it.
-    pub(super) fn setting(&mut self, name: &str) -> Result<String, RunError> {
-        self.word(&format!("SELECT pg_catalog.current_setting('{name}', true)"))
-    }
-
     /// By which method sessions log in that leave it to the server; `None` for one that the client knows no name for.
     pub(super) fn method_of(&self, options: &ConnectOptions) -> Result<Option<Method>, RunError> {
         let visit = async {
@@ -61,7 +56,7 @@ impl Control<PostgreSql> {
             session.close().await?;
             Ok(method)
         };
-        let method: Result<_, WireError> = self.wait_for(PATIENCE, visit)?;
+        let method: Result<_, WireError> = self.wait_for(TIMEOUT, visit)?;
         // What is wrong with it the proof of the arm says.
         Ok(method.unwrap_or(None))
     }
@@ -163,7 +158,7 @@ impl Control<PostgreSql> {
             )),
         };
         // Somebody else's data are said to be so, and not to be given away.
-        self.ask_dataset(PATIENCE, async |session| dataset::refuse_foreign(session).await)?;
+        self.ask_dataset(TIMEOUT, async |session| dataset::refuse_foreign(session).await)?;
         match missing {
             None => Ok(()),
             Some((problem, statement)) => Err(self.unusable(format!(

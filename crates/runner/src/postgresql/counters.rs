@@ -16,7 +16,7 @@ use super::clients::{APPLICATION, PostgreSql};
 use crate::counters::UPTIME;
 use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::wait_events::Ask;
 
 /// Transactions of ciphertax's own that are among those counted.
@@ -178,7 +178,7 @@ impl Control<PostgreSql> {
                 }
             }
         };
-        self.wait_for(PATIENCE, connects)
+        self.wait_for(TIMEOUT, connects)
     }
 }
 

@@ -1,26 +1,30 @@
 //! What ciphertax does on PostgreSQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ciphertax_lab::Proved;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove};
-use ciphertax_wire::postgresql::{ConnectOptions, TextRow};
-use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
-use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
+use ciphertax_wire::sql::SqlSession as _;
+use ciphertax_wire::{Expectation, PostgreSqlTarget, Session as _, Target};
+use ciphertax_workload::dataset::{CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
 use super::counters::asking;
+use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
-use crate::patience::PATIENCE;
 use crate::server::TargetServers;
-use crate::wait_events::WaitEventAsker;
+use crate::timeout::TIMEOUT;
+use crate::wait_events::Ask;
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
 /// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
@@ -71,7 +75,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
-        patience: target.connect_timeout.unwrap_or(PATIENCE),
+        patience: target.connect_timeout.unwrap_or(TIMEOUT),
         needs_tls: false,
         display: target.to_string(),
         url: Target::PostgreSql(target.clone()).url(),
@@ -81,8 +85,14 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
 impl Database for PostgreSql {
     const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
     const COUNTS_HANDSHAKES: bool = false;
-    const MADE: &'static str = "the schema ciphertax";
     const SERVED_BY: ServedBy = ServedBy::Processes;
+    const CELLS_PROOF: Option<CellsProof> = Some(CellsProof {
+        hexadecimal: ["encode(", "::bytea, 'hex')"],
+        log: [Some("SET log_statement = 'all'"), None],
+        flush: |_| vec!["CHECKPOINT".to_owned()],
+    });
+    const REMOVES_OTHER_FIRST: bool = true;
+    const WAIT_EVENTS: Option<fn(&ConnectOptions) -> Option<Ask>> = Some(asking);
 
     /// By an advisory lock. A lock is for one database, but all can be seen from everywhere.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -140,7 +150,7 @@ impl Database for PostgreSql {
         let server_version = control.ask(async |session| Ok(session.server_version().to_owned()))?;
         let tls_library = match private {
             Some(entry) => entry.tls_library.to_owned(),
-            None => control.setting("ssl_library")?,
+            None => control.word("SELECT pg_catalog.current_setting('ssl_library', true)")?,
         };
         let product = product(&version);
         Ok(Description {
@@ -228,8 +238,35 @@ impl Database for PostgreSql {
         }
     }
 
-    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
-        let options = control.ways.first()?.clone();
-        Some(WaitEventAsker::open(move || asking(&options)))
+    /// Who keeps a table locked is named.
+    fn remove_by(
+        &self,
+        control: &Control<Self>,
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        let removing = async {
+            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+            end_sessions(&mut session, &control.given_up).await?;
+            // A compatible server without the setting waits as long as it likes.
+            or_none(session.query(LOCK_TIMEOUT).await)?;
+            let mut removed = remove(&mut session).await;
+            if is_locked(&removed) {
+                or_none(session.query(&end_own()).await)?;
+                removed = remove(&mut session).await;
+            }
+            let holders = match is_locked(&removed) {
+                true => or_none(session.query(&holders()).await)?,
+                false => Vec::new(),
+            };
+            session.close().await?;
+            Ok((removed, holders))
+        };
+        let removed = control.wait_for(patience, removing)?;
+        let (removed, holders) = removed.map_err(|error| control.of_removal(error))?;
+        match holders.first() {
+            Some(holder) => Err(control.unusable(in_words(holder))),
+            None => removed.map_err(|error| control.of_removal(error)),
+        }
     }
 }

@@ -3,57 +3,23 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_wire::postgresql::{Session, TextRow};
-use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_wire::{Session as _, WireError};
-use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
-use ciphertax_workload::postgresql::end_sessions;
-use ciphertax_workload::sql::Columns;
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::TextRow;
+use ciphertax_workload::dataset::{DatasetError, SCHEMA};
 
 use super::clients::{APPLICATION, PostgreSql};
-use crate::database::{Control, SqlDatabase};
+use crate::database::Control;
 use crate::error::RunError;
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// How long a statement waits for a lock that somebody else holds. Whoever waits to remove a table keeps all others from
 /// it too.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
+pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
 /// The error of a statement that has waited so long (lock_not_available).
 const LOCKED: &str = "55P03";
 
 /// How often sessions that were ended are looked for.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// How long a server may take to remove a data set of any size.
-const REMOVAL: Duration = Duration::from_secs(600);
-
-impl SqlDatabase for PostgreSql {
-    const CELLS_PROOF: CellsProof = CellsProof {
-        hexadecimal: ["encode(", "::bytea, 'hex')"],
-        log: [Some("SET log_statement = 'all'"), None],
-        flush: |_| vec!["CHECKPOINT".to_owned()],
-    };
-
-    fn columns(&self) -> Option<&Columns> {
-        self.columns.as_ref()
-    }
-
-    fn given_up(&mut self) -> &mut Vec<u32> {
-        &mut self.given_up
-    }
-
-    fn remove_other(control: &Control<Self>, contents: &Contents) -> Result<(), RunError> {
-        let remove = async |session: &mut Session| dataset::remove_other(session, contents).await;
-        control.remove_by(&[], contents.patience(), remove).map(drop)
-    }
-
-    /// Who keeps a table locked is named.
-    fn remove_tables(&self, control: &Control<Self>) -> Result<bool, RunError> {
-        control.remove_by(&self.given_up, REMOVAL, async |session| {
-            dataset::remove(session).await
-        })
-    }
-}
 
 impl Control<PostgreSql> {
     /// Ends sessions that a run left which is gone: a server does not notice that nobody waits for a statement before
@@ -61,50 +27,17 @@ impl Control<PostgreSql> {
     /// there then that work.
     pub(super) fn end_leftovers(&mut self) -> Result<(), RunError> {
         let end = end_own();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         // Each look ends those that are still there, which does no harm to one that ends already.
         while !self.allowed(&end)?.is_empty() && Instant::now() < deadline {
             thread::sleep(LOOK);
         }
         Ok(())
     }
-
-    /// That takes a session of its own: the other may have been cut off in the middle of an answer, or ended by the
-    /// server meanwhile.
-    fn remove_by(
-        &self,
-        given_up: &[u32],
-        patience: Duration,
-        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError> {
-        let removing = async {
-            let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
-            end_sessions(&mut session, given_up).await?;
-            // A compatible server without the setting waits as long as it likes.
-            or_none(session.query(LOCK_TIMEOUT).await)?;
-            let mut removed = remove(&mut session).await;
-            if is_locked(&removed) {
-                or_none(session.query(&end_own()).await)?;
-                removed = remove(&mut session).await;
-            }
-            let holders = match is_locked(&removed) {
-                true => or_none(session.query(&holders()).await)?,
-                false => Vec::new(),
-            };
-            session.close().await?;
-            Ok((removed, holders))
-        };
-        let removed = self.wait_for(patience, removing)?;
-        let (removed, holders) = removed.map_err(|error| self.of_removal(error))?;
-        match holders.first() {
-            Some(holder) => Err(self.unusable(in_words(holder))),
-            None => removed.map_err(|error| self.of_removal(error)),
-        }
-    }
 }
 
 /// Ends all other sessions of ciphertax and of this user that have locks, and names them.
-fn end_own() -> String {
+pub(super) fn end_own() -> String {
     format!(
         "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM (SELECT DISTINCT l.pid {} \
          AND a.usename = SESSION_USER AND a.application_name = '{APPLICATION}') AS own",
@@ -114,7 +47,7 @@ fn end_own() -> String {
 
 /// The others: the process, the table, the client's name, the user and what the session does, who has none of them said
 /// as nothing.
-fn holders() -> String {
+pub(super) fn holders() -> String {
     format!(
         "SELECT l.pid, c.relname, a.application_name, COALESCE(a.usename, ''), COALESCE(a.state, a.backend_type, '') \
          {} AND l.granted ORDER BY a.xact_start NULLS LAST, l.pid, c.relname LIMIT 1",
@@ -131,7 +64,7 @@ fn from_locks() -> String {
     )
 }
 
-fn in_words(holder: &TextRow) -> String {
+pub(super) fn in_words(holder: &TextRow) -> String {
     let column = |index: usize| holder.text(index);
     let said = [("", column(2)), ("user ", column(3)), ("", column(4))];
     let said = said.into_iter().filter(|(_, value)| !value.is_empty());
@@ -144,7 +77,7 @@ fn in_words(holder: &TextRow) -> String {
     )
 }
 
-fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
+pub(super) fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
     matches!(outcome, Err(DatasetError::Wire(WireError::PostgreSql { sql_state, .. })) if sql_state == LOCKED)
 }
 

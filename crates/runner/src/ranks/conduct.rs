@@ -51,7 +51,7 @@ pub(super) struct All {
     /// When the clocks were asked last.
     asked: Instant,
     /// Loads started so far.
-    loads: u32,
+    pub(super) loads: u32,
     /// Why nobody can be asked any more.
     pub(super) lost: Option<String>,
 }
@@ -163,18 +163,6 @@ impl Ranks {
                 return;
             }
         }
-    }
-
-    /// A number for a load that is to be started.
-    pub(super) fn next_load(&self) -> u32 {
-        let mut all = self.lock();
-        all.loads += 1;
-        all.loads
-    }
-
-    /// How long before it begins a slice has to be called.
-    pub(super) fn lead(&self) -> Duration {
-        self.lock().lead.now()
     }
 
     /// Asks the clocks of other machines again, if the answers are old.
@@ -368,24 +356,13 @@ impl All {
                 let sent = self.channel.writer.send(rank, &Request::Clock);
                 sent.map_err(|error| format!("{} is gone: {error}", self.name_of(rank)))?;
                 let deadline = Instant::now() + PROMPT;
-                let mut arrival = self.channel.receive(Some(deadline));
-                // What was said while it answered the last question, or by the agent to one that nobody asks any more.
-                while let Ok(Some(Arrival::Message {
-                    message: Answer::Alive | Answer::Agent { .. },
-                    ..
-                })) = arrival
-                {
-                    arrival = self.channel.receive(Some(deadline));
-                }
-                let theirs = match arrival {
-                    Ok(Some(Arrival::Message {
-                        from,
-                        message: Answer::Clock(theirs),
-                    })) if from == rank => theirs,
-                    Ok(Some(Arrival::Lost { rank, why })) => {
-                        return Err(format!("{} is gone: {}", self.name_of(rank), harmless(&why)));
+                let theirs = loop {
+                    match self.next(deadline)? {
+                        Some((from, Answer::Clock(theirs))) if from == rank => break theirs,
+                        // What was said while it answered the last question, or by the agent to one that nobody asks any more.
+                        Some((_, Answer::Alive | Answer::Agent { .. })) => {}
+                        _ => return Err(format!("{} does not say what its clock says", self.name_of(rank))),
                     }
-                    _ => return Err(format!("{} does not say what its clock says", self.name_of(rank))),
                 };
                 answers.push((asked, now_ns(), theirs));
             }

@@ -13,11 +13,9 @@ use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Access, Job};
 
-use super::clock::{instant_of, now_ns, ns_of};
+use super::clock::{instant_of, now_ns};
 use super::hello::Hello;
-use super::protocol::{
-    Answer, Arrival, CalledSlice, Channel, Failed, Loading, Request, Start, Writer, Yielded,
-};
+use super::protocol::{Answer, Arrival, CalledSlice, Channel, Loading, Request, Start, Writer, Yielded};
 use super::spread::load_part;
 use crate::agent::Agent;
 use crate::check::make_room;
@@ -114,10 +112,7 @@ impl Follower<'_> {
                 self.loads.insert(load, engine);
                 Answer::Started { workers }
             }
-            Request::Prepare { load, arm } => {
-                let prepared = self.load(load)?.prepare(arm)?;
-                Answer::Prepared(prepared.err().as_ref().map(Failed::from))
-            }
+            Request::Prepare { load, arm } => Answer::Prepared(self.load(load)?.prepare(arm)?.err()),
             Request::Slice(called) => Answer::Yielded(Box::new(self.slice(called)?)),
             Request::Agent { number, request } => Answer::Agent {
                 number,
@@ -138,16 +133,7 @@ impl Follower<'_> {
         let engine = self.load(load)?;
         let duration = Duration::from_nanos(duration_ns);
         let yielded = engine.slice_from(instant_of(start_ns), seed, arm, duration)?;
-        Ok(Yielded {
-            heard_before_ns,
-            began_ns: ns_of(yielded.began),
-            late_ns: yielded.late.as_nanos() as u64,
-            failures: yielded.failures,
-            first_failure: yielded.first_failure.as_ref().map(Failed::from),
-            unfinished: yielded.unfinished,
-            interrupted: yielded.interrupted,
-            recorded: yielded.recorded,
-        })
+        Ok(Yielded::here(yielded, heard_before_ns))
     }
 
     fn load(&mut self, number: u32) -> Result<&mut Engine, RunError> {

@@ -7,6 +7,7 @@ use ciphertax_supervise::child::limit_of_files;
 use serde::{Deserialize, Serialize};
 
 use super::protocol::Channel;
+use crate::agent::boot;
 
 /// Of the messages between load generators. All are of the same build, and this tells apart what is between two releases.
 const PROTOCOL: u32 = 1;
@@ -38,7 +39,7 @@ impl Hello {
             version: format!("{} ({build})", env!("CARGO_PKG_VERSION")),
             openssl: openssl::version::version().to_owned(),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            boot: trimmed("/proc/sys/kernel/random/boot_id"),
+            boot: boot(),
             cpus: cpus(),
             files: limit_of_files(),
         }
@@ -98,10 +99,6 @@ fn cpus() -> String {
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     list.unwrap_or_default().trim().to_owned()
-}
-
-fn trimmed(file: &str) -> String {
-    fs::read_to_string(file).unwrap_or_default().trim().to_owned()
 }
 
 /// Says the number of a load generator and how many there are, as in `2/8`.

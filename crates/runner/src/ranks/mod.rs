@@ -19,5 +19,5 @@ pub use hello::{Role, role};
 pub use protocol::Channel;
 
 pub(crate) use protocol::{Loading, Start};
-pub(crate) use reach::{ArmReach, PrivateReach, ServerState, account_of};
+pub(crate) use reach::{ArmReach, PrivateReach, account_of};
 pub(crate) use spread::{SpreadLoad, load_together};

@@ -5,13 +5,14 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::{Cell, Study};
 use ciphertax_records::Yield;
 use ciphertax_supervise::{Conversation, Envelope};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::clock::ns_of;
 use super::reach::ArmReach;
 use crate::agent;
 use crate::error::RunError;
@@ -90,7 +91,7 @@ pub(super) enum Answer {
     /// Its load threads have started.
     Started { workers: u32 },
     /// Its connections are open, or why not.
-    Prepared(Option<Failed>),
+    Prepared(Option<Failure>),
     /// What it did in the slice.
     Yielded(Box<Yielded>),
     /// What an agent answers.
@@ -112,39 +113,38 @@ pub(super) struct Yielded {
     pub(super) late_ns: u64,
     pub(super) recorded: Yield,
     pub(super) failures: u64,
-    pub(super) first_failure: Option<Failed>,
+    pub(super) first_failure: Option<Failure>,
     pub(super) unfinished: u64,
     pub(super) interrupted: bool,
 }
 
-/// An operation or a connection that failed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Failed {
-    Error(String),
-    Disconnected(String),
-    FactsDiffer(String),
-}
-
-impl From<&Failure> for Failed {
-    fn from(failure: &Failure) -> Self {
-        match failure {
-            Failure::Error(message) => Self::Error(message.clone()),
-            Failure::Disconnected(message) => Self::Disconnected(message.clone()),
-            Failure::FactsDiffer(message) => Self::FactsDiffer(message.clone()),
+impl Yielded {
+    /// What the load threads of this process did.
+    pub(super) fn here(yielded: SliceYield, heard_before_ns: i64) -> Self {
+        Self {
+            heard_before_ns,
+            began_ns: ns_of(yielded.began),
+            late_ns: yielded.late.as_nanos() as u64,
+            recorded: yielded.recorded,
+            failures: yielded.failures,
+            first_failure: yielded.first_failure,
+            unfinished: yielded.unfinished,
+            interrupted: yielded.interrupted,
         }
+    }
+
+    pub(super) fn ended_ns(&self) -> u64 {
+        self.began_ns.saturating_add(self.recorded.duration_ns)
     }
 }
 
-impl Failed {
-    /// The same, with the name of the load generator that it happened to.
-    pub(super) fn of(self, rank: &str) -> Failure {
-        let said = |message: String| format!("{rank}: {message}");
-        match self {
-            Self::Error(message) => Failure::Error(said(message)),
-            Self::Disconnected(message) => Failure::Disconnected(said(message)),
-            Self::FactsDiffer(message) => Failure::FactsDiffer(said(message)),
-        }
+/// A failure with the name of the load generator that it happened to.
+pub(super) fn named(failure: Failure, rank: &str) -> Failure {
+    let said = |message: String| format!("{rank}: {message}");
+    match failure {
+        Failure::Error(message) => Failure::Error(said(message)),
+        Failure::Disconnected(message) => Failure::Disconnected(said(message)),
+        Failure::FactsDiffer(message) => Failure::FactsDiffer(said(message)),
     }
 }
 

@@ -1,20 +1,18 @@
 //! How a follower reaches the arms that the conductor has proved.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 
 use ciphertax_base::Secret;
 use ciphertax_lab::{Account, PrivateServer};
-use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind};
+use ciphertax_model::{Arm, AuthenticationMethod};
 use ciphertax_records::ServerId;
 use ciphertax_wire::Expectation;
-use ciphertax_wire::tls::{ClientCertificate, Verification};
 use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Endpoint, ReachedArm};
 use crate::error::RunError;
 use crate::server::TargetServers;
+use crate::servers_to_play::entry;
 use crate::trust::Trust;
 
 /// How an arm is reached, and what each of its sessions must be.
@@ -28,19 +26,11 @@ pub(crate) struct ArmReach {
     /// All servers that form the database, as measured connections reach them.
     pub(crate) measured: Vec<Endpoint>,
     pub(crate) expectation: Expectation,
-    pub(crate) state: ServerState,
     /// True where so many connections are open that their buffers matter.
     pub(crate) releases_buffers: bool,
     /// Who logs in, and whom it trusts; `None` for the user's own server, of which every load generator has the URL and, from its own
     /// environment, the password: that travels with no message.
     pub(crate) private: Option<PrivateReach>,
-}
-
-/// What was found out of a server that its clients must know.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct ServerState {
-    /// The members of its replica set, as these call each other.
-    pub(crate) members: Option<Vec<Endpoint>>,
 }
 
 /// How clients log in to a private server on this machine. Its account and its files go with it.
@@ -50,11 +40,11 @@ pub(crate) struct PrivateReach {
     password: Shown,
     method: AuthenticationMethod,
     scram_iterations: Option<u32>,
-    /// The file of its authority, and for whom its certificate is; `None` for a server without TLS.
-    ca: Option<(PathBuf, String)>,
-    /// Certificates and keys of its clients.
-    clients: BTreeMap<CertificateKind, (PathBuf, PathBuf)>,
-    legacy: bool,
+    trust: Trust,
+    /// The server's name in the catalogue.
+    entry: String,
+    /// True for the members of a replica set.
+    is_replica_set: bool,
 }
 
 /// A password on its way to another process on this machine.
@@ -71,20 +61,14 @@ impl PrivateReach {
     /// How an arm reaches a private server.
     pub(crate) fn of(server: &PrivateServer, trust: &Trust, arm: &Arm) -> Self {
         let account = account_of(server, arm);
-        let client = |(kind, files): (&CertificateKind, &ClientCertificate)| {
-            (*kind, (files.certificate.clone(), files.key.clone()))
-        };
         Self {
             user: account.user.clone(),
             password: Shown(account.password.expose().to_owned()),
             method: account.method,
             scram_iterations: account.scram_iterations,
-            ca: match &trust.verification {
-                Verification::HostName(ca, name) => Some((ca.clone(), name.clone())),
-                Verification::Ca(_) | Verification::None => None,
-            },
-            clients: trust.clients.iter().map(client).collect(),
-            legacy: trust.legacy,
+            trust: trust.clone(),
+            entry: server.entry().name.to_owned(),
+            is_replica_set: server.replica_set.is_some(),
         }
     }
 
@@ -95,26 +79,6 @@ impl PrivateReach {
             method: self.method,
             scram_iterations: self.scram_iterations,
             verifier: None,
-        }
-    }
-
-    fn trust(&self, arm: &Arm, host: &str) -> Trust {
-        let client = |(kind, (certificate, key)): (&CertificateKind, &(PathBuf, PathBuf))| {
-            let (certificate, key) = (certificate.clone(), key.clone());
-            (*kind, ClientCertificate { certificate, key })
-        };
-        Trust {
-            display: format!("the server of {}", arm.name),
-            host: host.to_owned(),
-            verification: match &self.ca {
-                Some((ca, name)) => Verification::HostName(ca.clone(), name.clone()),
-                None => Verification::None,
-            },
-            legacy: self.legacy,
-            clients: self.clients.iter().map(client).collect(),
-            unknown_clients: BTreeMap::new(),
-            own_client: None,
-            releases_buffers: false,
         }
     }
 }
@@ -140,10 +104,11 @@ impl ArmReach {
         let arm = &self.arm;
         let (login, trust, database) = match (&self.private, own) {
             (Some(private), _) => {
-                let login = D::login_of(&private.account());
-                (login, private.trust(arm, &self.endpoint.host), None)
+                let members = private.is_replica_set.then_some(&self.measured[..]);
+                let database = D::of_private(entry(&private.entry)?, None, members);
+                (D::login_of(&private.account()), private.trust.clone(), database)
             }
-            (None, Some(own)) => (own.login.clone(), own.trust(), Some(own.database)),
+            (None, Some(own)) => (own.login.clone(), own.trust(), own.database),
             (None, None) => return Err(RunError::Rank("it was given no server to measure".into())),
         };
         let trust = Trust {
@@ -151,7 +116,6 @@ impl ArmReach {
             releases_buffers: self.releases_buffers,
             ..trust
         };
-        let database = D::elsewhere(database, &self.state);
         let policy = arm.transport.is_encrypted().then(|| trust.policy(arm));
         let reached = ReachedArm::<D> {
             endpoint: self.endpoint.clone(),

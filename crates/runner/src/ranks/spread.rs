@@ -15,13 +15,12 @@ use ciphertax_records::{RankShare, VoidReason, Yield};
 use ciphertax_stats::histogram;
 use ciphertax_workload::dataset::Contents;
 
-use super::clock::{Offset, instant_of, ns_of};
+use super::clock::{instant_of, ns_of};
 use super::conduct::{Answered, Ranks};
-use super::protocol::{Answer, CalledSlice, Loading, Request, Start, Yielded};
+use super::protocol::{Answer, CalledSlice, Loading, Request, Start, Yielded, named};
 use crate::database::Database;
 use crate::error::RunError;
 use crate::load::{Load, Slice};
-use crate::patience::wait_for;
 
 /// The load of a cell, of which this process makes a part and calls the others.
 pub(crate) struct SpreadLoad {
@@ -40,7 +39,11 @@ impl SpreadLoad {
     /// # Errors
     /// Who cannot.
     pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self, RunError> {
-        let number = ranks.next_load();
+        let number = {
+            let mut all = ranks.lock();
+            all.loads += 1;
+            all.loads
+        };
         let start = Box::new(start);
         let answers = ranks.ask(|told| Request::Start {
             load: number,
@@ -81,7 +84,7 @@ impl Load for SpreadLoad {
         for Answered { name, answer, .. } in self.ranks.answers()? {
             match answer {
                 Answer::Prepared(None) => {}
-                Answer::Prepared(Some(failed)) => prepared = prepared.and(Err(failed.of(&name))),
+                Answer::Prepared(Some(failed)) => prepared = prepared.and(Err(named(failed, &name))),
                 _ => return Err(nonsense(&name)),
             }
         }
@@ -92,7 +95,7 @@ impl Load for SpreadLoad {
     }
 
     fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
-        let lead = self.ranks.lead();
+        let lead = self.ranks.lock().lead.now();
         let start = Instant::now() + lead;
         let start_ns = ns_of(start);
         self.ranks.tell(|told| {
@@ -115,25 +118,22 @@ impl Load for SpreadLoad {
             }
             Err(error) => return Err(error),
         };
-        let mut shares = Vec::with_capacity(answers.len());
-        let mut heard_before_ns = i64::MAX;
-        for Answered {
-            rank,
-            name,
-            offset,
-            answer,
-        } in answers
-        {
-            match answer {
-                Answer::Yielded(yielded) => {
-                    heard_before_ns = heard_before_ns.min(yielded.heard_before_ns);
-                    shares.push(Share::of_follower((rank, name), *yielded, offset));
-                }
-                _ => return Err(nonsense(&name)),
-            }
+        let mut shares = vec![(0, Yielded::here(own, i64::MAX))];
+        for answered in answers {
+            let Answer::Yielded(mut yielded) = answered.answer else {
+                return Err(nonsense(&answered.name));
+            };
+            yielded.began_ns = answered.offset.here(yielded.began_ns);
+            let failure = yielded.first_failure.take();
+            yielded.first_failure = failure.map(|failure| named(failure, &answered.name));
+            shares.push((answered.rank, *yielded));
         }
-        self.ranks.lock().lead.heard(lead, heard_before_ns);
-        let slice = merged(own, shares, duration, self.pace)?;
+        let heard_before_ns = shares.iter().map(|(_, share)| share.heard_before_ns).min();
+        self.ranks
+            .lock()
+            .lead
+            .heard(lead, heard_before_ns.unwrap_or(i64::MAX));
+        let slice = merged(shares, duration, self.pace)?;
         if !slice.yielded.is_whole() {
             self.open.remove(&arm);
         }
@@ -193,83 +193,29 @@ pub(super) fn load_part<D: Database>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let reactor = Reactor::new().map_err(|error| RunError::Rank(error.to_string()))?;
-    let task = D::load_part(&reactor, access, contents, part, progress);
-    wait_for(&reactor, "the server", contents.patience(), task)?.map_err(RunError::from)
+    D::load_part(&reactor, access, contents, part, progress)
 }
 
 /// So much of a slice its load generators may begin or end apart.
 const MOST_APART: f64 = 0.02;
-
-/// What one of them did.
-pub(super) struct Share {
-    rank: u32,
-    /// When it began, by the conductor's clock.
-    began_ns: u64,
-    /// How long after the beginning of its schedule it began.
-    late_ns: u64,
-    recorded: Yield,
-    failures: u64,
-    first_failure: Option<Failure>,
-    unfinished: u64,
-    interrupted: bool,
-}
-
-impl Share {
-    /// Of a follower of this number and name.
-    pub(super) fn of_follower((rank, name): (u32, String), yielded: Yielded, offset: Offset) -> Self {
-        Self {
-            rank,
-            began_ns: offset.here(yielded.began_ns),
-            late_ns: yielded.late_ns,
-            recorded: yielded.recorded,
-            failures: yielded.failures,
-            first_failure: yielded.first_failure.map(|failed| failed.of(&name)),
-            unfinished: yielded.unfinished,
-            interrupted: yielded.interrupted,
-        }
-    }
-
-    fn of_conductor(own: SliceYield) -> Self {
-        Self {
-            rank: 0,
-            began_ns: ns_of(own.began),
-            late_ns: own.late.as_nanos() as u64,
-            recorded: own.recorded,
-            failures: own.failures,
-            first_failure: own.first_failure,
-            unfinished: own.unfinished,
-            interrupted: own.interrupted,
-        }
-    }
-
-    fn ended_ns(&self) -> u64 {
-        self.began_ns.saturating_add(self.recorded.duration_ns)
-    }
-}
 
 /// The slice of all. It is void if they began further apart than a fiftieth of its length, or, where
 /// they all work for the same time, ended further apart than that and a long operation.
 ///
 /// # Errors
 /// When one of them says what is no histogram.
-pub(super) fn merged(
-    own: SliceYield,
-    followers: Vec<Share>,
-    duration: Duration,
-    pace: Pace,
-) -> Result<Slice, RunError> {
-    let shares: Vec<Share> = std::iter::once(Share::of_conductor(own))
-        .chain(followers)
-        .collect();
+fn merged(shares: Vec<(u32, Yielded)>, duration: Duration, pace: Pace) -> Result<Slice, RunError> {
+    let (ranks, shares): (Vec<u32>, Vec<Yielded>) = shares.into_iter().unzip();
     let begins: Vec<u64> = shares.iter().map(|share| share.began_ns).collect();
     let yields: Vec<Yield> = shares.iter().map(|share| share.recorded.clone()).collect();
     let unreadable = |error| RunError::Rank(format!("a load generator says what is no histogram: {error}"));
     let mut recorded = Yield::merged(&yields, &begins).map_err(unreadable)?;
     let first = begins.iter().copied().min().unwrap_or(0);
-    recorded.ranks = shares
-        .iter()
-        .map(|share| RankShare {
-            rank: share.rank,
+    recorded.ranks = ranks
+        .into_iter()
+        .zip(&shares)
+        .map(|(rank, share)| RankShare {
+            rank,
             operations: share.recorded.operation_count(),
             client_cpu: share.recorded.client_cpu,
             client_bound: share.recorded.client_bound,
@@ -279,7 +225,7 @@ pub(super) fn merged(
         })
         .collect();
     // What failed, hung or was cut short says more than that it ended at another time.
-    let is_whole = |share: &Share| share.failures == 0 && share.unfinished == 0 && !share.interrupted;
+    let is_whole = |share: &Yielded| share.failures == 0 && share.unfinished == 0 && !share.interrupted;
     let void = apart(&recorded, duration, pace).filter(|_| shares.iter().all(is_whole));
     let gravest = |failure: &&Failure| matches!(failure, Failure::FactsDiffer(_));
     let failures = || shares.iter().filter_map(|share| share.first_failure.as_ref());

@@ -7,8 +7,7 @@ use ciphertax_model::Study;
 use ciphertax_records::Sample;
 
 use super::course::{Course, passes};
-use super::measure::Measure;
-use super::slice::PlannedSlice;
+use super::measure::{Measure, PlannedSlice};
 use crate::error::RunError;
 
 /// The lengths to choose from, shortest first; the last is [`Study::SHORT_SLICE_S`].
@@ -98,7 +97,7 @@ pub(super) fn calibrate(
     course: &Course<'_>,
     measure: &mut dyn Measure,
 ) -> Result<Duration, RunError> {
-    let slices = study.cells.len() * course.arm_count();
+    let slices = study.cells.len() * course.arms.len();
     let shortest = Duration::from_secs_f64(study.time_s / (MOST_BLOCKS * slices as f64));
     measure.begin_block(index)?;
     let mut tried = Vec::new();

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_estimate::{CellPrecision, CellProgress};
-use ciphertax_model::{Arm, Cell, Pace, Precision, Profiling, Study};
+use ciphertax_model::{Arm, Cell, Pace, Profiling, Study};
 use ciphertax_records::why::Look;
 use ciphertax_records::{Sample, SampleLog, VoidReason};
 use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
-use super::slice::PlannedSlice;
+use super::measure::PlannedSlice;
 use crate::error::RunError;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
@@ -26,7 +26,8 @@ const FEWEST_LOOKED_BLOCKS: u32 = FEWEST_BLOCKS + 1;
 pub(crate) struct Course<'a> {
     study: &'a Study,
     pub(crate) cell: &'a Cell,
-    arms: Vec<Arm>,
+    /// Those of a block, the baseline again among them.
+    pub(super) arms: Vec<Arm>,
     order: BalancedOrder,
     /// How some blocks are looked into.
     look: Option<Look>,
@@ -36,7 +37,7 @@ pub(crate) struct Course<'a> {
     /// Those of them in which every slice counts.
     looked_blocks: u32,
     /// Blocks that were begun, so the number of the next.
-    blocks: u32,
+    pub(super) blocks: u32,
     failed_in_a_row: u32,
     /// Of the blocks with slices of this length: in how many load generators were apart, less those that count.
     apart: i32,
@@ -44,8 +45,8 @@ pub(crate) struct Course<'a> {
     pub(super) reached: CellPrecision,
     /// How long the last block took; zero before the first.
     last_block: Duration,
-    /// How long a slice is.
-    slice: Duration,
+    /// How long a slice is from now on.
+    pub(super) slice: Duration,
 }
 
 /// What a block says of those to come.
@@ -116,11 +117,6 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Has slices of this length from now on.
-    pub(super) fn set_slice(&mut self, slice: Duration) {
-        self.slice = slice;
-    }
-
     /// One slice of every arm that is no part of any block.
     pub(super) fn trial(&self, duration: Duration) -> impl Iterator<Item = PlannedSlice<'_>> {
         let slice = move |(arm_index, arm)| PlannedSlice {
@@ -133,16 +129,6 @@ impl<'a> Course<'a> {
             look: None,
         };
         self.arms.iter().enumerate().map(slice)
-    }
-
-    /// How many arms a block has, the baseline again among them.
-    pub(super) fn arm_count(&self) -> usize {
-        self.arms.len()
-    }
-
-    /// The number of the next block.
-    pub(super) fn number(&self) -> u32 {
-        self.blocks
     }
 
     /// The slices of the next block, in the order in which they are measured.
@@ -194,7 +180,7 @@ impl<'a> Course<'a> {
 
     /// How many times as wide as wanted its widest interval is; `None` before it could be precise.
     pub(super) fn excess(&self) -> Option<f64> {
-        let wanted = self.wanted();
+        let wanted = &self.study.precision;
         let widest = [
             (self.reached.cpu_half_width, wanted.cpu),
             (self.reached.throughput_half_width, wanted.throughput),
@@ -212,11 +198,6 @@ impl<'a> Course<'a> {
     pub(super) fn blocks_of_a_turn(&self) -> u32 {
         let blocks = self.study.slice().as_secs_f64() / self.slice.as_secs_f64();
         (blocks.round() as u32).max(1)
-    }
-
-    /// How precise it should become.
-    pub(super) fn wanted(&self) -> &Precision {
-        &self.study.precision
     }
 
     /// Takes note of a block, which took so long, and tells what follows for those to come, which may take so much time together. `log`

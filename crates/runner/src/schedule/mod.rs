@@ -6,7 +6,6 @@ mod course;
 mod measure;
 mod open_loop;
 mod rounds;
-mod slice;
 #[cfg(test)]
 mod tests;
 mod void;
@@ -17,9 +16,8 @@ use ciphertax_records::{Round, Sample, SampleLog};
 
 pub(crate) use calibration::TRIED;
 pub(crate) use course::Course;
-pub(crate) use measure::Measure;
+pub(crate) use measure::{Looked, Measure, Measured, PlannedSlice};
 pub(crate) use rounds::Rounds;
-pub(crate) use slice::{Looked, Measured, PlannedSlice};
 pub(crate) use void::{Outcome, cells_differ, reason_of, relay_differs, void_reason};
 
 /// The time from the beginning of a run to the end of what was measured last.

@@ -7,8 +7,7 @@ use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason}
 
 use super::calibration::{calibrate, length_of};
 use super::course::{BlockOutcome, Course};
-use super::measure::Measure;
-use super::slice::{Looked, Measured, PlannedSlice};
+use super::measure::{Measure, Measured, PlannedSlice};
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
 
@@ -27,17 +26,11 @@ pub(crate) struct Rounds<'a> {
     study: &'a Study,
     measure: &'a mut dyn Measure,
     folder: &'a mut RunFolder,
-    log: SampleLog,
+    /// What was measured.
+    pub(crate) log: SampleLog,
     budget: Duration,
     /// How long is waited after the next block that is disturbed.
     wait: Duration,
-}
-
-/// How a block ended.
-enum BlockEnd {
-    Measured,
-    /// Nothing more can be measured.
-    RunEnds(RunStatus),
 }
 
 impl<'a> Rounds<'a> {
@@ -67,7 +60,7 @@ impl<'a> Rounds<'a> {
         cells: &mut [Course<'_>],
         progress: &mut dyn Progress,
     ) -> Result<RunStatus, RunError> {
-        for cell in cells.iter().filter(|cell| cell.number() > 0) {
+        for cell in cells.iter().filter(|cell| cell.blocks > 0) {
             progress.earlier(&self.headline(cell));
         }
         self.set_slices(cells)?;
@@ -110,7 +103,7 @@ impl<'a> Rounds<'a> {
             if self.measure.is_stopped() {
                 return Ok(Some(partial("stopped by the user")));
             }
-            if let BlockEnd::RunEnds(status) = ended? {
+            if let Some(status) = ended? {
                 return Ok(Some(status));
             }
             let now = self.measure.elapsed();
@@ -146,7 +139,7 @@ impl<'a> Rounds<'a> {
                 Some(earlier) => length_of(Duration::from_nanos(earlier.load.duration_ns)),
                 None => calibrate((self.study, self.budget), index, cell, self.measure)?,
             };
-            cell.set_slice(slice);
+            cell.slice = slice;
         }
         Ok(())
     }
@@ -159,30 +152,25 @@ impl<'a> Rounds<'a> {
         self.wait = LONGEST_WAIT.min(self.wait * 2);
     }
 
-    /// What was measured.
-    pub(crate) fn into_log(self) -> SampleLog {
-        self.log
-    }
-
     /// One slice of every arm; where arms differ at rest with a quiet phase before each and at the end, when the clocks of all
-    /// servers are read.
+    /// servers are read. Tells how the run ends, where nothing more can be measured.
     fn block(
         &mut self,
         index: usize,
         cell: &mut Course<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<BlockEnd, RunError> {
+    ) -> Result<Option<RunStatus>, RunError> {
         self.measure.restore(index, progress)?;
         let has_rounds = self.measure.has_rounds(index);
         if has_rounds {
             progress.stage(&Stage::Settling);
         }
         self.measure.begin_block(index)?;
-        let number = cell.number();
+        let number = cell.blocks;
         for slice in cell.next_block() {
             let quiet = has_rounds.then(|| self.quiet(index, Some(&slice), progress));
             if self.measure.is_stopped() {
-                return Ok(BlockEnd::Measured);
+                return Ok(None);
             }
             let Measured {
                 mut sample,
@@ -200,7 +188,16 @@ impl<'a> Rounds<'a> {
             self.folder.append(&sample)?;
             if sample.is_valid() {
                 self.folder.keep(&sample, &kept)?;
-                self.keep_seen(&looked)?;
+                if let Some(profile) = &looked.profile {
+                    self.folder
+                        .look_writer
+                        .append_profile(profile, self.measure.symbols())?;
+                }
+                if let Some(waits) = &looked.waits {
+                    self.folder
+                        .look_writer
+                        .append_waits(waits, self.measure.symbols())?;
+                }
             }
             let Some(reason) = sample.void else { continue };
             progress.void(&slice.cell.name, &slice.arm.name, &reason.to_string());
@@ -211,33 +208,19 @@ impl<'a> Rounds<'a> {
                     | VoidReason::ColumnRelayDied { .. }
                     | VoidReason::RankLost { .. }
             ) {
-                return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
+                return Ok(Some(partial(reason.to_string())));
             }
         }
         if has_rounds {
             let quiet = self.quiet(index, None, progress);
             if self.measure.is_stopped() {
-                return Ok(BlockEnd::Measured);
+                return Ok(None);
             }
             let round = self.measure.end_round(index, number, quiet);
             self.log.rounds.push(round.clone());
             self.folder.append_round(&round)?;
         }
-        Ok(BlockEnd::Measured)
-    }
-
-    fn keep_seen(&mut self, looked: &Looked) -> Result<(), RunError> {
-        if let Some(profile) = &looked.profile {
-            self.folder
-                .look_writer
-                .append_profile(profile, self.measure.symbols())?;
-        }
-        if let Some(waits) = &looked.waits {
-            self.folder
-                .look_writer
-                .append_waits(waits, self.measure.symbols())?;
-        }
-        Ok(())
+        Ok(None)
     }
 
     /// Waits until nothing of what was measured before disturbs what comes next.
@@ -260,7 +243,7 @@ impl<'a> Rounds<'a> {
 
     fn headline(&self, course: &Course<'_>) -> Headline {
         let elapsed = self.measure.elapsed();
-        let (reached, wanted) = (&course.reached, course.wanted());
+        let (reached, wanted) = (&course.reached, &self.study.precision);
         let void = self
             .log
             .samples

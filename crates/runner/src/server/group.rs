@@ -10,27 +10,32 @@ use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
-use ciphertax_records::{ServerRecord, SessionRecord};
+use ciphertax_records::{LiesOn, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::Expectation;
+use ciphertax_workload::Access;
 use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
-use super::measured::{self, Identity, Server};
+use super::measured::{Identity, Server};
 use super::private;
 use super::processes::Processes;
 use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
-use crate::database::{Conditions, Control, Database, Endpoint, Member, ReachedArm, Ways};
+use crate::database::{
+    Conditions, Control, ControlOptions, Database, Description, Endpoint, Member, ReachedArm,
+};
 use crate::error::RunError;
-use crate::far::Far;
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::load::Distance;
-use crate::patience::unusable;
 use crate::ranks::{ArmReach, PrivateReach, Ranks};
+use crate::remote_cpu::RemoteCpu;
+use crate::timeout::unusable;
+use crate::tpcc;
 use crate::wait_events::WaitEventAsker;
 
 /// The server of a group of arms, with a session for what is not measured.
@@ -40,30 +45,40 @@ pub(crate) struct GroupServer<D: Database> {
     /// Absent until a slice is looked into.
     wait_events: Option<WaitEventAsker>,
     // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
-    private: Option<PrivateServer>,
+    private: Option<Private>,
     pub(crate) route: Route,
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
-    /// What works for its file system alone.
-    file_system: Option<FileSystemMeter>,
-    /// That which reads and writes the disk for it.
-    daemon: Option<ProcessMeter>,
-    /// The block device under the folder of a private server.
-    device: Option<Device>,
-    record: ServerRecord,
-    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
-    proved_at_rest: Option<ProvedAtRest>,
-    /// True if an arm that is measured on servers like these encrypts what they tell each other, and so each is proved.
-    cluster_tls_differs: bool,
-    /// By which functions an arm that is measured beside it has columns encrypted.
-    columns: Option<ColumnFunctions>,
-    /// What the client stores in YCSB's table, where that is not plain.
-    stored: Option<ColumnEncryption>,
+    /// What the report says of it before anything is measured.
+    pub(crate) first_record: ServerRecord,
     /// What a probe has changed for a slice that runs.
     changed: Option<Changed>,
     /// True if it may hold a data set.
     is_loaded: bool,
+}
+
+/// Servers that ciphertax has started, and what is to be known of them alone.
+struct Private {
+    server: PrivateServer,
+    /// What works for its file system alone.
+    file_system: Option<FileSystemMeter>,
+    /// That which reads and writes the disk for it.
+    daemon: Option<ProcessMeter>,
+    /// The block device under its folder.
+    device: Option<Device>,
+    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
+    proved_at_rest: Option<ProvedAtRest>,
+    /// True if an arm that is measured on servers like these encrypts what they tell each other, and so each is proved.
+    cluster_tls_differs: bool,
+    /// How it encrypts columns, where its arms ask it to.
+    columns: Option<Columns>,
+    /// By which functions an arm that is measured beside it has columns encrypted.
+    functions_beside: Option<ColumnFunctions>,
+    /// What the client stores in YCSB's table, where that is not plain.
+    stored: Option<ColumnEncryption>,
+    /// True if some of its arms have it forget what the logins of others find there.
+    forgets: bool,
 }
 
 /// An arm that is what it says.
@@ -106,26 +121,32 @@ impl<D: Database> GroupServer<D> {
         let file_system = server.file_system().map(|mounted| mounted.workers().pids());
         let file_system = file_system.filter(|pids| !pids.is_empty());
         let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
-        let mut database = D::of_private(&server, &route.measured);
+        let columns = server.at_rest.columns.map(Columns::new);
+        let members = server.replica_set.map(|_| &route.measured[..]);
+        let mut database = D::of_private(server.entry(), columns, members);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
-        database.set_up(&mut control, &server, &group.set_up_for)?;
+        let forgets = database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
-            record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
+            first_record: ServerRecord::unseen(identity.id, &group.name, identity.cells),
             database,
             control,
             wait_events: None,
+            private: Some(Private {
+                device: Storage::under(server.folder()).device(),
+                server,
+                file_system,
+                daemon,
+                proved_at_rest: None,
+                cluster_tls_differs: arms_on(study, spec).any(|arm| arm.cluster_tls),
+                columns,
+                functions_beside: functions_beside(study, spec),
+                stored: group.needs.stored.cloned(),
+                forgets,
+            }),
             route,
-            device: Storage::under(server.folder()).device(),
-            private: Some(server),
             login,
             processes,
-            file_system,
-            daemon,
-            proved_at_rest: None,
-            cluster_tls_differs: has_cluster_tls(study, spec),
-            columns: functions_beside(study, spec),
-            stored: group.needs.stored.cloned(),
             changed: None,
             is_loaded: false,
         };
@@ -154,29 +175,28 @@ impl<D: Database> GroupServer<D> {
             Some(&target.url),
         )?;
         let mut server = Self {
-            record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
+            first_record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,
             wait_events: None,
             route,
-            device: None,
             private: None,
             login: target.login,
-            file_system: None,
-            daemon: None,
-            proved_at_rest: None,
-            cluster_tls_differs: false,
-            columns: None,
-            stored: None,
             changed: None,
             is_loaded: false,
         };
         server.find_members()?;
         server.refuse_demand_of_tls(study, &target.url)?;
-        server.ask_from_afar(study, ranks)?;
+        let remote = RemoteCpu::open(study, &server.route.control, D::SERVED_BY, ranks);
+        // What tells on another machine what its processes use, where the study says what.
+        if let Some(remote) = remote.map_err(|problem| server.control.unusable(problem))? {
+            server.processes = server.processes.told_by(remote);
+        }
         D::claim(&mut server.control)?;
-        server.leave_connections_to_others(study)?;
+        if let Some(problem) = too_many(study, &D::limits(&mut server.control)?) {
+            return Err(server.control.unusable(problem));
+        }
         server
             .database
             .refuse_what_cannot_be_removed(&mut server.control)?;
@@ -200,13 +220,14 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
-    pub(crate) fn clean(target: TargetServers<D>) -> Result<bool, RunError> {
+    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
-            let ways = Ways {
+            let ways = ControlOptions {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),
+                lacks_password: D::lacks_password(&target.login),
                 patience: target.patience,
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
@@ -231,20 +252,28 @@ impl<D: Database> GroupServer<D> {
     /// What the report says of it, with what was seen of its distance.
     pub(crate) fn record(&self) -> ServerRecord {
         ServerRecord {
-            link: self.route.link_record(),
+            link: self.route.distance.as_ref().and_then(Distance::record),
             cpu_from: self.processes.cpu_from(),
-            ..self.first_record()
+            ..self.first_record.clone()
         }
-    }
-
-    /// What the report says of it before anything is measured.
-    pub(crate) fn first_record(&self) -> ServerRecord {
-        self.record.clone()
     }
 
     /// The only CPU of private servers, where the load must run too.
     pub(crate) fn cpu(&self) -> Option<usize> {
         self.processes.confined_to
+    }
+
+    /// `None` for servers of the user's own.
+    fn private_server(&self) -> Option<&PrivateServer> {
+        self.private.as_ref().map(|private| &private.server)
+    }
+
+    /// Makes sure that it remembers what the warm logins of an arm find there, before a program makes one that cannot remind it.
+    pub(crate) fn remind(&self, access: &D::Access) {
+        if self.private.as_ref().is_some_and(|private| private.forgets) {
+            // A server that is gone is noticed by the next who asks it something.
+            let _ = self.control.visit(access.options());
+        }
     }
 
     /// True if ciphertax has started it, so that nobody else knows it.
@@ -257,12 +286,12 @@ impl<D: Database> GroupServer<D> {
     /// # Errors
     /// Names the arm that is not what it says, or what kept it from being proved.
     pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
-        let Some(server) = &self.private else {
+        let Some(private) = &mut self.private else {
             return Ok(());
         };
-        let mut proofs = disk_proof::prove_measured(&arm.name, server)?;
+        let mut proofs = disk_proof::prove_measured(&arm.name, &private.server)?;
         proofs.extend(like_it.proofs.iter().cloned());
-        self.proved_at_rest = Some(ProvedAtRest {
+        private.proved_at_rest = Some(ProvedAtRest {
             proofs,
             disk: like_it.disk.clone(),
         });
@@ -287,8 +316,8 @@ impl<D: Database> GroupServer<D> {
             is_private: self.is_private(),
             columns: arm.columns.as_ref(),
             measured: &self.route.measured,
-            pooler: self.route.poolers.of(arm),
-            column_relay: self.route.column_relays.of(arm),
+            pooler: self.route.proxies.pooler(arm),
+            column_relay: self.route.proxies.column_relay(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -296,24 +325,19 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
-        let columns = match &self.private {
-            Some(server) => self.database.prove_columns(&self.control, self.columns, server)?,
-            None => None,
-        };
-        let cells = match &self.private {
-            Some(server) => self.database.prove_cells(&self.control, arm, key, server)?,
-            None => None,
-        };
-        let at_rest = merged(merged(columns, cells), self.proved_at_rest.clone());
+        let at_rest = self.prove_stored(arm, key)?;
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
         proved.proofs.extend(self.try_probe(arm)?);
-        if let (Some(server), true) = (&self.private, self.cluster_tls_differs) {
-            proved
-                .proofs
-                .push(cluster_proof::prove(&arm.name, server, arm.cluster_tls)?);
+        if let Some(private) = self
+            .private
+            .as_ref()
+            .filter(|private| private.cluster_tls_differs)
+        {
+            let proof = cluster_proof::prove(&arm.name, &private.server, arm.cluster_tls)?;
+            proved.proofs.push(proof);
         }
-        if let Some(tunnel) = self.route.tunnel_of(arm) {
+        if let Some(tunnel) = self.route.proxies.tunnel(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
         Ok(ProvedArm {
@@ -322,9 +346,9 @@ impl<D: Database> GroupServer<D> {
                 .database
                 .access(arm, options, proved.expectation, &self.route.measured),
             session: SessionRecord {
-                server_id: self.record.id.clone(),
+                server_id: self.first_record.id.clone(),
                 beside_id: None,
-                server: self.record.name.clone(),
+                server: self.first_record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
                 disk: at_rest.map(|proved| proved.disk),
@@ -333,24 +357,45 @@ impl<D: Database> GroupServer<D> {
         })
     }
 
+    /// What private servers were proved to keep of columns, of an arm's cells, and of files.
+    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>, RunError> {
+        let Some(private) = &self.private else {
+            return Ok(None);
+        };
+        let (control, server) = (&self.control, &private.server);
+        let columns = D::prove_columns(
+            control,
+            private.columns.as_ref(),
+            private.functions_beside,
+            server,
+        )?;
+        let cells = self.database.prove_cells(control, arm, key, server)?;
+        let proved = [columns, cells, private.proved_at_rest.clone()];
+        Ok(proved.into_iter().flatten().reduce(|mut all, more| {
+            all.proofs.extend(more.proofs);
+            all.disk.searched_bytes += more.disk.searched_bytes;
+            all.disk.files.extend(more.disk.files);
+            all
+        }))
+    }
+
     /// How an arm reaches it, before any proof.
     ///
     /// # Errors
     /// When the arm verifies the server, and no authority is known.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
-        reached(&self.route, self.private.as_ref(), &self.login, arm)
+        reached(&self.route, self.private_server(), &self.login, arm)
     }
 
     /// How other load generators reach an arm whose sessions must be so.
     pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach, RunError> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         Ok(ArmReach {
             arm: arm.clone(),
-            server: self.first_record().id,
+            server: self.first_record.id.clone(),
             endpoint: self.arm(arm)?.endpoint,
             measured: self.route.measured.clone(),
             expectation: expectation.clone(),
-            state: self.database.state(),
             releases_buffers: self.route.trust.releases_buffers,
             private: private.map(|server| PrivateReach::of(server, &self.route.trust, arm)),
         })
@@ -366,12 +411,18 @@ impl<D: Database> GroupServer<D> {
         key: Option<&MasterKey>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), RunError> {
-        let fields = FieldEncryption::stored(self.stored.as_ref(), key);
+        let private = self.private.as_ref();
+        let stored = private.and_then(|private| private.stored.as_ref());
+        let contents = Contents {
+            columns: private.and_then(|private| private.columns),
+            fields: FieldEncryption::stored(stored, key),
+            ..tpcc::contents(study, D::Access::VOCABULARIES, key)
+        };
+        let of = contents.rows();
         // Also if it fails half-way.
         self.is_loaded = true;
-        self.is_loaded = self
-            .database
-            .load(&mut self.control, study, key, fields, progress)?;
+        let mut heard = |rows| progress(rows, of);
+        self.is_loaded = self.database.load(&mut self.control, &contents, &mut heard)?;
         Ok(())
     }
 
@@ -416,7 +467,7 @@ impl<D: Database> GroupServer<D> {
             ..
         } = self;
         drop((control, wait_events));
-        let stopped = private.map_or(Ok(()), PrivateServer::stop);
+        let stopped = private.map_or(Ok(()), |private| private.server.stop());
         removed.and(stopped.and(route.stop()).map_err(RunError::from))
     }
 
@@ -426,7 +477,7 @@ impl<D: Database> GroupServer<D> {
             return Ok(());
         };
         let members = answering(&found);
-        self.record.members = found.iter().map(Member::record).collect();
+        self.first_record.members = found.iter().map(Member::record).collect();
         let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
         self.control.switch_to(ways)?;
         self.processes = Processes::looked_for(&members, D::SERVED_BY);
@@ -436,29 +487,35 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
-    /// Has something on another machine tell what its processes use, where the study says what.
-    fn ask_from_afar(&mut self, study: &Study, ranks: Option<&Ranks>) -> Result<(), RunError> {
-        let far = Far::open(study, &self.route.control, D::SERVED_BY, ranks);
-        if let Some(far) = far.map_err(|problem| self.control.unusable(problem))? {
-            self.processes = self.processes.told_by(far);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the run leaves connections to other clients, as far as the account may see how many there are.
-    fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
-        match too_many(study, &D::limits(&mut self.control)?) {
-            None => Ok(()),
-            Some(problem) => Err(self.control.unusable(problem)),
-        }
-    }
-
+    /// Has it say who it is.
     fn describe(&mut self) -> Result<(), RunError> {
-        let private = self.private.as_ref();
-        let description = self
+        let private = self.private.as_ref().map(|private| &private.server);
+        let Description {
+            product,
+            version,
+            tls_library,
+            settings,
+        } = self
             .database
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
-        self.record = measured::described(&self.record, description, private, &self.route, &self.processes);
+        let addresses: Vec<String> = self.route.measured.iter().map(Endpoint::to_string).collect();
+        let record = &mut self.first_record;
+        (record.product, record.version, record.tls_library) = (product, version, tls_library);
+        record.address = addresses.join(",");
+        record.same_host = self.processes.same_host;
+        record.cpu_unread = self.processes.unread.as_ref().map(|unread| unread.reason.clone());
+        record.cpu_from = self.processes.cpu_from();
+        record.settings = settings;
+        if let Some(server) = private {
+            record.placement = ServerPlacement::Private;
+            record.settings = server.settings().clone();
+            record.settings.extend(self.route.proxies.settings());
+            record.lies_on = Some(match Storage::under(server.folder()) {
+                Storage::Device(device) => LiesOn::Device(device.name().to_owned()),
+                Storage::Memory => LiesOn::Memory,
+                Storage::Unknown(why) => LiesOn::Unknown(why),
+            });
+        }
         Ok(())
     }
 }
@@ -469,31 +526,15 @@ fn answering(members: &[Member]) -> Vec<Endpoint> {
     answering.map(|member| member.endpoint.clone()).collect()
 }
 
-/// True if an arm that is measured on such servers encrypts what they tell each other.
-fn has_cluster_tls(study: &Study, spec: &ServerSpec) -> bool {
-    let mut cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
-    cells.any(|cell| study.arms_of(cell).any(|arm| arm.cluster_tls))
+/// The arms that are measured on such servers.
+fn arms_on<'a>(study: &'a Study, spec: &ServerSpec) -> impl Iterator<Item = &'a Arm> {
+    let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
+    cells.flat_map(|cell| study.arms_of(cell))
 }
 
 /// By which functions an arm has columns encrypted that is measured on such servers: databases have functions of their own.
 fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions> {
-    let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
-    cells
-        .flat_map(|cell| study.arms_of(cell))
-        .find_map(|arm| arm.at_rest.columns)
-}
-
-/// What was proved of its columns and of its files, in one.
-fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<ProvedAtRest> {
-    let Some(mut all) = columns else {
-        return files;
-    };
-    if let Some(files) = files {
-        all.proofs.extend(files.proofs);
-        all.disk.searched_bytes += files.disk.searched_bytes;
-        all.disk.files.extend(files.disk.files);
-    }
-    Some(all)
+    arms_on(study, spec).find_map(|arm| arm.at_rest.columns)
 }
 
 #[cfg(test)]

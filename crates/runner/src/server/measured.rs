@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 
 use ciphertax_base::CpuTime;
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
-use ciphertax_observe::{Device, Meter, Storage};
+use ciphertax_observe::{Device, Meter};
 use ciphertax_records::why::WaitEvents;
-use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord};
+use ciphertax_records::{ServerId, VoidReason};
 
-use super::processes::Processes;
-use super::route::Route;
 use crate::agent::AgentMeter;
-use crate::database::{Description, Endpoint};
 use crate::error::RunError;
 use crate::meter::ServedBy;
 
@@ -92,6 +88,11 @@ pub(crate) trait Server {
         None
     }
 
+    /// True for a database in the load threads. Nobody else could be the bottleneck, so that they are bound by themselves says nothing.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
 
@@ -105,22 +106,13 @@ pub(crate) trait Server {
         None
     }
 
-    /// Reads what an arm's tunnel uses, on both its sides; `None` for an arm without a tunnel.
-    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
-
-    /// Reads what an arm's pooler uses; `None` for an arm without a pooler.
-    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
-
-    /// Which pooler of an arm is gone, and its last words; `None` while it lives, or for an arm without a pooler.
-    fn pooler_death(&self, arm: &Arm) -> Option<String>;
-
-    /// Reads what the relay before it uses that encrypts an arm's cells, or passes everything on; `None` where there is none.
-    fn column_relay_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
+    /// The meters of what an arm's connections go through; none for an arm that goes to the server straight.
+    fn proxies(&self, _arm: &Arm) -> ProxyMeters<'_> {
+        ProxyMeters::default()
     }
 
-    /// That the relay of an arm is gone, and its last words; `None` while it lives, and where there is none.
-    fn column_relay_death(&self, _arm: &Arm) -> Option<String> {
+    /// That an arm's pooler or relay is gone, with its last words; `None` while they live, and where there are none.
+    fn proxy_death(&self, _arm: &Arm) -> Option<VoidReason> {
         None
     }
 
@@ -130,51 +122,19 @@ pub(crate) trait Server {
     }
 }
 
+/// The meters of what stands between an arm's clients and its server, each where there is one.
+#[derive(Default)]
+pub(crate) struct ProxyMeters<'a> {
+    /// That of the tunnel, on both its sides.
+    pub(crate) tunnel: Option<&'a dyn Meter>,
+    pub(crate) pooler: Option<&'a dyn Meter>,
+    /// That of the relay which encrypts the arm's cells, or passes everything on.
+    pub(crate) column_relay: Option<&'a dyn Meter>,
+}
+
 /// Which server of a run, and what is measured on it.
 pub(crate) struct Identity {
     pub(crate) id: ServerId,
     /// The names of the cells.
     pub(crate) cells: Vec<String>,
-}
-
-/// What is known of a server once it has said who it is.
-pub(super) fn described(
-    unseen: &ServerRecord,
-    description: Description,
-    private: Option<&PrivateServer>,
-    route: &Route,
-    processes: &Processes,
-) -> ServerRecord {
-    let addresses: Vec<String> = route.measured.iter().map(Endpoint::to_string).collect();
-    ServerRecord {
-        product: description.product,
-        version: description.version,
-        tls_library: description.tls_library,
-        placement: match private {
-            Some(_) => ServerPlacement::Private,
-            None => ServerPlacement::External,
-        },
-        address: addresses.join(","),
-        same_host: processes.same_host,
-        cpu_unread: processes.cpu_unread(),
-        settings: match private {
-            Some(server) => {
-                let mut settings = server.settings().clone();
-                settings.extend(route.settings_before());
-                settings
-            }
-            None => description.settings,
-        },
-        cpu_from: processes.cpu_from(),
-        lies_on: private.map(|server| lies_on(&Storage::under(server.folder()))),
-        ..unseen.clone()
-    }
-}
-
-fn lies_on(storage: &Storage) -> LiesOn {
-    match storage {
-        Storage::Device(device) => LiesOn::Device(device.name().to_owned()),
-        Storage::Memory => LiesOn::Memory,
-        Storage::Unknown(why) => LiesOn::Unknown(why.clone()),
-    }
 }

@@ -5,14 +5,15 @@ mod group;
 mod measured;
 mod private;
 mod processes;
-mod relays;
+mod proxies;
 mod route;
 mod target;
 
 pub(crate) use at_rest::AtRestProofs;
 pub(crate) use group::{GroupServer, ProvedArm};
-pub(crate) use measured::{Identity, Server};
+pub(crate) use measured::{Identity, ProxyMeters, Server};
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;
-pub(crate) use relays::encrypts_results;
+pub(crate) use proxies::encrypts_results;
+pub(crate) use route::connect;
 pub(crate) use target::TargetServers;

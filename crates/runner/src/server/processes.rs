@@ -7,16 +7,16 @@ use ciphertax_records::CpuSource;
 
 use crate::database::Endpoint;
 use crate::error::RunError;
-use crate::far::Far;
 use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
-use crate::whereabouts::{Asker, Whereabouts};
+use crate::remote_cpu::RemoteCpu;
+use crate::server_process::{Asker, ServerProcess};
 
 /// The processes of a server.
 pub(super) struct Processes {
     pub(super) meters: Vec<ServerMeter>,
     /// What tells of them from another machine.
-    pub(super) far: Option<Far>,
+    pub(super) remote: Option<RemoteCpu>,
     /// Why there are none.
     pub(super) unread: Option<Unmetered>,
     /// How many of them, the first ones, elect who takes writes.
@@ -49,7 +49,7 @@ impl Processes {
         };
         Ok(Self {
             meters,
-            far: None,
+            remote: None,
             unread: None,
             // The read-only member, which comes last, has no vote.
             voters: spec.replica_set.map_or(pids.len(), |set| set.members.into()),
@@ -66,7 +66,7 @@ impl Processes {
             _ => Asker::RunOnSeveral,
         };
         for endpoint in endpoints {
-            let found = Whereabouts::of_endpoint(endpoint, served_by, asker);
+            let found = ServerProcess::of(endpoint, served_by, asker);
             same_host &= found.same_host;
             match (found.process, endpoints.len()) {
                 (Ok(process), _) => meters.push(process),
@@ -81,7 +81,7 @@ impl Processes {
         Self {
             voters: meters.len(),
             meters,
-            far: None,
+            remote: None,
             unread: unread.map(|reason| Unmetered { reason }),
             same_host,
             confined_to: None,
@@ -89,11 +89,11 @@ impl Processes {
     }
 
     /// The same servers, of which something on another machine tells.
-    pub(super) fn told_by(&self, far: Far) -> Self {
+    pub(super) fn told_by(&self, remote: RemoteCpu) -> Self {
         Self {
-            same_host: far.is_here().unwrap_or(self.same_host),
+            same_host: remote.is_here().unwrap_or(self.same_host),
             meters: Vec::new(),
-            far: Some(far),
+            remote: Some(remote),
             unread: None,
             voters: 0,
             confined_to: None,
@@ -102,13 +102,13 @@ impl Processes {
 
     /// What tells of them from another machine, and how exactly so far.
     pub(super) fn cpu_from(&self) -> Option<CpuSource> {
-        self.far.as_ref().map(Far::record)
+        self.remote.as_ref().map(RemoteCpu::record)
     }
 
     /// Why too few of them live to be measured; `None` if enough do, or that cannot be seen from here.
     pub(super) fn death(&self) -> Option<String> {
-        if let Some(far) = &self.far {
-            return far.ended();
+        if let Some(remote) = &self.remote {
+            return remote.ended();
         }
         let voters = self.meters.iter().take(self.voters);
         let alive = voters.filter(|process| process.root.is_alive()).count();
@@ -120,16 +120,5 @@ impl Processes {
             _ => "most of its processes ended",
         };
         Some(ended.to_owned())
-    }
-
-    /// Those that they have started to serve connections.
-    pub(super) fn started(&self) -> Vec<u32> {
-        let started = self.meters.iter().filter_map(|meter| meter.members().ok());
-        started.flatten().collect()
-    }
-
-    /// Why nothing of them can be read; `None` if it can.
-    pub(super) fn cpu_unread(&self) -> Option<String> {
-        self.unread.as_ref().map(|unread| unread.reason.clone())
     }
 }

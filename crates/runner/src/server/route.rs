@@ -1,28 +1,24 @@
 //! How servers are reached: endpoints, links, tunnels, and whom their clients trust.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Distances, ServerSpec, Study, Tunnel};
-use ciphertax_observe::ProcessTree;
-use ciphertax_records::LinkRecord;
+use ciphertax_model::{Arm, AuthenticationMethod, CertificateKind, Distances, ServerSpec, Study};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
-use super::relays::{ColumnRelays, Poolers};
+use super::proxies::Proxies;
 use super::target::TargetServers;
-use crate::connections::{are_many, needed_of_one_server};
-use crate::database::{Clients, Control, Endpoint, ReachedArm, Ways};
+use crate::connections::are_many;
+use crate::database::{Clients, Control, ControlOptions, Endpoint, ReachedArm};
 use crate::error::RunError;
 use crate::groups::Group;
 use crate::load::Distance;
-use crate::patience::PATIENCE;
 use crate::ranks::account_of;
+use crate::timeout::TIMEOUT;
 use crate::trust::{Trust, issued};
 
 /// How servers are reached that form one database.
@@ -32,21 +28,13 @@ pub(crate) struct Route {
     /// Where the measured connections go to, and where private servers reach each other, in the same order.
     pub(crate) measured: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
-    pub(super) tunnels: BTreeMap<Tunnel, MeteredTunnel>,
-    pub(super) poolers: Poolers,
-    pub(super) column_relays: ColumnRelays,
-    distance: Option<Distance>,
+    pub(super) proxies: Proxies,
+    pub(super) distance: Option<Distance>,
     pub(crate) trust: Trust,
     /// How long the first connection may take.
     pub(crate) patience: Duration,
     /// TLS for what is not measured; `None` for none.
     pub(crate) default_tls: Option<Arc<TlsConnector>>,
-}
-
-pub(super) struct MeteredTunnel {
-    pub(super) tunnel: RunningTunnel,
-    /// What it uses on both its sides.
-    pub(super) meter: ProcessTree,
 }
 
 impl Route {
@@ -61,15 +49,10 @@ impl Route {
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
-        let tunnels = tunnels(&server, link.as_ref(), group, guard)?;
-        let clients = u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX);
-        let arms = group.arms.iter().copied();
-        let poolers = Poolers::start(arms, clients, &server, link.as_ref(), guard)?;
-        let arms = group.arms.iter().copied();
-        let column_relays = ColumnRelays::start(study, arms, &server, link.as_ref(), column_key, guard)?;
+        let proxies = Proxies::start(study, &group.arms, &server, link.as_ref(), column_key, guard)?;
         let distance = link.map(|link| Distance::over(link, study, spec));
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
-        let (tunnels, poolers, column_relays) = (tunnels, poolers, column_relays);
+        let proxies = proxies;
         let server = server;
         let measured = match &distance {
             Some(distance) => distance.addresses(&addresses),
@@ -99,12 +82,10 @@ impl Route {
         let route = Self {
             control,
             measured,
-            tunnels,
-            poolers,
-            column_relays,
+            proxies,
             distance,
             trust,
-            patience: PATIENCE,
+            patience: TIMEOUT,
             default_tls: None,
         };
         Ok((route, server))
@@ -115,9 +96,7 @@ impl Route {
         Self {
             control: target.endpoints.clone(),
             measured: target.endpoints.clone(),
-            tunnels: BTreeMap::new(),
-            poolers: Poolers::none(),
-            column_relays: ColumnRelays::none(),
+            proxies: Proxies::default(),
             distance: None,
             trust: target.trust(),
             patience: target.patience,
@@ -127,16 +106,8 @@ impl Route {
 
     /// Where an arm connects to: of several servers to the first.
     pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
-        if let Some(relay) = self.column_relays.of(arm) {
-            return relay.address.into();
-        }
-        if let Some(pooler) = self.poolers.of(arm) {
-            return pooler.address().into();
-        }
-        match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
-            Some(tunnel) => tunnel.tunnel.address().into(),
-            None => self.measured[0].clone(),
-        }
+        let proxy = self.proxies.address_for(arm);
+        proxy.map_or_else(|| self.measured[0].clone(), Endpoint::from)
     }
 
     /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
@@ -148,19 +119,6 @@ impl Route {
         Ok(())
     }
 
-    /// The tunnel that an arm goes through.
-    pub(crate) fn tunnel_of(&mut self, arm: &Arm) -> Option<&mut RunningTunnel> {
-        let tunnel = self.tunnels.get_mut(&arm.tunnel?)?;
-        Some(&mut tunnel.tunnel)
-    }
-
-    /// What the poolers and relays before it were started with, for the record.
-    pub(crate) fn settings_before(&self) -> BTreeMap<String, String> {
-        let mut settings = self.poolers.settings();
-        settings.extend(self.column_relays.settings());
-        settings
-    }
-
     /// Puts the servers at the distance of a cell that is measured on them.
     pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
         self.distance
@@ -168,39 +126,14 @@ impl Route {
             .map_or(Ok(()), |distance| distance.set(wanted))
     }
 
-    /// How they were kept at a distance so far; `None` without one.
-    pub(crate) fn link_record(&self) -> Option<LinkRecord> {
-        self.distance.as_ref()?.record()
-    }
-
     /// Removes all that leads to servers which are gone.
     pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
-        let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
-        let stopped = tunnels.fold(self.poolers.stop(), Result::and);
-        let stopped = stopped.and(self.column_relays.stop());
+        let stopped = self.proxies.stop();
         stopped.and(
             self.distance
                 .map_or(Ok(()), |distance| distance.link.process.stop()),
         )
     }
-}
-
-/// One tunnel of each kind that an arm goes through.
-fn tunnels(
-    server: &PrivateServer,
-    link: Option<&RunningLink>,
-    group: &Group<'_>,
-    guard: &GuardProgram,
-) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
-    let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
-    let to = server.addresses()[0];
-    let metered = |kind| {
-        let tunnel = tunnel::start(kind, to, link, guard)?;
-        let pids: Vec<u32> = tunnel.processes().iter().map(|process| process.pid).collect();
-        let meter = ProcessTree::open(&pids)?;
-        Ok((kind, MeteredTunnel { tunnel, meter }))
-    };
-    kinds.into_iter().map(metered).collect()
 }
 
 /// How an arm reaches it, before any proof.
@@ -233,7 +166,7 @@ pub(super) fn reached<D: Clients>(
 }
 
 /// Opens the session for what is not measured.
-pub(super) fn connect<D: Clients>(
+pub(crate) fn connect<D: Clients>(
     study: &Study,
     database: &D,
     route: &Route,
@@ -249,10 +182,11 @@ pub(super) fn connect<D: Clients>(
             let reached = reached::<D>(route, private, login, arm).ok()?;
             reached.options(database, arm).ok()
         });
-    let ways = Ways {
+    let ways = ControlOptions {
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
+        lacks_password: D::lacks_password(login),
         patience: route.patience,
     };
     Control::connect(&route.trust.display, ways, url)

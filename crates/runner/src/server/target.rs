@@ -8,10 +8,10 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Session, WireError, is_this_machine};
 
-use super::route::{Route, connect};
-use crate::database::{Clients, Control, Endpoint};
+use super::route::Route;
+use crate::database::{Clients, Endpoint};
 use crate::error::RunError;
-use crate::patience::{unusable, wait_for};
+use crate::timeout::{unusable, wait_for};
 use crate::trust::Trust;
 
 /// How long all servers but the first are waited for before it is known which of them answer.
@@ -63,15 +63,6 @@ impl<D: Clients> TargetServers<D> {
             route.default_tls = Some(route.trust.default_tls(study, verifies)?);
         }
         Ok(route)
-    }
-
-    /// A session for what is not measured of a study.
-    ///
-    /// # Errors
-    /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn control(&self, study: &Study) -> Result<Control<D>, RunError> {
-        let route = self.route(study)?;
-        connect(study, &self.database, &route, None, &self.login, Some(&self.url))
     }
 
     /// True if clients are to verify the server: then nothing logs in to one that was not, but an arm that says so.

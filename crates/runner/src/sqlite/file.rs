@@ -1,36 +1,44 @@
 //! The file of a group of arms.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::fs;
+use std::path::Path;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::sqlite::options;
-use ciphertax_lab::sqlite::{ProvedFile, prove};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, prove};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_wire::WireError;
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
-use ciphertax_wire::{Expectation, WireError};
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sqlite::SqliteAccess;
 
-use super::counters;
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
-use crate::patience::{unusable, wait_for};
 use crate::server::{Identity, Server};
+use crate::timeout::{unusable, wait_for};
 
 /// Tables with their indexes, and the pages of both in bytes: whole ones, with what SQLCipher keeps of them for itself.
 const TABLES: &str =
     "SELECT tbl_name, SUM(pgsize) FROM dbstat JOIN sqlite_schema USING (name) GROUP BY tbl_name";
 
+/// Bytes taken from files, from the system's page cache or the disk: pages that were not in a session's own cache.
+const READ: &str = "bytes_read";
+/// Bytes given to files.
+const WRITTEN: &str = "bytes_written";
+/// Bytes of the file and its log.
+const DATA: &str = "data_bytes";
+
 /// The file of a group of arms.
 pub(super) struct SqliteFile {
-    record: ServerRecord,
+    /// What the report says of it.
+    pub(super) record: ServerRecord,
     options: ConnectOptions,
     /// As long as it is open, no other session that is closed writes the log into the file. It goes before the folder.
     control: Session,
@@ -84,11 +92,6 @@ impl SqliteFile {
         })
     }
 
-    /// What the report says of it.
-    pub(super) fn record(&self) -> ServerRecord {
-        self.record.clone()
-    }
-
     /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
     ///
     /// # Errors
@@ -101,7 +104,10 @@ impl SqliteFile {
             expectation,
         } = proved;
         Ok(ProvedArm {
-            access: self.access(expectation),
+            access: SqliteAccess {
+                options: self.options.clone(),
+                expectation,
+            },
             session: SessionRecord {
                 server_id: self.record.id.clone(),
                 beside_id: beside.map(|beside| beside.id.clone()),
@@ -114,13 +120,6 @@ impl SqliteFile {
         })
     }
 
-    fn access(&self, expectation: Expectation) -> SqliteAccess {
-        SqliteAccess {
-            options: self.options.clone(),
-            expectation,
-        }
-    }
-
     /// Makes the data set, and writes the log into the file, so that all arms begin alike.
     ///
     /// # Errors
@@ -129,12 +128,15 @@ impl SqliteFile {
         let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
         let of = contents.rows();
         progress(0, of);
-        let reactor = Reactor::new().map_err(|error| self.unusable(error.to_string()))?;
-        let made = self.make_contents(&reactor, &contents, &mut |rows| progress(rows, of))?;
+        let reactor = Reactor::new().map_err(|error| unusable(&self.record.name, error.to_string()))?;
+        let (mut opened, mut heard) = (Vec::new(), |rows| progress(rows, of));
+        let make =
+            dataset::make_contents::<Session>(&reactor, &self.options, &contents, &mut opened, &mut heard);
+        let made = wait_for(&reactor, &self.record.name, contents.patience(), make)?;
         made.map_err(|error| match error {
             DatasetError::Stopped => error.into(),
             DatasetError::Wire(error) => self.refused(&error),
-            error => self.unusable(error.to_string()),
+            error => unusable(&self.record.name, error.to_string()),
         })?;
         let checkpoint = self.control.command("PRAGMA wal_checkpoint(TRUNCATE)");
         checkpoint.map(drop).map_err(|error| self.refused(&error))
@@ -146,7 +148,7 @@ impl SqliteFile {
     /// When SQLite does not say.
     pub(super) fn footprint(&mut self) -> Result<Footprint, RunError> {
         let rows = self.control.query(TABLES);
-        let rows = rows.map_err(|error| self.unusable(error.to_string()))?;
+        let rows = rows.map_err(|error| unusable(&self.record.name, error.to_string()))?;
         let tables = rows.iter().map(|row| {
             let bytes = row.text(1).parse().unwrap_or_default();
             let size = TableSize {
@@ -159,17 +161,6 @@ impl SqliteFile {
             tables: tables.collect(),
             memory_bytes: u64::from(self.options.cache_kib()) << 10,
         })
-    }
-
-    fn make_contents(
-        &self,
-        reactor: &Rc<Reactor>,
-        contents: &Contents,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Result<(), DatasetError>, RunError> {
-        let mut opened = Vec::new();
-        let make = dataset::make_contents::<Session>(reactor, &self.options, contents, &mut opened, progress);
-        wait_for(reactor, &self.record.name, contents.patience(), make)
     }
 
     /// Removes it and everything beside it.
@@ -189,11 +180,7 @@ impl SqliteFile {
             }
             false => "",
         };
-        self.unusable(format!("{error}{remedy}"))
-    }
-
-    fn unusable(&self, problem: String) -> RunError {
-        unusable(&self.record.name, problem)
+        unusable(&self.record.name, format!("{error}{remedy}"))
     }
 }
 
@@ -208,7 +195,7 @@ fn name_of(spec: &ServerSpec, group: &Group<'_>) -> String {
 
 impl Server for SqliteFile {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        counters::read(self.options.path())
+        counters(self.options.path())
     }
 
     fn meter(&self) -> &dyn Meter {
@@ -219,22 +206,34 @@ impl Server for SqliteFile {
         None
     }
 
-    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
+    fn is_embedded(&self) -> bool {
+        true
     }
+}
 
-    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
+/// Of this process, which in a slice does little else than SQLite's work; the clocks at a slice's edges are some KiB.
+fn counters(file: &Path) -> Result<BTreeMap<String, i64>, RunError> {
+    // Where the kernel does not say, nothing is said.
+    let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let bytes = i64::try_from(data_size(file)?).unwrap_or(i64::MAX);
+    let mut counters = BTreeMap::from([(DATA.to_owned(), bytes)]);
+    for (field, name) in [("rchar", READ), ("wchar", WRITTEN)] {
+        if let Some(value) = value_of(&io, field) {
+            counters.insert(name.to_owned(), value);
+        }
     }
+    Ok(counters)
+}
 
-    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
-        None
-    }
+fn value_of(io: &str, field: &str) -> Option<i64> {
+    let mut lines = io.lines().filter_map(|line| line.split_once(": "));
+    let (_, value) = lines.find(|(name, _)| *name == field)?;
+    value.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::io::Write;
 
     use ciphertax_base::Secret;
     use ciphertax_model::SqlCipher;
@@ -280,6 +279,23 @@ mod tests {
             assert!(*of_large > 2 * 100 * 10_000, "rows and index: {of_large}");
             let file = fs::metadata(options.path()).unwrap().len();
             assert_eq!(of_large + of_small + PAGE, file, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_goes_through_files_is_counted_and_the_log_is_a_part_of_the_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(folder.path().join("file-wal"), [0; 100]).unwrap();
+        let before = counters(&path).unwrap();
+        let mut file = fs::File::create(&path).unwrap();
+        file.write_all(&[1; 1_000_000]).unwrap();
+        assert_eq!(fs::read(&path).unwrap().len(), 1_000_000);
+        let after = counters(&path).unwrap();
+        assert_eq!((before[DATA], after[DATA]), (100, 1_000_100));
+        // Other tests of this process may do so too.
+        for name in [READ, WRITTEN] {
+            assert!(after[name] - before[name] >= 1_000_000, "{name}");
         }
     }
 }

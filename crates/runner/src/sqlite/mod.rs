@@ -1,8 +1,6 @@
 //! SQLite, which runs in the load threads: no server, no route to it, and nobody else who pays.
 
-mod counters;
 mod file;
-mod load;
 mod servers;
 
 pub(crate) use servers::SqliteServers;

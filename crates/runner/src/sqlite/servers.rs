@@ -9,7 +9,6 @@ use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{ArmColumns, Job};
 
 use super::file::{ProvedArm, SqliteFile};
-use super::load::EmbeddedLoad;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::groups::{groups, holds, measured_at, of_own_cells};
@@ -61,7 +60,7 @@ impl SqliteServers {
         for group in groups(opening.study, spec, arms) {
             let identity = opening.next_server(Some(spec));
             let file = SqliteFile::make(entry, spec, &group, identity)?;
-            let beside = open.files.first().map(|first| first.file.record());
+            let beside = open.files.first().map(|first| first.file.record.clone());
             for arm in &group.arms {
                 (opening.go_on)()?;
                 opening.progress.stage(&Stage::Proving(arm.name.clone()));
@@ -102,7 +101,7 @@ impl Servers for SqliteServers {
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
-        self.files.iter().map(|file| file.file.record()).collect()
+        self.files.iter().map(|file| file.file.record.clone()).collect()
     }
 
     fn records(&self) -> Vec<ServerRecord> {
@@ -166,7 +165,7 @@ impl Servers for SqliteServers {
         };
         let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
         let accesses = accesses.map(|arm| arm.proved.access.clone());
-        Ok(Box::new(EmbeddedLoad(load::start(&job, accesses)?)))
+        Ok(Box::new(load::start(&job, accesses)?))
     }
 
     fn remind(&self, _: &str) {}

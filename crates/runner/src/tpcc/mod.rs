@@ -14,7 +14,7 @@ use ciphertax_workload::dataset::tpcc::TpccContents;
 
 pub(crate) use room::{data_mb, grown_mb, with_room};
 pub(crate) use tables::Tables;
-pub(crate) use work::{Examination, examine, restore};
+pub(crate) use work::{examine, restore};
 
 /// What the workloads of a study ask of a database whose client speaks these vocabularies; stored cells are encrypted with `key`.
 pub(crate) fn contents(study: &Study, spoken: &[Vocabulary], key: Option<&MasterKey>) -> Contents {

@@ -10,26 +10,16 @@ use crate::database::{Clients, Control, Database};
 use crate::error::RunError;
 use crate::server::GroupServer;
 
-/// What a database's own session does with the tables.
-pub(crate) struct Examination {
-    pub(crate) contents: Contents,
-    pub(crate) when: Vec<When>,
-    pub(crate) alike: Vec<Vec<TableNames>>,
-}
-
-/// Checks every set, and that those which must hold the same do.
+/// Checks every set for what must be true of it, and that the sets which must hold the same do.
 ///
 /// # Errors
 /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
 pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
-    examination: &Examination,
+    contents: &Contents,
+    when: &[When],
+    alike: &[Vec<TableNames>],
 ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
-    let Examination {
-        contents,
-        when,
-        alike,
-    } = examination;
     let Some(tpcc) = &contents.tpcc else {
         return Ok(Vec::new());
     };
@@ -48,14 +38,13 @@ pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     })
 }
 
-/// Makes all sets anew. `given_up` gets the numbers of sessions for which the server may still work after a failure.
+/// Makes all sets anew.
 ///
 /// # Errors
 /// When the server refuses, or somebody wants to stop.
 pub(crate) fn restore<D: Clients<Session: SqlSession>>(
-    control: &Control<D>,
+    control: &mut Control<D>,
     contents: &Contents,
-    given_up: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let Some(tables) = &contents.tpcc else {
@@ -66,7 +55,7 @@ pub(crate) fn restore<D: Clients<Session: SqlSession>>(
         tpcc::restore::<D::Session>(&control.reactor, &control.ways[0], tables, &mut opened, progress);
     let restored = control.wait_for(contents.patience(), restore);
     if !matches!(restored, Ok(Ok(()))) {
-        *given_up = opened;
+        control.given_up = opened;
     }
     restored?.map_err(|error| control.of_dataset(error))
 }
@@ -88,20 +77,15 @@ impl Tables {
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), RunError> {
-        let examination = || Examination {
-            contents: self.contents.clone(),
-            when: self.when().iter().map(|_| When::AfterLoad).collect(),
-            alike: Vec::new(),
-        };
+        let when: Vec<When> = self.when().iter().map(|_| When::AfterLoad).collect();
+        let examine = |control: &mut _| D::examine_tables(control, &self.contents, &when, &[]);
         let is_private = server.is_private();
-        let GroupServer {
-            database, control, ..
-        } = server;
-        match database.examine_tables(control, &examination()) {
+        let control = &mut server.control;
+        match examine(control) {
             Err(RunError::Inconsistent(_)) if !is_private => {
                 let of = self.contents.rows();
-                database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
-                database.examine_tables(control, &examination()).map(drop)
+                D::restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
+                examine(control).map(drop)
             }
             examined => examined.map(drop),
         }
@@ -112,15 +96,9 @@ impl Tables {
     /// # Errors
     /// As [`examine`].
     pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
-        let examination = Examination {
-            contents: self.contents.clone(),
-            when: self.when(),
-            alike: self.alike(),
-        };
-        let held = server
-            .database
-            .examine_tables(&mut server.control, &examination)?;
-        self.held(held, &examination.alike);
+        let alike = self.alike();
+        let held = D::examine_tables(&mut server.control, &self.contents, &self.when(), &alike)?;
+        self.held(held, &alike);
         Ok(())
     }
 
@@ -136,10 +114,9 @@ impl Tables {
         self.check(server)?;
         let of = self.contents.rows();
         progress(0, of);
-        let GroupServer {
-            database, control, ..
-        } = server;
-        database.restore_tables(control, &self.contents, &mut |rows| progress(rows, of))?;
+        D::restore_tables(&mut server.control, &self.contents, &mut |rows| {
+            progress(rows, of)
+        })?;
         self.restored();
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_base::Verified;
 use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
+use serde::{Deserialize, Serialize};
 
 use super::cipher;
 use crate::error::WireError;
@@ -128,7 +129,7 @@ pub(super) struct Versions {
 }
 
 /// How the server's certificate is verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verification {
     /// Not at all: encrypted, but to whom is not known.
     None,
@@ -165,7 +166,7 @@ impl Verification {
 }
 
 /// The client's own certificate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientCertificate {
     /// PEM file of the certificate, followed by those of intermediate authorities.
     pub certificate: PathBuf,

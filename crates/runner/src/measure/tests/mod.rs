@@ -18,9 +18,9 @@ use ciphertax_stats::histogram;
 use super::slice::{SliceMeter, block_seed};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
-use crate::patience::unusable;
 use crate::schedule::PlannedSlice;
 use crate::server::Server;
+use crate::timeout::unusable;
 
 /// Of the run, and the number of the block that is measured.
 const SEED: u64 = 1;
@@ -59,18 +59,6 @@ impl Server for FakeServer {
 
     fn meter(&self) -> &dyn Meter {
         self.meter.as_ref()
-    }
-
-    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
-        None
     }
 
     fn death(&self) -> Option<String> {

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use ciphertax_base::CpuTime;
 use ciphertax_lab::page_cache::{Cached, Dropped};
-use ciphertax_model::Arm;
 use ciphertax_observe::{FileSystemMeter, Meter, ProcessMeter};
 use ciphertax_records::{QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::{PATIENCE, within};
@@ -151,18 +150,6 @@ impl Server for Shell {
     }
 
     fn death(&self) -> Option<String> {
-        None
-    }
-
-    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
-        None
-    }
-
-    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
         None
     }
 }
@@ -376,7 +363,7 @@ fn a_daemon_is_billed_for_what_its_server_asks_and_not_for_what_forgetting_its_f
         if let Some(Behind { shell, .. }) = &mut *shells.of(arm).behind.borrow_mut() {
             shell.work(&format!("write 1048576 {}", page.display()));
         }
-        clocks.quiet(&mut shells, &[], true);
+        clocks.quiet(&mut shells, &[""; 0], true);
     }
     let round = clocks.end(&mut shells, &ARMS, ("cell", 0), Instant::now(), still());
     let written = of(&round, "at rest").bytes_written.unwrap();

@@ -21,7 +21,7 @@ use openssl::symm;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::database::{Clients, Ways};
+use crate::database::{Clients, ControlOptions};
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 
@@ -34,11 +34,12 @@ struct Ground {
 impl Ground {
     fn start() -> Self {
         let server = PrivateServer::builder(&MARIADB).without_tls().start().unwrap();
-        let ways = Ways {
+        let ways = ControlOptions {
             default: vec![plain(&server)],
             is_encrypted: false,
             encrypted: Vec::new(),
-            patience: PATIENCE,
+            lacks_password: false,
+            patience: TIMEOUT,
         };
         let mut control = Control::connect("the server", ways, None).unwrap();
         for sql in [

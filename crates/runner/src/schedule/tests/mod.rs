@@ -331,7 +331,7 @@ fn play(
     let mut heard = Heard::default();
     let mut rounds = Rounds::begin(study, &mut mock, &mut folder, earlier);
     let status = rounds.measure(&mut courses, &mut heard);
-    let SampleLog { samples, rounds } = rounds.into_log();
+    let SampleLog { samples, rounds } = rounds.log;
     let text = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
     Run {
         status,

@@ -7,15 +7,17 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
+use ciphertax_records::VoidReason;
 use ciphertax_records::why::WaitEvents;
 
 use super::GroupServer;
 use crate::agent::AgentMeter;
 use crate::database::Database;
 use crate::error::RunError;
-use crate::far::Far;
 use crate::meter::{ServedBy, ServerMeter};
-use crate::server::measured::Server;
+use crate::remote_cpu::RemoteCpu;
+use crate::server::measured::{ProxyMeters, Server};
+use crate::wait_events::WaitEventAsker;
 
 impl<D: Database> Server for GroupServer<D> {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
@@ -36,8 +38,9 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn ask_for_wait_events(&mut self) {
-        if self.wait_events.is_none() {
-            self.wait_events = D::wait_events(&self.control);
+        if let (None, Some(open)) = (&self.wait_events, D::WAIT_EVENTS) {
+            let options = self.control.ways[0].clone();
+            self.wait_events = Some(WaitEventAsker::open(move || open(&options)));
         }
         if let Some(asker) = &mut self.wait_events {
             asker.begin();
@@ -57,34 +60,34 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn meter(&self) -> &dyn Meter {
-        match (&self.processes.far, &self.processes.unread) {
-            (Some(far), _) => far.meter(),
+        match (&self.processes.remote, &self.processes.unread) {
+            (Some(remote), _) => remote.meter(),
             (None, Some(unread)) => unread,
             (None, None) => &self.processes.meters,
         }
     }
 
     fn file_system_cpu(&self) -> Option<CpuTime> {
-        self.file_system.as_ref()?.own().ok()
+        self.private.as_ref()?.file_system.as_ref()?.own().ok()
     }
 
     fn daemon(&self) -> Option<&dyn Meter> {
-        self.daemon.as_ref().map(|meter| meter as &dyn Meter)
+        let daemon = self.private.as_ref()?.daemon.as_ref();
+        daemon.map(|meter| meter as &dyn Meter)
     }
 
     fn reads_through_page_cache(&self) -> bool {
-        self.private
-            .as_ref()
+        self.private_server()
             .is_some_and(PrivateServer::reads_through_page_cache)
     }
 
     fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         Ok(private.map(PrivateServer::drop_cached).transpose()?)
     }
 
     fn death(&self) -> Option<String> {
-        let private = self.private.as_ref();
+        let private = self.private_server();
         if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
             return Some(end);
         }
@@ -95,42 +98,30 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn device(&self) -> Option<&Device> {
-        self.device.as_ref()
+        self.private.as_ref()?.device.as_ref()
     }
 
     fn agent(&self) -> Option<&AgentMeter> {
-        match self.processes.far.as_ref()? {
-            Far::Agent(agent) => Some(agent),
-            Far::Counter(_) => None,
+        match self.processes.remote.as_ref()? {
+            RemoteCpu::Agent(agent) => Some(agent),
+            RemoteCpu::Counter(_) => None,
         }
     }
 
     fn agent_lost(&self) -> Option<String> {
-        self.processes.far.as_ref()?.lost()
+        self.processes.remote.as_ref()?.lost()
     }
 
-    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        Some(&self.route.tunnels.get(&arm.tunnel?)?.meter)
+    fn proxies(&self, arm: &Arm) -> ProxyMeters<'_> {
+        self.route.proxies.meters(arm)
     }
 
-    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.poolers.meter_of(arm)
-    }
-
-    fn pooler_death(&self, arm: &Arm) -> Option<String> {
-        self.route.poolers.of(arm)?.death()
-    }
-
-    fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.column_relays.meter_of(arm)
-    }
-
-    fn column_relay_death(&self, arm: &Arm) -> Option<String> {
-        self.route.column_relays.of(arm)?.process.death()
+    fn proxy_death(&self, arm: &Arm) -> Option<VoidReason> {
+        self.route.proxies.death(arm)
     }
 
     fn column_relay_cells(&self, arm: &Arm) -> Option<u64> {
-        let counts = self.route.column_relays.of(arm)?.counts().ok()?;
+        let counts = self.route.proxies.column_relay(arm)?.counts().ok()?;
         Some(counts.cells)
     }
 }

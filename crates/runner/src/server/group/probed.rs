@@ -9,7 +9,7 @@ use ciphertax_observe::FewerCpus;
 use ciphertax_reactor::stop;
 
 use super::GroupServer;
-use crate::database::{Database, Variable};
+use crate::database::{Database, Variable, Variables};
 use crate::error::RunError;
 
 /// What a probe has changed, and how it was before.
@@ -65,14 +65,14 @@ impl<D: Database> GroupServer<D> {
                 Ok(())
             }
             Some(Perturbation::Variable(name, value)) => {
-                let before = self.database.variable(&mut self.control, name)?;
+                let variables = self.variables(name)?;
+                let before = (variables.read)(&mut self.control, name)?;
                 let name = name.to_owned();
                 self.changed = Some(Changed::Variable {
                     name: name.clone(),
                     before,
                 });
-                self.database
-                    .set_variable(&mut self.control, &name, &value.into())
+                (variables.set)(&mut self.control, &name, &value.into())
             }
         }
     }
@@ -95,14 +95,14 @@ impl<D: Database> GroupServer<D> {
             }
             Changed::Variable { name, before } => {
                 let may_be_cut_off = stop::is_requested();
+                let set = self.variables(&name)?.set;
                 stop::with_flag(&Arc::default(), || {
-                    let mut set_back = || self.database.set_variable(&mut self.control, &name, &before);
-                    if !may_be_cut_off && set_back().is_ok() {
+                    if !may_be_cut_off && set(&mut self.control, &name, &before).is_ok() {
                         return Ok(());
                     }
                     // The session may be in the middle of an answer that nobody waited for.
                     self.control.reconnect()?;
-                    self.database.set_variable(&mut self.control, &name, &before)
+                    set(&mut self.control, &name, &before)
                 })
             }
         }
@@ -111,8 +111,9 @@ impl<D: Database> GroupServer<D> {
     /// A variable of which every session has a value of its own is another thing in the connections of a cell, which are open.
     fn refuse_session_value(&mut self, name: &str) -> Result<(), RunError> {
         // Before anything else: of a variable that does not exist the server says so.
-        self.database.variable(&mut self.control, name)?;
-        match self.database.has_session_value(&mut self.control, name)? {
+        let variables = self.variables(name)?;
+        (variables.read)(&mut self.control, name)?;
+        match (variables.is_per_session)(&mut self.control, name)? {
             false => Ok(()),
             true => Err(self.control.unusable(format!(
                 "every session has a {name} of its own, and the connections of a cell would keep theirs; take a variable that is \
@@ -126,7 +127,7 @@ impl<D: Database> GroupServer<D> {
         Ok(match &self.changed {
             Some(Changed::Variable { name, before }) => {
                 let (name, before) = (name.clone(), before.to_string());
-                let now = self.database.variable(&mut self.control, &name)?;
+                let now = (self.variables(&name)?.read)(&mut self.control, &name)?;
                 Proof {
                     witness: Witness::Server,
                     claim,
@@ -149,14 +150,21 @@ impl<D: Database> GroupServer<D> {
         })
     }
 
+    fn variables(&self, name: &str) -> Result<Variables<D>, RunError> {
+        let refused = || {
+            self.control
+                .unusable(format!("{name} is no variable that ciphertax sets there"))
+        };
+        D::VARIABLES.ok_or_else(refused)
+    }
+
     /// Its processes.
     fn pids(&self) -> Vec<u32> {
-        let first = self.private.as_ref().map(PrivateServer::pids);
-        let mut pids: Vec<u32> = first
-            .into_iter()
-            .flatten()
-            .chain(self.processes.started())
-            .collect();
+        let first = self.private_server().map(PrivateServer::pids);
+        // Those that they have started to serve connections.
+        let meters = self.processes.meters.iter();
+        let started = meters.filter_map(|meter| meter.members().ok());
+        let mut pids: Vec<u32> = first.into_iter().flatten().chain(started.flatten()).collect();
         pids.dedup();
         pids
     }

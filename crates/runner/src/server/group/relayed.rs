@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_model::Study;
-use ciphertax_records::ServerId;
+use ciphertax_records::{ServerId, VoidReason};
 
 use super::*;
 use crate::groups::groups;
@@ -43,7 +43,7 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
     let mut server = server(&study, &arms);
     let mut relays = BTreeSet::new();
     for arm in &arms {
-        let before = server.column_relay_meter(arm).unwrap().read().unwrap();
+        let before = server.proxies(arm).column_relay.unwrap().read().unwrap();
         let proved = server
             .prove(arm, None)
             .unwrap_or_else(|error| panic!("{}: {error}", arm.name));
@@ -63,7 +63,8 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
             proved.session.proofs
         );
         let used = server
-            .column_relay_meter(arm)
+            .proxies(arm)
+            .column_relay
             .unwrap()
             .read()
             .unwrap()
@@ -74,22 +75,25 @@ fn every_arm_goes_through_a_relay_of_its_policy_and_is_proved_to() {
     }
     assert_eq!(relays.len(), 3);
     assert!(!relays.contains(&server.route.control[0].port));
-    let settings = server.route.settings_before();
+    let settings = server.route.proxies.settings();
     assert!(
         settings
             .keys()
             .any(|name| name.starts_with("column relay, sm4_gcm")),
         "{settings:?}"
     );
-    let killed = server.route.column_relays.of(&arms[0]).unwrap().process.pid;
+    let killed = server.route.proxies.column_relay(&arms[0]).unwrap().process.pid;
     let kill = std::process::Command::new("kill")
         .args(["-9", &killed.to_string()])
         .status();
     assert!(kill.unwrap().success());
     assert!(ciphertax_testkit::within(ciphertax_testkit::PATIENCE, || {
-        server.column_relay_death(&arms[0]).is_some()
+        matches!(
+            server.proxy_death(&arms[0]),
+            Some(VoidReason::ColumnRelayDied { .. })
+        )
     }));
     let others = arms.iter().find(|arm| arm.name == "all").unwrap();
-    assert_eq!(server.column_relay_death(others), None);
+    assert_eq!(server.proxy_death(others), None);
     server.close().unwrap();
 }

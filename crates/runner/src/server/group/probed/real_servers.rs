@@ -58,7 +58,7 @@ fn seen_by_another(server: &mut GroupServer<MySql>, name: &str) -> String {
         session.close().await?;
         Ok::<_, ciphertax_wire::WireError>(rows[0].text(0))
     };
-    control.wait_for(crate::patience::PATIENCE, ask).unwrap().unwrap()
+    control.wait_for(crate::timeout::TIMEOUT, ask).unwrap().unwrap()
 }
 
 fn is_changed_and_changed_back(entry: &'static Entry) {

@@ -7,17 +7,17 @@ use ciphertax_wire::Target;
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
-use crate::far::resolution;
-use crate::patience::unusable;
 use crate::progress::{Progress, Stage};
+use crate::remote_cpu::resolution;
 use crate::servers_to_play::Plan;
+use crate::timeout::unusable;
 
 /// The plan without the arms whose TLS version the target does not have, and without plain ones where the password would go to
 /// whoever answers; and which those are.
 ///
 /// # Errors
 /// When the target does not have the TLS version of the baseline, or nothing is left to compare; when the server does not answer.
-pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>), RunError> {
+pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>), RunError> {
     let mut left_out = Vec::new();
     let Some(target) = &plan.target else {
         return Ok((plan.clone(), left_out));

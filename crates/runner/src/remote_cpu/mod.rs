@@ -1,6 +1,5 @@
 //! What tells the CPU time of a server that runs on another machine.
 
-mod counter;
 mod exposition;
 mod program;
 mod resolution;
@@ -16,16 +15,17 @@ use crate::agent::{AgentMeter, AgentOptions, Reach};
 use crate::database::Endpoint;
 use crate::meter::ServedBy;
 use crate::ranks::Ranks;
-use counter::CounterMeter;
+use source::CounterMeter;
+
 pub(crate) use resolution::{AT_MOST as RESOLUTION_AT_MOST, resolution};
 
 /// What tells the CPU time of a server that runs on another machine.
-pub(crate) enum Far {
+pub(crate) enum RemoteCpu {
     Agent(Box<AgentMeter>),
     Counter(CounterMeter),
 }
 
-impl Far {
+impl RemoteCpu {
     /// What the study says; `None` where it says nothing. `ranks` are the load generators, of which one may be the agent.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! Where a server of the user's own runs, as far as it can be seen from here.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
@@ -61,41 +60,31 @@ impl Asker {
 }
 
 /// Where a server of the user's own runs, as far as it can be seen from here.
-pub(crate) struct Whereabouts {
+pub(crate) struct ServerProcess {
     /// What reads its process, or all its processes; or why nothing does, and what would change that.
     pub(crate) process: Result<ServerMeter, String>,
     /// True for a server on this machine.
     pub(crate) same_host: bool,
 }
 
-impl Whereabouts {
+impl ServerProcess {
     /// Looks for the process that listens at an endpoint.
-    pub(crate) fn of_endpoint(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
-        match &endpoint.socket {
-            Some(socket) => Self::of_socket(socket, served_by, asker),
-            None => Self::of(&endpoint.host, endpoint.port, served_by, asker),
+    pub(crate) fn of(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
+        if let Some(socket) = &endpoint.socket {
+            let listener = socket_listener(socket).map_err(|error| error.to_string());
+            return Self {
+                same_host: true,
+                process: listener.and_then(|listener| process_of(&listener, served_by, asker)),
+            };
         }
-    }
-
-    /// Looks for the process that listens there.
-    pub(crate) fn of(host: &str, port: u16, served_by: ServedBy, asker: Asker) -> Self {
-        let address = resolved(host, port).filter(|address| is_of_this_machine(address.ip()));
-        let process = match address {
-            Some(address) => process_of(&listener(address), served_by, asker),
-            None => Err(format!("it runs on another machine; {}", asker.way_to_read_it())),
-        };
+        let address = resolved(&endpoint.host, endpoint.port);
+        let address = address.filter(|address| is_of_this_machine(address.ip()));
         Self {
             same_host: address.is_some(),
-            process,
-        }
-    }
-
-    /// Looks for the process that listens on a Unix socket.
-    pub(crate) fn of_socket(path: &Path, served_by: ServedBy, asker: Asker) -> Self {
-        let listener = socket_listener(path).map_err(|error| error.to_string());
-        Self {
-            same_host: true,
-            process: listener.and_then(|listener| process_of(&listener, served_by, asker)),
+            process: match address {
+                Some(address) => process_of(&listener(address), served_by, asker),
+                None => Err(format!("it runs on another machine; {}", asker.way_to_read_it())),
+            },
         }
     }
 }
@@ -183,7 +172,7 @@ mod tests {
             (Asker::RunOnSeveral, "of all of them"),
             (Asker::Connect, "run ciphertax there"),
         ] {
-            let elsewhere = Whereabouts::of("192.0.2.1", 3306, ServedBy::Threads, asker);
+            let elsewhere = ServerProcess::of(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
             assert!(!elsewhere.same_host);
             let reason = elsewhere.process.unwrap_err();
             assert!(

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{CounterCommand, CpuCounter};
 use ciphertax_observe::{Meter, ProcessMeter, Usage};
 
-use super::counter::CounterMeter;
 use super::resolution;
+use super::source::CounterMeter;
 use crate::error::RunError;
-use crate::patience::unusable;
+use crate::timeout::unusable;
 
 /// A shell that works a little for each line, and else not at all.
 struct Worker {

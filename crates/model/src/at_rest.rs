@@ -166,21 +166,9 @@ impl fmt::Display for AtRest {
 }
 
 /// A part of a server's files that it can encrypt by itself.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    strum::Display,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum AtRestPart {
     /// See [`AtRest::tables`].
@@ -210,46 +198,21 @@ impl AtRestPart {
 }
 
 /// How a server encrypts what it writes.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+#[derive(strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
 pub enum AtRestAlgorithm {
     /// AES in CBC mode.
-    #[serde(rename = "AES-CBC")]
-    #[strum(serialize = "AES-CBC")]
     AesCbc,
     /// AES in counter mode.
-    #[serde(rename = "AES-CTR")]
-    #[strum(serialize = "AES-CTR")]
     AesCtr,
 }
 
 /// Functions of a server by which columns are encrypted.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ColumnFunctions {
     /// MySQL's family: `AES_ENCRYPT()` and `AES_DECRYPT()`, by AES-128-ECB.
@@ -266,22 +229,9 @@ impl ColumnFunctions {
 }
 
 /// The file system of a server's folder.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum FileSystem {
     /// ext4 in an image file, without encryption: what `fscrypt` is to be compared with. Needs root.

@@ -56,21 +56,9 @@ impl Authentication {
 }
 
 /// An authentication method, by the server's own name for it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum AuthenticationMethod {
     /// SHA-1 of a challenge: the default of MySQL until 5.7 and of MariaDB.
@@ -175,36 +163,18 @@ pub enum PasswordCache {
 
 /// The key a private server's certificate is made with. An external server brings its own.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
+#[serde(rename_all = "kebab-case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CertificateKind {
     /// ECDSA over NIST P-256.
     #[default]
-    #[serde(rename = "ecdsa-p256")]
-    #[strum(serialize = "ecdsa-p256")]
     EcdsaP256,
     /// ECDSA over NIST P-384.
-    #[serde(rename = "ecdsa-p384")]
-    #[strum(serialize = "ecdsa-p384")]
     EcdsaP384,
     /// Ed25519 (RFC 8032).
-    #[serde(rename = "ed25519")]
-    #[strum(serialize = "ed25519")]
     Ed25519,
     /// RSA with a 1024-bit modulus: long broken, still in old studies.
     #[serde(rename = "rsa-1024")]

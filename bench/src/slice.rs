@@ -4,33 +4,19 @@ use std::time::Duration;
 
 use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_model::Load;
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::{Meter as _, ProcessMeter};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
 use crate::Result;
 
-/// The CPU clock of a private server.
-pub struct ServerCpu(ProcessCpu);
-
-impl ServerCpu {
-    /// That of the process with this number.
-    ///
-    /// # Errors
-    /// If there is none, or the kernel does not say.
-    pub fn of(pid: u32) -> Result<Self> {
-        Ok(Self(ProcessCpu::open(pid)?))
-    }
-
-    /// CPU time in nanoseconds, read when the server is quiet.
-    ///
-    /// # Errors
-    /// If its process has ended.
-    pub fn read_ns(&self) -> Result<u64> {
-        self.0
-            .settle(Duration::from_millis(1), Duration::from_millis(50))?;
-        Ok(self.0.read()?.total_ns)
-    }
+/// CPU time of a private server's process in nanoseconds, read when it is quiet.
+///
+/// # Errors
+/// If it has ended.
+pub fn quiet_ns(server: &ProcessMeter) -> Result<u64> {
+    server.settle(Duration::from_millis(1), Duration::from_millis(50))?;
+    Ok(server.cpu()?.total_ns)
 }
 
 /// How ciphertax loads this many connections: from so many on, more sockets are waited for.
@@ -77,11 +63,16 @@ impl Slice {
     ///
     /// # Errors
     /// If anything fails: a benchmark has no use for a slice with faults.
-    pub fn measure(server: &ServerCpu, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+    pub fn measure(
+        server: &ProcessMeter,
+        engine: &mut Engine,
+        arm: usize,
+        duration: Duration,
+    ) -> Result<Self> {
         prepare(engine, arm)?;
-        let before = server.read_ns()?;
+        let before = quiet_ns(server)?;
         let yielded = engine.slice(arm, duration)?;
-        let server_ns = server.read_ns()? - before;
+        let server_ns = quiet_ns(server)? - before;
         Self::of(&yielded, server_ns)
     }
 

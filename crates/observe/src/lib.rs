@@ -16,7 +16,7 @@ mod thread_status;
 
 use std::io;
 
-pub use cpu_time::{ProcessCpu, SystemCpu, ThreadUsage};
+pub use cpu_time::{SystemCpu, ThreadUsage};
 pub use device::{Device, DeviceUsage, Storage};
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::{host, kernel_cipher, pressure};

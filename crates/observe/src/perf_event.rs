@@ -192,7 +192,7 @@ impl HardwareCounters {
     /// ended too. `None` where the CPU shows no counters, this user may not have them, there are too many threads, or those that are
     /// already there cannot be told from those that they begin. `pids` lists the processes anew whenever it is asked.
     pub fn of_processes(pids: impl Fn() -> Vec<u32>) -> Option<Self> {
-        of_processes(pids, instructions_and_cycles())
+        counting_threads_of(pids, instructions_and_cycles())
     }
 
     /// Those of the calling thread alone; `None` as for processes.
@@ -270,7 +270,7 @@ fn of_programs(mut attributes: perf_event_attr) -> perf_event_attr {
     attributes
 }
 
-fn of_processes(pids: impl Fn() -> Vec<u32>, asked: [perf_event_attr; 2]) -> Option<HardwareCounters> {
+fn counting_threads_of(pids: impl Fn() -> Vec<u32>, asked: [perf_event_attr; 2]) -> Option<HardwareCounters> {
     let inherited = asked.map(|mut attributes| {
         attributes.set_inherit(1);
         attributes
@@ -395,7 +395,7 @@ mod tests {
         };
         let first = waits(40);
         // Other tests of this process begin threads too.
-        let opened = || of_processes(|| vec![process::id()], cpu_time_and_faults());
+        let opened = || counting_threads_of(|| vec![process::id()], cpu_time_and_faults());
         let patiently = (0..500).find_map(|_| {
             thread::sleep(Duration::from_millis(10));
             opened()
@@ -425,7 +425,7 @@ mod tests {
             .spawn()
             .unwrap();
         let tree = ProcessTree::open(&[server.id()]).unwrap();
-        let counters = of_processes(|| tree.members().unwrap(), cpu_time_and_faults()).unwrap();
+        let counters = counting_threads_of(|| tree.members().unwrap(), cpu_time_and_faults()).unwrap();
         let stolen = stolen_ns(None);
         let before = (counters.read().unwrap(), tree.read().unwrap());
         spin_ms(100);
@@ -488,15 +488,15 @@ mod tests {
                 pids[..1 + usize::from(is_second_there(asked.get()))].to_vec()
             }
         };
-        let late = of_processes(listed(|asked| asked > 1), cpu_time_and_faults());
+        let late = counting_threads_of(listed(|asked| asked > 1), cpu_time_and_faults());
         assert_eq!((late.unwrap().0.len(), asked.get()), (2, 4));
-        let restless = of_processes(listed(|asked| asked % 2 == 0), cpu_time_and_faults());
+        let restless = counting_threads_of(listed(|asked| asked % 2 == 0), cpu_time_and_faults());
         assert!(restless.is_none());
         for process in &mut processes {
             process.kill().unwrap();
             process.wait().unwrap();
         }
-        assert!(of_processes(|| pids.to_vec(), cpu_time_and_faults()).is_none());
+        assert!(counting_threads_of(|| pids.to_vec(), cpu_time_and_faults()).is_none());
     }
 
     #[test]
@@ -509,7 +509,7 @@ mod tests {
                 thread::spawn(move || told.lock().unwrap().recv())
             })
             .collect();
-        assert!(of_processes(|| vec![process::id()], cpu_time_and_faults()).is_none());
+        assert!(counting_threads_of(|| vec![process::id()], cpu_time_and_faults()).is_none());
         drop(tell);
         for thread in threads {
             assert!(thread.join().unwrap().is_err());

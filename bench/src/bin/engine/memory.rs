@@ -9,7 +9,7 @@ use ciphertax_bench::{
 };
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, TlsLibrary, Transport};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::ProcessMeter;
 use ciphertax_testkit::peers::run_program;
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::sql::PointSelect;
@@ -154,13 +154,13 @@ pub(super) fn tell() -> Result<()> {
         tables: TABLES,
     };
     let mut engine = Engine::start(vec![workload], &Load::closed(asked.connections), 1)?;
-    let cpu = ProcessCpu::open(std::process::id())?;
-    let (began, before_ns) = (Instant::now(), cpu.read()?.total_ns);
+    let cpu = ProcessMeter::open(std::process::id())?;
+    let (began, before_ns) = (Instant::now(), cpu.cpu()?.total_ns);
     engine
         .prepare(0)?
         .map_err(|failure| failure.message().to_owned())?;
     let opening_s = began.elapsed().as_secs_f64();
-    let opening_cpu_s = (cpu.read()?.total_ns - before_ns) as f64 / 1e9;
+    let opening_cpu_s = (cpu.cpu()?.total_ns - before_ns) as f64 / 1e9;
     let open = resident()?;
     Slice::without_server(&mut engine, 0, WORK)?;
     let found = Found {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Measured, MongodbGround, Repeats, Result, Table, at_least, in_turns};
+use ciphertax_bench::{Measured, MongodbGround, Repeats, Result, Table, at_least, in_turns, quiet_ns};
 use ciphertax_model::{Arm, YcsbTable};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_wire::mongodb::bson::rawdoc;
@@ -36,7 +36,7 @@ pub(crate) fn compare(
             let database = [DATABASE, go_ycsb::DATABASE][index];
             ground.command(&rawdoc! { "dropDatabase": 1_i32, "$db": database })?;
             // Until the server is quiet.
-            ground.cpu.read_ns()?;
+            quiet_ns(&ground.cpu)?;
             match index {
                 0 => load(ground, (arm, &table), &mut checked),
                 _ => load_by_go(ground, go, (arm, &table)),

@@ -24,7 +24,9 @@ pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
 pub use perf_event::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use placement::FewerCpus;
-pub use thread_status::{RunQueueWaits, own_peak_memory_bytes, thread_run_queue_wait_ns};
+pub use thread_status::{
+    RunQueueWaits, children, children_of_thread, own_peak_memory_bytes, thread_run_queue_wait_ns, threads,
+};
 
 /// Nanoseconds in a kernel tick, the unit of `/proc`: 10 ms on every usual system.
 fn tick_ns() -> u64 {

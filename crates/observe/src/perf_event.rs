@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::{fs, io, mem};
+use std::{io, mem};
 
 use ciphertax_base::HardwareCounts;
 use perf_event_open_sys as sys;
@@ -12,6 +12,7 @@ use rustix::io::{Errno, read};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
+use crate::thread_status::threads;
 use sys::bindings::perf_event_attr;
 
 pub use sys::bindings;
@@ -306,11 +307,7 @@ fn events_of(whom: Whom, asked: [perf_event_attr; 2]) -> io::Result<[Event; 2]> 
 }
 
 fn threads_of(pids: &[u32]) -> BTreeSet<u32> {
-    let listed = pids.iter().map(|pid| fs::read_dir(format!("/proc/{pid}/task")));
-    let threads = listed.flatten().flatten().flatten();
-    threads
-        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-        .collect()
+    pids.iter().flat_map(|pid| threads(*pid)).flatten().collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use procfs::process::Stat;
 
 use super::{Io, Meter, Part, Usage};
 use crate::cpu_time::{self, faults_in_stat};
-use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus};
+use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus, children, children_of_thread};
 use crate::{Error, Result, tick_ns};
 
 /// A process with all that it starts, and what those start: a server that forks for every connection, a tunnel with its
@@ -263,30 +263,12 @@ fn add_below(top: &Key, members: &mut BTreeMap<Key, Account>) {
         let is_meant = parent.map_or(key == *top, |parent| account.parent == parent);
         if is_meant && !members.contains_key(&key) {
             members.insert(key, account);
-            next.extend(children(pid, account.threads).map(|child| (child, Some(pid))));
+            let children = match account.threads {
+                // One that ended has none, and no children.
+                0 | 1 => children_of_thread(pid, pid),
+                _ => children(pid),
+            };
+            next.extend(children.into_iter().map(|child| (child, Some(pid))));
         }
     }
-}
-
-/// The children of all threads of a process.
-fn children(pid: u32, threads: i64) -> impl Iterator<Item = u32> {
-    let tasks = match threads {
-        // One that ended has none, and no children.
-        0 | 1 => vec![pid.to_string()],
-        _ => fs::read_dir(format!("/proc/{pid}/task"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|task| task.file_name().into_string().ok())
-            .collect(),
-    };
-    let of_task = move |task: String| {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).unwrap_or_default();
-        let children: Vec<u32> = children
-            .split_whitespace()
-            .filter_map(|child| child.parse().ok())
-            .collect();
-        children
-    };
-    tasks.into_iter().flat_map(of_task)
 }

@@ -1,11 +1,15 @@
 //! The threads of a server's process and of those that it starts for its connections, and one look at each.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::{fs, io};
 
+use ciphertax_observe::children_of_thread;
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, SeekFrom, fstat, openat, seek};
 use rustix::io::{Errno, pread};
 
@@ -101,12 +105,7 @@ impl Process {
     }
 
     fn list_children(&mut self, files: &OpenFiles) {
-        let pid = self.pid;
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        for child in children
-            .split_ascii_whitespace()
-            .filter_map(|child| child.parse().ok())
-        {
+        for child in children_of_thread(self.pid, self.pid) {
             if !self.threads.contains_key(&child)
                 && let Some(mut thread) = Thread::open(child, child, files)
             {
@@ -295,31 +294,17 @@ fn open(process: u32, tid: u32, file: &str) -> Result<OwnedFd, Errno> {
 
 /// What a thread is called and when it began; `None` if it has ended.
 fn name_and_start(process: u32, tid: u32) -> Option<(Box<str>, u64)> {
-    let text = fs::read(format!("/proc/{process}/task/{tid}/stat")).ok()?;
-    let (begin, end) = (
-        text.iter().position(|byte| *byte == b'(')?,
-        text.iter().rposition(|byte| *byte == b')')?,
-    );
-    let name = String::from_utf8_lossy(text.get(begin + 1..end)?);
-    // The third field of the file is the first behind the name, and the start its 22nd.
-    let mut fields = text.get(end + 1..)?.trim_ascii().split(|byte| *byte == b' ');
-    if matches!(fields.next()?, b"Z" | b"X") {
-        return None;
-    }
-    let start = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
-    Some((name.into(), start))
+    let stat = stat(format!("/proc/{process}/task/{tid}/stat"))?;
+    (!matches!(stat.state, 'Z' | 'X')).then(|| (stat.comm.into(), stat.starttime))
 }
 
 /// The parent of a process; `None` if the process has ended.
 pub(super) fn parent_of(pid: u32) -> Option<u32> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let end = text.iter().rposition(|byte| *byte == b')')?;
-    let parent = text
-        .get(end + 1..)?
-        .trim_ascii()
-        .split(|byte| *byte == b' ')
-        .nth(1)?;
-    std::str::from_utf8(parent).ok()?.parse().ok()
+    stat(format!("/proc/{pid}/stat"))?.ppid.try_into().ok()
+}
+
+fn stat(path: String) -> Option<Stat> {
+    Stat::from_read(File::open(path).ok()?).ok()
 }
 
 /// Whether this user may look at a process at all.

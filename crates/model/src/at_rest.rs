@@ -41,7 +41,7 @@ pub struct AtRest {
     pub algorithm: Option<AtRestAlgorithm>,
     /// MariaDB: background threads that look for pages to encrypt or to encrypt anew (`innodb_encryption_threads`). With
     /// none, nothing of that is measured.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub encryption_threads: u8,
     /// The functions by which the server encrypts the fields of YCSB's table, in the statements that write and read them;
     /// `None` for plain fields.
@@ -55,10 +55,6 @@ pub struct AtRest {
     pub file_system: Option<FileSystem>,
 }
 
-fn is_zero(number: &u8) -> bool {
-    *number == 0
-}
-
 impl AtRest {
     /// How many background threads there may be.
     pub const ENCRYPTION_THREADS: RangeInclusive<u8> = 0..=16;
@@ -69,15 +65,19 @@ impl AtRest {
     }
 
     /// True for a part that the server encrypts.
-    pub fn encrypts(&self, part: AtRestPart) -> bool {
+    pub fn encrypts(mut self, part: AtRestPart) -> bool {
+        *self.flag(part)
+    }
+
+    fn flag(&mut self, part: AtRestPart) -> &mut bool {
         match part {
-            AtRestPart::Tables => self.tables,
-            AtRestPart::RedoLog => self.redo_log,
-            AtRestPart::UndoLog => self.undo_log,
-            AtRestPart::BinaryLog => self.binary_log,
-            AtRestPart::Temporary => self.temporary,
-            AtRestPart::Aria => self.aria,
-            AtRestPart::SystemTables => self.system_tables,
+            AtRestPart::Tables => &mut self.tables,
+            AtRestPart::RedoLog => &mut self.redo_log,
+            AtRestPart::UndoLog => &mut self.undo_log,
+            AtRestPart::BinaryLog => &mut self.binary_log,
+            AtRestPart::Temporary => &mut self.temporary,
+            AtRestPart::Aria => &mut self.aria,
+            AtRestPart::SystemTables => &mut self.system_tables,
         }
     }
 
@@ -89,15 +89,7 @@ impl AtRest {
     /// The same with one more part that the server encrypts.
     #[must_use]
     pub fn with(mut self, part: AtRestPart) -> Self {
-        *match part {
-            AtRestPart::Tables => &mut self.tables,
-            AtRestPart::RedoLog => &mut self.redo_log,
-            AtRestPart::UndoLog => &mut self.undo_log,
-            AtRestPart::BinaryLog => &mut self.binary_log,
-            AtRestPart::Temporary => &mut self.temporary,
-            AtRestPart::Aria => &mut self.aria,
-            AtRestPart::SystemTables => &mut self.system_tables,
-        } = true;
+        *self.flag(part) = true;
         self
     }
 

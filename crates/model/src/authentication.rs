@@ -48,11 +48,6 @@ fn is_yes(value: &bool) -> bool {
 impl Authentication {
     /// What `scram_iterations` may be: from the least that the client does to what takes it about half a second.
     pub const SCRAM_ITERATIONS: RangeInclusive<u32> = 1_000..=1_000_000;
-
-    /// True when nothing is asked for.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// An authentication method, by the server's own name for it.

@@ -196,6 +196,8 @@ impl YcsbMix {
 /// How records are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RequestDistribution {
     /// Every record as often as any other.
     Uniform,
@@ -209,11 +211,7 @@ pub enum RequestDistribution {
 impl RequestDistribution {
     /// The name used in study files and by YCSB.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Zipfian => "zipfian",
-            Self::Latest => "latest",
-        }
+        self.into()
     }
 }
 

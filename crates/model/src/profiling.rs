@@ -33,9 +33,4 @@ impl Profiling {
     pub const ONE_BLOCK_IN: u32 = 4;
     /// So many blocks are measured before the first that is looked into, so that a short run has its figures.
     pub const BLOCKS_BEFORE: u32 = 5;
-
-    /// True for the default.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -60,7 +60,7 @@ pub struct Study {
     #[serde(default)]
     pub placement: Placement,
     /// How far some blocks are looked into, to say why.
-    #[serde(default, skip_serializing_if = "Profiling::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub profile: Profiling,
     /// A ciphertax on the machine of a server of the user's own, which reads the clocks of its processes there:
     /// `ssh://user@host`.

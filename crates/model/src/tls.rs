@@ -130,7 +130,7 @@ pub struct TlsSettings {
     /// The client's TLS library.
     pub library: TlsLibrary,
     /// How a session with PostgreSQL comes to TLS.
-    #[serde(skip_serializing_if = "TlsNegotiation::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub negotiation: TlsNegotiation,
 }
 
@@ -253,11 +253,6 @@ impl TlsNegotiation {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 

@@ -25,8 +25,12 @@ pub fn last_allowed_cpu() -> io::Result<usize> {
 /// # Errors
 /// When the kernel does not say which.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    let allowed = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
+    Ok(cpus_in(&sched_getaffinity(None)?))
+}
+
+/// The CPUs of a set, in the order of their numbers.
+pub fn cpus_in(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 /// Keeps the calling thread, and the threads it starts from now on, on one CPU.
@@ -110,7 +114,7 @@ impl FewerCpus {
             .first()
             .ok_or_else(|| io::Error::other("there is no process"))?;
         let usual = sched_getaffinity(Some(thread_of(*first)?))?;
-        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| usual.is_set(*cpu)).collect();
+        let allowed = cpus_in(&usual);
         if count == 0 || count >= allowed.len() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

@@ -125,7 +125,7 @@ impl Workload {
                 mix: Mix::Core(YcsbMix {
                     read: 0.5,
                     update: 0.5,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -134,7 +134,7 @@ impl Workload {
                 mix: Mix::Core(YcsbMix {
                     read: 0.95,
                     update: 0.05,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -144,7 +144,7 @@ impl Workload {
                 writes: false,
                 mix: Mix::Core(YcsbMix {
                     read: 1.0,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -154,7 +154,7 @@ impl Workload {
                     read: 0.95,
                     insert: 0.05,
                     distribution: RequestDistribution::Latest,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -163,7 +163,7 @@ impl Workload {
                 mix: Mix::Core(YcsbMix {
                     scan: 0.95,
                     insert: 0.05,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -172,7 +172,7 @@ impl Workload {
                 mix: Mix::Core(YcsbMix {
                     read: 0.5,
                     read_modify_write: 0.5,
-                    ..NO_SHARES
+                    ..YcsbMix::NOTHING
                 }),
                 ..YCSB
             },
@@ -246,13 +246,4 @@ const YCSB: Descriptor = Descriptor {
     mix: Mix::OfCell,
     writes: true,
     ..READ
-};
-
-const NO_SHARES: YcsbMix = YcsbMix {
-    read: 0.0,
-    update: 0.0,
-    insert: 0.0,
-    scan: 0.0,
-    read_modify_write: 0.0,
-    distribution: RequestDistribution::Zipfian,
 };

@@ -34,7 +34,7 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
     }
     let stop = Stop::watch()?;
     let bar = progress(&plan.target.to_string(), arguments.count);
-    let connected = connect(&plan, stop.flag(), &mut |done| bar.set_position(done.into()));
+    let connected = connect(&plan, &stop.flag, &mut |done| bar.set_position(done.into()));
     bar.finish_and_clear();
     let mut record = match (connected, stop.caught()) {
         (_, Some(exit)) => return Ok(exit),
@@ -70,7 +70,7 @@ pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
     if let Ok(style) = ProgressStyle::with_template("Looking at {msg} ({pos} of {len})") {
         bar.set_style(style);
     }
-    let looked = doctor(tool(), stop.flag(), &mut |what, index, of| {
+    let looked = doctor(tool(), &stop.flag, &mut |what, index, of| {
         bar.set_length(of as u64);
         bar.set_position(index as u64 + 1);
         bar.set_message(what);
@@ -97,7 +97,7 @@ pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
     let stop = Stop::watch()?;
     stop.leaves(|left| left.made_on = Some(target.clone()));
     let what = made_on(&target);
-    let text = match clean(&target, stop.flag()) {
+    let text = match clean(&target, &stop.flag) {
         Ok(true) => format!("Removed {what} from {target}\n"),
         Ok(false) => format!("Nothing to remove: {target} does not have {what}\n"),
         Err(error) => {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
-use serde_json::{Value, json};
+use ciphertax_report::json;
+use serde_json::Value;
 
 use crate::arguments::StudiesArguments;
 use crate::exit::Exit;
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
         None => {
             let studies = names().map(Listed::new).collect::<Result<Vec<_>, _>>()?;
             if arguments.json {
-                json(&studies)?
+                json::render(&listed(&studies))
             } else {
                 list(&studies)
             }
@@ -175,14 +176,14 @@ fn list(studies: &[Listed]) -> String {
     paragraphs.chain([closing.to_owned()]).collect()
 }
 
-fn json(studies: &[Listed]) -> Result<String, String> {
-    let studies: Vec<Value> = studies
+fn listed(studies: &[Listed]) -> Vec<Value> {
+    studies
         .iter()
         .map(|listed| {
             let study = &listed.study;
             let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
             let cells: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
-            json!({
+            serde_json::json!({
                 "name": study.name,
                 "question": study.question,
                 "time_s": study.time_s,
@@ -195,9 +196,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "scales": listed.scales,
             })
         })
-        .collect();
-    let text = serde_json::to_string_pretty(&studies).map_err(|error| error.to_string())?;
-    Ok(text + "\n")
+        .collect()
 }
 
 /// The program that makes a tunnel.

@@ -61,7 +61,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
         }
         let measured = by_ourselves(&mut ground, &contents, index == BY_LINES)?;
         if index == BY_LINES {
-            checks.push(check(&ground, &contents)?);
+            checks.0.push(check(&ground, &contents)?);
         }
         Ok(measured)
     })?;

@@ -78,7 +78,7 @@ fn load(
         dataset::prepare(reactor, &options, table, None, &mut progress).await
     })??;
     let records = f64::from(table.record_count);
-    checked.push(records / began.elapsed().as_secs_f64());
+    checked.0.push(records / began.elapsed().as_secs_f64());
     let (elapsed, now) = written.ok_or("nothing was said to be written")?;
     Ok(Measured {
         throughput: records / elapsed.as_secs_f64(),

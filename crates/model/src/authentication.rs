@@ -18,7 +18,7 @@ pub struct Authentication {
     pub password_cache: PasswordCache,
     /// Whether the client sends the first step of the login along with its greeting, and so saves a round trip; for
     /// MongoDB's methods alone.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(skip_serializing_if = "is_yes")]
     pub speculative: bool,
     /// Rounds of the hash by which SCRAM's keys are derived from the password of the account; `None` for the server's
     /// default. For PostgreSQL's accounts alone.
@@ -35,10 +35,6 @@ impl Default for Authentication {
             scram_iterations: None,
         }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn is_yes(value: &bool) -> bool {

@@ -10,11 +10,12 @@ use ciphertax_model::{Resumption, TlsVersion};
 use ciphertax_report::json;
 use ciphertax_supervise::say;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::arguments::{ServersArguments, ServersCommand};
 use crate::exit::{Exit, Stop};
+use crate::progress::bar;
 use crate::show;
 
 pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
@@ -208,11 +209,7 @@ struct Steps {
 
 impl Steps {
     fn of(name: &'static str) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
-                .expect("the template is a constant that is valid"),
-        );
+        let bar = bar(None, "{spinner} {msg} ({elapsed})");
         bar.enable_steady_tick(Duration::from_millis(120));
         Self { name, bar }
     }

@@ -219,7 +219,7 @@ pub enum VerificationMode {
 /// The client's TLS library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[derive(strum::IntoStaticStr)]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum TlsLibrary {
     /// OpenSSL, of the 3.5 series with long-term support.

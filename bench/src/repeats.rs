@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// One figure, by the repeats in the order they were measured. Displayed as `median [lowest–highest]`, with as many digits as the precision of
-/// the format says.
+/// One figure, by the repeats in the order they were measured. Displayed as `median [lowest–highest]`, with as many digits as the
+/// precision of the format says.
 #[derive(Debug, Clone, Default)]
 pub struct Repeats(pub Vec<f64>);
 

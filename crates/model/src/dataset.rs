@@ -161,23 +161,21 @@ pub struct YcsbMix {
     pub distribution: RequestDistribution,
 }
 
-/// Nothing at all, so that a mix says all its shares.
 impl Default for YcsbMix {
+    /// Nothing at all, so that a mix says all its shares.
     fn default() -> Self {
-        Self::NOTHING
+        Self {
+            read: 0.0,
+            update: 0.0,
+            insert: 0.0,
+            scan: 0.0,
+            read_modify_write: 0.0,
+            distribution: RequestDistribution::Zipfian,
+        }
     }
 }
 
 impl YcsbMix {
-    pub(crate) const NOTHING: Self = Self {
-        read: 0.0,
-        update: 0.0,
-        insert: 0.0,
-        scan: 0.0,
-        read_modify_write: 0.0,
-        distribution: RequestDistribution::Zipfian,
-    };
-
     /// The shares, in the order of YCSB: read, update, insert, scan, read-modify-write.
     pub fn shares(&self) -> [f64; 5] {
         [

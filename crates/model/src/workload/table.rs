@@ -122,58 +122,34 @@ impl Workload {
             },
             Self::YcsbA => &Descriptor {
                 asks: "half reads, half updates of records",
-                mix: Mix::Core(YcsbMix {
-                    read: 0.5,
-                    update: 0.5,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_A,
                 ..YCSB
             },
             Self::YcsbB => &Descriptor {
                 asks: "reads of records, 5 % updates",
-                mix: Mix::Core(YcsbMix {
-                    read: 0.95,
-                    update: 0.05,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_B,
                 ..YCSB
             },
             Self::YcsbC => &Descriptor {
                 asks: "reads of records",
                 operation: Unit::Lookup,
                 writes: false,
-                mix: Mix::Core(YcsbMix {
-                    read: 1.0,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_C,
                 ..YCSB
             },
             Self::YcsbD => &Descriptor {
                 asks: "reads of the latest records, 5 % inserts",
-                mix: Mix::Core(YcsbMix {
-                    read: 0.95,
-                    insert: 0.05,
-                    distribution: RequestDistribution::Latest,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_D,
                 ..YCSB
             },
             Self::YcsbE => &Descriptor {
                 asks: "scans of records, 5 % inserts",
-                mix: Mix::Core(YcsbMix {
-                    scan: 0.95,
-                    insert: 0.05,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_E,
                 ..YCSB
             },
             Self::YcsbF => &Descriptor {
                 asks: "half reads, half reads with updates of records",
-                mix: Mix::Core(YcsbMix {
-                    read: 0.5,
-                    read_modify_write: 0.5,
-                    ..YcsbMix::NOTHING
-                }),
+                mix: MIX_F,
                 ..YCSB
             },
             Self::Ycsb => &Descriptor {
@@ -247,3 +223,23 @@ const YCSB: Descriptor = Descriptor {
     writes: true,
     ..READ
 };
+
+/// Shares of YCSB's core workloads: reads, updates, inserts, scans, and records read and then updated.
+const MIX_A: Mix = core([0.5, 0.5, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_B: Mix = core([0.95, 0.05, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_C: Mix = core([1.0, 0.0, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_D: Mix = core([0.95, 0.0, 0.05, 0.0, 0.0], RequestDistribution::Latest);
+const MIX_E: Mix = core([0.0, 0.0, 0.05, 0.95, 0.0], RequestDistribution::Zipfian);
+const MIX_F: Mix = core([0.5, 0.0, 0.0, 0.0, 0.5], RequestDistribution::Zipfian);
+
+const fn core(shares: [f64; 5], distribution: RequestDistribution) -> Mix {
+    let [read, update, insert, scan, read_modify_write] = shares;
+    Mix::Core(YcsbMix {
+        read,
+        update,
+        insert,
+        scan,
+        read_modify_write,
+        distribution,
+    })
+}

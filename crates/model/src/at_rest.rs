@@ -86,22 +86,6 @@ impl AtRest {
         AtRestPart::ALL.into_iter().filter(|part| self.encrypts(*part))
     }
 
-    /// The same with one more part that the server encrypts.
-    #[must_use]
-    pub fn with(mut self, part: AtRestPart) -> Self {
-        *self.flag(part) = true;
-        self
-    }
-
-    /// The settings, as study files name them, that ask something of the server itself.
-    pub fn settings_of_server(&self) -> impl Iterator<Item = &'static str> {
-        let algorithm = self.algorithm.map(|_| "algorithm");
-        let threads = (self.encryption_threads > 0).then_some("encryption_threads");
-        let sqlcipher = self.sqlcipher.map(|_| "sqlcipher");
-        let parts = self.parts().map(AtRestPart::name);
-        parts.chain(algorithm).chain(threads).chain(sqlcipher)
-    }
-
     /// The same with plain columns: what the server's files and what they lie on have to do with.
     #[must_use]
     pub fn beside_columns(self) -> Self {
@@ -126,7 +110,9 @@ impl AtRest {
 
 impl FromIterator<AtRestPart> for AtRest {
     fn from_iter<I: IntoIterator<Item = AtRestPart>>(parts: I) -> Self {
-        parts.into_iter().fold(Self::default(), Self::with)
+        let mut at_rest = Self::default();
+        parts.into_iter().for_each(|part| *at_rest.flag(part) = true);
+        at_rest
     }
 }
 

@@ -25,12 +25,7 @@ impl ThreadUsage {
     /// Reads the calling thread's usage: two system calls, less than a microsecond.
     pub fn now() -> Self {
         let total_ns = own_clock(libc::CLOCK_THREAD_CPUTIME_ID);
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-            usage.assume_init()
-        };
+        let usage = own_usage(libc::RUSAGE_THREAD);
         Self {
             cpu: CpuTime {
                 total_ns,
@@ -48,6 +43,16 @@ impl ThreadUsage {
             context_switches: self.context_switches.saturating_sub(earlier.context_switches),
             faults: self.faults.since(&earlier.faults).unwrap_or_default(),
         }
+    }
+}
+
+/// The account of the calling thread or process.
+pub(crate) fn own_usage(whose: libc::c_int) -> libc::rusage {
+    let mut usage = MaybeUninit::zeroed();
+    // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
+    unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
+        usage.assume_init()
     }
 }
 
@@ -100,23 +105,16 @@ impl SystemCpu {
     /// The first line is `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the last two are part of the
     /// first two.
     fn from_stat(text: &str, tick_ns: u64) -> Self {
-        const IDLE: usize = 3;
-        const IO_WAIT: usize = 4;
-        const STEAL: usize = 7;
-        let ticks: Vec<u64> = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .skip(1)
-            .take(STEAL + 1)
-            .map_while(|word| word.parse().ok())
-            .collect();
-        let ns_of = |column: usize| ticks.get(column).copied().unwrap_or(0) * tick_ns;
+        let all_cpus = text.lines().next().unwrap_or_default();
+        let mut ticks = [0; 8];
+        for (ticks, word) in ticks.iter_mut().zip(all_cpus.split_whitespace().skip(1)) {
+            *ticks = word.parse().unwrap_or(0);
+        }
+        let [.., idle, io_wait, _, _, steal] = ticks;
         Self {
             total_ns: ticks.iter().sum::<u64>() * tick_ns,
-            steal_ns: ns_of(STEAL),
-            idle_ns: ns_of(IDLE) + ns_of(IO_WAIT),
+            steal_ns: steal * tick_ns,
+            idle_ns: (idle + io_wait) * tick_ns,
         }
     }
 }

@@ -12,7 +12,6 @@ mod process;
 mod tree;
 
 use std::fs::{self, File};
-use std::mem::MaybeUninit;
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -252,12 +251,7 @@ pub struct OwnThreads;
 
 impl Meter for OwnThreads {
     fn read(&self) -> Result<Usage> {
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-            usage.assume_init()
-        };
+        let usage = cpu_time::own_usage(libc::RUSAGE_SELF);
         Ok(Usage::of(Part {
             context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
             faults: Some(faults_in_usage(&usage)),

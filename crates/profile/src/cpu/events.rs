@@ -165,7 +165,7 @@ impl Events {
         let mut inherited = clock;
         // Threads and processes that these begin are counted with them.
         inherited.set_inherit(1);
-        if watch.is_growing() {
+        if watch.with_children {
             inherited.set_task(1);
             inherited.set_comm(1);
             inherited.set_comm_exec(1);

@@ -110,7 +110,7 @@ impl CpuProfiler {
         if let Some(error) = self.events.enable(&mut watch)? {
             self.passed_over = Some(error);
         }
-        lock(&self.collector).watch(watch);
+        lock(&self.collector).watch = watch;
         self.draining = Some(
             Draining::start(&self.collector).map_err(|cause| ProfileError::Read {
                 what: "samples of CPU time".to_owned(),

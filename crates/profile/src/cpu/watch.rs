@@ -14,7 +14,8 @@ pub(super) struct Watch {
     own: u32,
     client: HashSet<u32>,
     server: HashSet<u32>,
-    with_children: bool,
+    /// True if processes that begin must be followed.
+    pub(super) with_children: bool,
     /// From whom a process that began meanwhile has its memory.
     parents: HashMap<u32, u32>,
     ended: HashSet<u32>,
@@ -88,11 +89,6 @@ impl Watch {
             }
             _ => {}
         }
-    }
-
-    /// True if processes that begin must be followed.
-    pub(super) fn is_growing(&self) -> bool {
-        self.with_children
     }
 
     /// True if a process of the server is known to have ended.

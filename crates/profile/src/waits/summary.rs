@@ -35,7 +35,7 @@ pub(super) fn waits(
     } = seen;
     let mut reader = Reader::new(&threads, stacks, symbols);
     let copies: Vec<Waiting> = copies
-        .into_inner()
+        .all
         .into_iter()
         .map(|copy| reader.read(&threads, copy))
         .collect();

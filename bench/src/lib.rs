@@ -20,7 +20,7 @@ use std::process::ExitCode;
 pub use document::{Document, Table};
 pub use ground::{Ground, Login, MariadbGround, MongodbGround, PostgresqlGround, ROWS, TABLES};
 pub use repeats::Repeats;
-pub use slice::{ServerCpu, Slice, load, start};
+pub use slice::{Slice, load, prepare, quiet_ns, start};
 pub use turns::{
     Figures, Measured, NO_BAR, PeerTable, at_least, at_most, billing, cpu_of_call, in_turns, met,
 };

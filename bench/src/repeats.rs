@@ -2,22 +2,12 @@
 
 use std::fmt;
 
-/// One figure, measured several times. Displayed as `median [lowest–highest]`, with as many digits as the precision of
-/// the format says.
+/// One figure, by the repeats in the order they were measured. Displayed as `median [lowest–highest]`, with as many digits as the
+/// precision of the format says.
 #[derive(Debug, Clone, Default)]
-pub struct Repeats(Vec<f64>);
+pub struct Repeats(pub Vec<f64>);
 
 impl Repeats {
-    /// Notes one more repeat.
-    pub fn push(&mut self, value: f64) {
-        self.0.push(value);
-    }
-
-    /// The repeats in the order they were measured.
-    pub fn values(&self) -> &[f64] {
-        &self.0
-    }
-
     /// The ratio of each repeat of this figure to the same repeat of another.
     pub fn over(&self, other: &Self) -> Self {
         self.with(other, |this, that| this / that)
@@ -104,9 +94,9 @@ mod tests {
     fn figures_are_combined_repeat_by_repeat() {
         let ours: Repeats = [1.0, 4.0].into_iter().collect();
         let theirs: Repeats = [2.0, 2.0].into_iter().collect();
-        assert_eq!(ours.over(&theirs).values(), [0.5, 2.0]);
-        assert_eq!(ours.plus(&theirs).values(), [3.0, 6.0]);
-        assert_eq!(ours.minus(&theirs).values(), [-1.0, 2.0]);
+        assert_eq!(ours.over(&theirs).0, [0.5, 2.0]);
+        assert_eq!(ours.plus(&theirs).0, [3.0, 6.0]);
+        assert_eq!(ours.minus(&theirs).0, [-1.0, 2.0]);
     }
 
     #[test]

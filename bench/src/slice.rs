@@ -4,33 +4,19 @@ use std::time::Duration;
 
 use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_model::Load;
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::{Meter as _, ProcessMeter};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-use crate::Result;
+use crate::{Measured, Result};
 
-/// The CPU clock of a private server.
-pub struct ServerCpu(ProcessCpu);
-
-impl ServerCpu {
-    /// That of the process with this number.
-    ///
-    /// # Errors
-    /// If there is none, or the kernel does not say.
-    pub fn of(pid: u32) -> Result<Self> {
-        Ok(Self(ProcessCpu::open(pid)?))
-    }
-
-    /// CPU time in nanoseconds, read when the server is quiet.
-    ///
-    /// # Errors
-    /// If its process has ended.
-    pub fn read_ns(&self) -> Result<u64> {
-        self.0
-            .settle(Duration::from_millis(1), Duration::from_millis(50))?;
-        Ok(self.0.read()?.total_ns)
-    }
+/// CPU time of a private server's process in nanoseconds, read when it is quiet.
+///
+/// # Errors
+/// If it has ended.
+pub fn quiet_ns(server: &ProcessMeter) -> Result<u64> {
+    server.settle(Duration::from_millis(1), Duration::from_millis(50))?;
+    Ok(server.cpu()?.total_ns)
 }
 
 /// How ciphertax loads this many connections: from so many on, more sockets are waited for.
@@ -54,20 +40,12 @@ pub fn start<W: Workload>(load: &Load, arms: impl IntoIterator<Item = Result<W>>
 
 /// What a slice without a fault yielded, operations of all kinds together.
 pub struct Slice {
+    /// What its turn measured.
+    pub turn: Measured,
     /// Operations.
     pub operations: u64,
     /// Statements.
     pub queries: u64,
-    /// Operations per second.
-    pub throughput: f64,
-    /// CPU time of the load threads per operation, in microseconds.
-    pub client_us: f64,
-    /// System time of it.
-    pub client_system_us: f64,
-    /// CPU time of the server per operation, in microseconds.
-    pub server_us: f64,
-    /// Mean latency in microseconds.
-    pub mean_us: f64,
     /// Latencies in nanoseconds.
     pub latency: Histogram<u64>,
 }
@@ -77,11 +55,16 @@ impl Slice {
     ///
     /// # Errors
     /// If anything fails: a benchmark has no use for a slice with faults.
-    pub fn measure(server: &ServerCpu, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+    pub fn measure(
+        server: &ProcessMeter,
+        engine: &mut Engine,
+        arm: usize,
+        duration: Duration,
+    ) -> Result<Self> {
         prepare(engine, arm)?;
-        let before = server.read_ns()?;
+        let before = quiet_ns(server)?;
         let yielded = engine.slice(arm, duration)?;
-        let server_ns = server.read_ns()? - before;
+        let server_ns = quiet_ns(server)? - before;
         Self::of(&yielded, server_ns)
     }
 
@@ -108,21 +91,28 @@ impl Slice {
             return Err("operations did not finish".into());
         }
         let operations = count as f64;
+        let us = |ns: u64| ns as f64 / operations / 1e3;
         Ok(Self {
+            turn: Measured {
+                kernel_us: us(yielded.client_cpu.system_ns),
+                server_us: us(server_ns),
+                throughput: operations / (yielded.duration_ns as f64 / 1e9),
+                statements: yielded.queries as f64 / operations,
+                mean_us: us(latency_sum_ns),
+                ..Measured::client(us(yielded.client_cpu.total_ns))
+            },
             operations: count,
             queries: yielded.queries,
-            throughput: operations / (yielded.duration_ns as f64 / 1e9),
-            client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
-            client_system_us: yielded.client_cpu.system_ns as f64 / operations / 1e3,
-            server_us: server_ns as f64 / operations / 1e3,
-            mean_us: latency_sum_ns as f64 / operations / 1e3,
             latency,
         })
     }
 }
 
 /// Opens the arm's connections that are not open.
-fn prepare(engine: &mut Engine, arm: usize) -> Result<()> {
+///
+/// # Errors
+/// The first failure.
+pub fn prepare(engine: &mut Engine, arm: usize) -> Result<()> {
     engine
         .prepare(arm)?
         .map_err(|failure| failure.message().to_owned().into())

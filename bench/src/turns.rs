@@ -7,7 +7,7 @@ use ciphertax_observe::ThreadUsage;
 use ciphertax_stats::BalancedOrder;
 use ciphertax_testkit::peers::Run;
 
-use crate::{Document, Repeats, Result, Slice, Table};
+use crate::{Repeats, Result, Table};
 
 /// What one contestant measured in one turn.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct Measured {
 
 /// What one contestant measured, turn by turn.
 #[derive(Debug, Clone, Default)]
-pub struct Figures(Vec<Measured>);
+pub struct Figures(pub Vec<Measured>);
 
 impl Measured {
     /// A turn of which nothing is known but the client's CPU time per operation.
@@ -67,25 +67,7 @@ impl Measured {
     }
 }
 
-impl From<&Slice> for Measured {
-    fn from(slice: &Slice) -> Self {
-        Self {
-            kernel_us: slice.client_system_us,
-            server_us: slice.server_us,
-            throughput: slice.throughput,
-            statements: slice.queries as f64 / slice.operations as f64,
-            mean_us: slice.mean_us,
-            ..Self::client(slice.client_us)
-        }
-    }
-}
-
 impl Figures {
-    /// Notes one more turn.
-    pub fn push(&mut self, turn: impl Into<Measured>) {
-        self.0.push(turn.into());
-    }
-
     /// One figure of all turns.
     pub fn of(&self, figure: impl Fn(&Measured) -> f64) -> Repeats {
         self.0.iter().map(figure).collect()
@@ -122,7 +104,7 @@ pub fn in_turns(
     let orders = BalancedOrder::new(names.len(), 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {
         for index in order {
-            figures[index].push(measure(index)?);
+            figures[index].0.push(measure(index)?);
         }
         let so_far = names
             .iter()
@@ -155,7 +137,7 @@ pub fn cpu_of_call<T>(time: Duration, batch: &[T], mut call: impl FnMut(&T) -> R
 }
 
 /// A table of ciphertax beside one peer, a row for each thing that both do.
-pub struct PeerTable(Table);
+pub struct PeerTable(pub Table);
 
 impl PeerTable {
     /// An empty one; `operation` is what both do, for example `transaction`.
@@ -189,11 +171,6 @@ impl PeerTable {
                 "{what} | {ratio:.2} | {bar} | {with_start:.2} | {ours_us} | {theirs_us} | {ours_per_s:.0} | {theirs_per_s:.0}"
             ));
         }
-    }
-
-    /// Adds it to a document.
-    pub fn add_to(&self, document: &mut Document, heading: &str) {
-        document.table(heading, &self.0);
     }
 }
 
@@ -256,7 +233,7 @@ mod tests {
         .unwrap();
         assert_eq!(turns, [3.0; 2]);
         let ratio = figures[0].client_us().over(&figures[1].client_us());
-        assert_eq!(ratio.values(), [0.5; 3]);
+        assert_eq!(ratio.0, [0.5; 3]);
         assert_eq!(at_most(&ratio, 0.5), "≤ 0.5 | yes");
         assert_eq!(at_least(&ratio, 0.7), "≥ 0.7 | **no**");
     }

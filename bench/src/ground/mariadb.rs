@@ -62,7 +62,7 @@ impl MariadbGround {
     pub fn prepare_on(server: PrivateServerBuilder, dataset: &Dataset) -> Result<Self> {
         eprintln!("starting a private MariaDB and writing {dataset} …");
         let mut ground = Self::start(server, |server| {
-            let access = login(server, Transport::Plain).access(|policy| policy)?;
+            let access = Login::to(server, Transport::Plain).access(|policy| policy)?;
             Ok(Session::within(&access.options, None))
         })?;
         ground.load(&ground.access(Transport::Plain)?.options, &(*dataset).into())?;
@@ -74,17 +74,12 @@ impl MariadbGround {
         Ok(ground)
     }
 
-    /// What a client needs to know.
-    pub fn login(&self, transport: Transport) -> Login {
-        login(&self.server, transport)
-    }
-
     /// How an arm reaches the server, and what its sessions must be.
     ///
     /// # Errors
     /// If TLS cannot be prepared.
     pub fn access(&self, transport: Transport) -> Result<MysqlAccess> {
-        self.login(transport).access(|policy| policy)
+        Login::to(&self.server, transport).access(|policy| policy)
     }
 
     /// Protocol version and cipher of the sessions that this transport gives, by the server's word; empty in
@@ -114,6 +109,19 @@ impl MariadbGround {
 }
 
 impl Login {
+    /// The way to this server.
+    pub fn to(server: &PrivateServer, transport: Transport) -> Self {
+        let address = server.address();
+        Self {
+            transport,
+            host: address.ip().to_string(),
+            port: address.port(),
+            user: server.user().to_owned(),
+            password: server.password().expose().to_owned(),
+            ca_file: server.ca_file().map(ToOwned::to_owned),
+        }
+    }
+
     /// How an arm reaches the server, with what is adapted of its TLS, and what its sessions must be.
     ///
     /// # Errors
@@ -133,17 +141,5 @@ impl Login {
             columns: None,
             key_exchange: None,
         })
-    }
-}
-
-fn login(server: &PrivateServer, transport: Transport) -> Login {
-    let address = server.address();
-    Login {
-        transport,
-        host: address.ip().to_string(),
-        port: address.port(),
-        user: server.user().to_owned(),
-        password: server.password().expose().to_owned(),
-        ca_file: server.ca_file().map(ToOwned::to_owned),
     }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::{Account, PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Transport};
+use ciphertax_observe::ProcessMeter;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use ciphertax_wire::mongodb::ScramKeys;
@@ -20,7 +21,7 @@ use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::sql::SqlSession;
 
-use crate::{Result, ServerCpu};
+use crate::Result;
 
 pub use mariadb::{Login, MariadbGround, ROWS, TABLES};
 pub use mongodb::MongodbGround;
@@ -35,7 +36,7 @@ pub struct Ground<S> {
     /// Which server it is.
     pub identity: String,
     /// CPU time of the server's process. PostgreSQL's sessions have processes of their own, which are not in it.
-    pub cpu: ServerCpu,
+    pub cpu: ProcessMeter,
     /// The server itself.
     pub server: PrivateServer,
 }
@@ -55,7 +56,7 @@ impl<S: Session> Ground<S> {
         let (control, _) = finish(&reactor, PATIENCE, S::connect(&reactor, &options))??;
         Ok(Self {
             identity: String::new(),
-            cpu: ServerCpu::of(pid)?,
+            cpu: ProcessMeter::open(pid)?,
             reactor,
             control,
             server,

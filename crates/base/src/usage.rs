@@ -1,5 +1,6 @@
 //! What the kernel counts between the edges of a slice.
 
+use std::iter::Sum;
 use std::ops::AddAssign;
 
 use schemars::JsonSchema;
@@ -15,10 +16,30 @@ pub struct CpuTime {
     pub system_ns: u64,
 }
 
+impl CpuTime {
+    /// What was used since an earlier reading of the same clock.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+}
+
 impl AddAssign for CpuTime {
     fn add_assign(&mut self, more: Self) {
         self.total_ns += more.total_ns;
         self.system_ns += more.system_ns;
+    }
+}
+
+impl Sum for CpuTime {
+    fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
+        each.fold(Self::default(), |mut sum, more| {
+            sum += more;
+            sum
+        })
     }
 }
 

@@ -51,9 +51,10 @@ impl From<Exit> for ExitCode {
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// What the user's signals have said so far.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Stop {
-    flag: Arc<AtomicBool>,
+    /// Set by the first signal.
+    pub(crate) flag: Arc<AtomicBool>,
     /// The first signal; 0 before it.
     caught: Arc<AtomicI32>,
     left: Arc<Mutex<Left>>,
@@ -74,12 +75,7 @@ impl Stop {
     /// Watches for signals from now on. The first is noted. The second ends the process and says what is left; private servers
     /// are removed by their guards.
     pub(crate) fn watch() -> Result<Self, String> {
-        let stop = Self {
-            flag: Arc::default(),
-            caught: Arc::default(),
-            left: Arc::default(),
-            drawn: Arc::default(),
-        };
+        let stop = Self::default();
         let watch = || -> io::Result<()> {
             let is_second = Arc::new(AtomicBool::new(false));
             for signal in SIGNALS {
@@ -115,11 +111,6 @@ impl Stop {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         say(format_args!("ciphertax: ended at once{}", left.in_words()));
         low_level::exit(128 + second);
-    }
-
-    /// Set by the first signal.
-    pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
-        &self.flag
     }
 
     /// How the process ends after a signal; `None` without one.

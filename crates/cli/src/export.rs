@@ -36,11 +36,7 @@ impl Export {
     /// # Errors
     /// When it does not, or a folder is there.
     pub(crate) fn new(path: PathBuf) -> Result<Self, String> {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
+        let name = lowered_name(&path);
         let format = match ending(&path).as_str() {
             "json" => Format::Json,
             "csv" if name.ends_with("samples.csv") => Format::Samples,
@@ -57,13 +53,14 @@ impl Export {
     }
 }
 
+fn lowered_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_lowercase()
+}
+
 /// What the ending of a file's name says, in small letters and one word for one format; empty where there is none.
 pub(crate) fn ending(path: &Path) -> String {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase();
+    let name = lowered_name(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending {
         "markdown" => "md",

@@ -7,12 +7,13 @@ use ciphertax_model::Transport;
 use ciphertax_report::{json, terminal};
 use ciphertax_runner::{ConnectPlan, clean, connect, doctor, made_on};
 use ciphertax_supervise::say;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::arguments::{CleanArguments, ConnectArguments, DoctorArguments};
 use crate::exit::{Exit, Stop};
 use crate::export::write_text;
 use crate::measuring::{self, parse_any_target, tool, warn_if_unverified};
+use crate::progress::bar;
 use crate::show;
 
 pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> {
@@ -34,7 +35,7 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
     }
     let stop = Stop::watch()?;
     let bar = progress(&plan.target.to_string(), arguments.count);
-    let connected = connect(&plan, stop.flag(), &mut |done| bar.set_position(done.into()));
+    let connected = connect(&plan, &stop.flag, &mut |done| bar.set_position(done.into()));
     bar.finish_and_clear();
     let mut record = match (connected, stop.caught()) {
         (_, Some(exit)) => return Ok(exit),
@@ -53,11 +54,11 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
 
 /// What is shown while connections are made, where somebody looks on: from the beginning on, since a server may be silent.
 fn progress(target: &str, count: u32) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(count.into()), ProgressDrawTarget::stderr());
     let done = if count > 1 { ": {pos} of {len}" } else { "" };
-    if let Ok(style) = ProgressStyle::with_template(&format!("Connecting to {{msg}}{done}, {{elapsed}}")) {
-        bar.set_style(style);
-    }
+    let bar = bar(
+        Some(count.into()),
+        &format!("Connecting to {{msg}}{done}, {{elapsed}}"),
+    );
     bar.set_message(target.to_owned());
     bar.enable_steady_tick(Duration::from_secs(1));
     bar.tick();
@@ -66,11 +67,8 @@ fn progress(target: &str, count: u32) -> ProgressBar {
 
 pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
     let stop = Stop::watch()?;
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("Looking at {msg} ({pos} of {len})") {
-        bar.set_style(style);
-    }
-    let looked = doctor(tool(), stop.flag(), &mut |what, index, of| {
+    let bar = bar(None, "Looking at {msg} ({pos} of {len})");
+    let looked = doctor(tool(), &stop.flag, &mut |what, index, of| {
         bar.set_length(of as u64);
         bar.set_position(index as u64 + 1);
         bar.set_message(what);
@@ -97,7 +95,7 @@ pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
     let stop = Stop::watch()?;
     stop.leaves(|left| left.made_on = Some(target.clone()));
     let what = made_on(&target);
-    let text = match clean(&target, stop.flag()) {
+    let text = match clean(&target, &stop.flag) {
         Ok(true) => format!("Removed {what} from {target}\n"),
         Ok(false) => format!("Nothing to remove: {target} does not have {what}\n"),
         Err(error) => {

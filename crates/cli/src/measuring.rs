@@ -146,7 +146,7 @@ pub(crate) fn play_with(
     verbosity: Verbosity,
 ) -> Result<Played, RunError> {
     let mut reporter = Reporter::start(&plan.study, plan.target.as_ref(), stop.clone(), verbosity);
-    let measured = play(plan, destination, &mut reporter, stop.flag());
+    let measured = play(plan, destination, &mut reporter, &stop.flag);
     let played = measured.and_then(|measured| {
         reporter.stage(&Stage::Evaluating);
         Ok(evaluated(measured)?)

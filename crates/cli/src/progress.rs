@@ -290,12 +290,21 @@ fn half_width(fraction: Option<f64>) -> String {
     }
 }
 
+/// A bar on standard error, where somebody looks on; of this length, if that is known.
+pub(crate) fn bar(length: Option<u64>, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    bar.set_style(style(template));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is a constant that is valid")
+}
+
 fn spinner() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {msg}").expect("the template is a constant that is valid")
+    style("{spinner} {msg}")
 }
 
 fn measuring() -> ProgressStyle {
-    ProgressStyle::with_template("Measuring [{bar:20}] {pos} s, {msg}")
-        .expect("the template is a constant that is valid")
-        .progress_chars("=> ")
+    style("Measuring [{bar:20}] {pos} s, {msg}").progress_chars("=> ")
 }

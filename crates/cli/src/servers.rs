@@ -7,13 +7,15 @@ use ciphertax_base::harmless;
 use ciphertax_lab::catalogue::{AtRestCapabilities, CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install};
 use ciphertax_model::{Resumption, TlsVersion};
+use ciphertax_report::json;
 use ciphertax_supervise::say;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::arguments::{ServersArguments, ServersCommand};
 use crate::exit::{Exit, Stop};
+use crate::progress::bar;
 use crate::show;
 
 pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
@@ -22,7 +24,7 @@ pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
     }
     let servers = CATALOGUE.map(Server::of);
     let text = if arguments.json {
-        serde_json::to_string_pretty(&servers).map_err(|error| error.to_string())? + "\n"
+        json::render(&servers)
     } else {
         table(&servers)
     };
@@ -184,7 +186,7 @@ fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
     let stop = Stop::watch()?;
     for entry in servers {
         let steps = Steps::of(entry.name);
-        let outcome = install(entry, stop.flag(), &mut |step| steps.show(&step));
+        let outcome = install(entry, &stop.flag, &mut |step| steps.show(&step));
         steps.bar.finish_and_clear();
         match outcome {
             Ok(installation) => say(format_args!(
@@ -207,11 +209,7 @@ struct Steps {
 
 impl Steps {
     fn of(name: &'static str) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
-                .expect("the template is a constant that is valid"),
-        );
+        let bar = bar(None, "{spinner} {msg} ({elapsed})");
         bar.enable_steady_tick(Duration::from_millis(120));
         Self { name, bar }
     }

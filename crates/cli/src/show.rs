@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use crate::arguments::OutputArguments;
 use crate::export::{self, write_text};
-use crate::show;
 
 pub(crate) const REPORT: &str = "report.html";
 
@@ -89,7 +88,7 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
 
 pub(crate) fn style() -> terminal::Style {
     terminal::Style {
-        width: show::columns(),
+        width: columns(),
         colour: console::colors_enabled(),
     }
 }

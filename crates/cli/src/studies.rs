@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
-use serde_json::{Value, json};
+use ciphertax_report::json;
+use serde_json::Value;
 
 use crate::arguments::StudiesArguments;
 use crate::exit::Exit;
@@ -16,117 +17,24 @@ pub(crate) const QUICK_NAME: &str = "quick";
 /// What does TLS cost, in two minutes?
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
+/// Each study's name and its file, which is called so.
+macro_rules! studies {
+    ($($name:literal)*) => { [(QUICK_NAME, QUICK), $(($name, include_str!(concat!("../studies/", $name, ".toml")))),*] };
+}
+
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 36] = [
-    (QUICK_NAME, QUICK),
-    (
-        "mysql-tls-library",
-        include_str!("../studies/mysql-tls-library.toml"),
-    ),
-    (
-        "mysql-tls-tunnel-wan",
-        include_str!("../studies/mysql-tls-tunnel-wan.toml"),
-    ),
-    (
-        "mysql-connect-rate",
-        include_str!("../studies/mysql-connect-rate.toml"),
-    ),
-    (
-        "mysql-connect-distance",
-        include_str!("../studies/mysql-connect-distance.toml"),
-    ),
-    (
-        "mysql-tls-scenarios",
-        include_str!("../studies/mysql-tls-scenarios.toml"),
-    ),
-    (
-        "mysql-tls-versions",
-        include_str!("../studies/mysql-tls-versions.toml"),
-    ),
-    (
-        "mysql-tls-client-library",
-        include_str!("../studies/mysql-tls-client-library.toml"),
-    ),
-    (
-        "mysql-tls-resumption",
-        include_str!("../studies/mysql-tls-resumption.toml"),
-    ),
-    (
-        "mysql-post-quantum",
-        include_str!("../studies/mysql-post-quantum.toml"),
-    ),
-    ("mysql-login", include_str!("../studies/mysql-login.toml")),
-    (
-        "mysql-tls-tde-library",
-        include_str!("../studies/mysql-tls-tde-library.toml"),
-    ),
-    ("mysql-why", include_str!("../studies/mysql-why.toml")),
-    (
-        "mysql-at-rest-settings",
-        include_str!("../studies/mysql-at-rest-settings.toml"),
-    ),
-    (
-        "mysql-transit-and-rest",
-        include_str!("../studies/mysql-transit-and-rest.toml"),
-    ),
-    (
-        "at-rest-everywhere",
-        include_str!("../studies/at-rest-everywhere.toml"),
-    ),
-    ("tpcc", include_str!("../studies/tpcc.toml")),
-    (
-        "always-encrypted-tpcc",
-        include_str!("../studies/always-encrypted-tpcc.toml"),
-    ),
-    (
-        "stored-columns-tpcc",
-        include_str!("../studies/stored-columns-tpcc.toml"),
-    ),
-    (
-        "columns-server-side",
-        include_str!("../studies/columns-server-side.toml"),
-    ),
-    (
-        "mongodb-tls-connection",
-        include_str!("../studies/mongodb-tls-connection.toml"),
-    ),
-    (
-        "mongodb-tls-versions",
-        include_str!("../studies/mongodb-tls-versions.toml"),
-    ),
-    ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
-    ("mongodb-login", include_str!("../studies/mongodb-login.toml")),
-    ("csfle-ycsb", include_str!("../studies/csfle-ycsb.toml")),
-    ("postgres-tls", include_str!("../studies/postgres-tls.toml")),
-    (
-        "postgres-tls-versions",
-        include_str!("../studies/postgres-tls-versions.toml"),
-    ),
-    ("postgres-login", include_str!("../studies/postgres-login.toml")),
-    (
-        "postgres-connect-distance",
-        include_str!("../studies/postgres-connect-distance.toml"),
-    ),
-    (
-        "postgres-post-quantum",
-        include_str!("../studies/postgres-post-quantum.toml"),
-    ),
-    ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
-    (
-        "cluster-encryption",
-        include_str!("../studies/cluster-encryption.toml"),
-    ),
-    (
-        "mysql-tls-galera",
-        include_str!("../studies/mysql-tls-galera.toml"),
-    ),
-    (
-        "mongodb-tls-cluster",
-        include_str!("../studies/mongodb-tls-cluster.toml"),
-    ),
-    ("sqlcipher", include_str!("../studies/sqlcipher.toml")),
-    ("databases-tls", include_str!("../studies/databases-tls.toml")),
-];
+const STUDIES: [(&str, &str); 36] = studies! {
+    "mysql-tls-library" "mysql-tls-tunnel-wan" "mysql-connect-rate" "mysql-connect-distance"
+    "mysql-tls-scenarios" "mysql-tls-versions" "mysql-tls-client-library" "mysql-tls-resumption"
+    "mysql-post-quantum" "mysql-login"
+    "mysql-tls-tde-library" "mysql-why" "mysql-at-rest-settings" "mysql-transit-and-rest" "at-rest-everywhere"
+    "tpcc" "always-encrypted-tpcc" "stored-columns-tpcc" "columns-server-side"
+    "mongodb-tls-connection" "mongodb-tls-versions" "mongodb-auth" "mongodb-login" "csfle-ycsb"
+    "postgres-tls" "postgres-tls-versions" "postgres-login" "postgres-connect-distance"
+    "postgres-post-quantum" "postgres-pooler"
+    "cluster-encryption" "mysql-tls-galera" "mongodb-tls-cluster"
+    "sqlcipher" "databases-tls"
+};
 
 /// The names of the studies that are built in.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -176,7 +84,7 @@ pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
         None => {
             let studies = names().map(Listed::new).collect::<Result<Vec<_>, _>>()?;
             if arguments.json {
-                json(&studies)?
+                json::render(&listed(&studies))
             } else {
                 list(&studies)
             }
@@ -268,14 +176,14 @@ fn list(studies: &[Listed]) -> String {
     paragraphs.chain([closing.to_owned()]).collect()
 }
 
-fn json(studies: &[Listed]) -> Result<String, String> {
-    let studies: Vec<Value> = studies
+fn listed(studies: &[Listed]) -> Vec<Value> {
+    studies
         .iter()
         .map(|listed| {
             let study = &listed.study;
             let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
             let cells: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
-            json!({
+            serde_json::json!({
                 "name": study.name,
                 "question": study.question,
                 "time_s": study.time_s,
@@ -288,9 +196,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "scales": listed.scales,
             })
         })
-        .collect();
-    let text = serde_json::to_string_pretty(&studies).map_err(|error| error.to_string())?;
-    Ok(text + "\n")
+        .collect()
 }
 
 /// The program that makes a tunnel.

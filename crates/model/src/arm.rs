@@ -22,7 +22,7 @@ pub struct Arm {
     #[serde(default, skip_serializing_if = "TlsSettings::is_default")]
     pub tls: TlsSettings,
     /// How the account logs in.
-    #[serde(default, skip_serializing_if = "Authentication::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub authentication: Authentication,
     /// The key of the private server's certificate, where arms differ in it; `None` for the study's. Arms that differ in it
     /// have servers of their own.

@@ -41,7 +41,7 @@ pub struct AtRest {
     pub algorithm: Option<AtRestAlgorithm>,
     /// MariaDB: background threads that look for pages to encrypt or to encrypt anew (`innodb_encryption_threads`). With
     /// none, nothing of that is measured.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub encryption_threads: u8,
     /// The functions by which the server encrypts the fields of YCSB's table, in the statements that write and read them;
     /// `None` for plain fields.
@@ -55,10 +55,6 @@ pub struct AtRest {
     pub file_system: Option<FileSystem>,
 }
 
-fn is_zero(number: &u8) -> bool {
-    *number == 0
-}
-
 impl AtRest {
     /// How many background threads there may be.
     pub const ENCRYPTION_THREADS: RangeInclusive<u8> = 0..=16;
@@ -69,27 +65,12 @@ impl AtRest {
     }
 
     /// True for a part that the server encrypts.
-    pub fn encrypts(&self, part: AtRestPart) -> bool {
+    pub fn encrypts(mut self, part: AtRestPart) -> bool {
+        *self.flag(part)
+    }
+
+    fn flag(&mut self, part: AtRestPart) -> &mut bool {
         match part {
-            AtRestPart::Tables => self.tables,
-            AtRestPart::RedoLog => self.redo_log,
-            AtRestPart::UndoLog => self.undo_log,
-            AtRestPart::BinaryLog => self.binary_log,
-            AtRestPart::Temporary => self.temporary,
-            AtRestPart::Aria => self.aria,
-            AtRestPart::SystemTables => self.system_tables,
-        }
-    }
-
-    /// The parts that the server encrypts by itself.
-    pub fn parts(&self) -> impl Iterator<Item = AtRestPart> {
-        AtRestPart::ALL.into_iter().filter(|part| self.encrypts(*part))
-    }
-
-    /// The same with one more part that the server encrypts.
-    #[must_use]
-    pub fn with(mut self, part: AtRestPart) -> Self {
-        *match part {
             AtRestPart::Tables => &mut self.tables,
             AtRestPart::RedoLog => &mut self.redo_log,
             AtRestPart::UndoLog => &mut self.undo_log,
@@ -97,17 +78,12 @@ impl AtRest {
             AtRestPart::Temporary => &mut self.temporary,
             AtRestPart::Aria => &mut self.aria,
             AtRestPart::SystemTables => &mut self.system_tables,
-        } = true;
-        self
+        }
     }
 
-    /// The settings, as study files name them, that ask something of the server itself.
-    pub fn settings_of_server(&self) -> impl Iterator<Item = &'static str> {
-        let algorithm = self.algorithm.map(|_| "algorithm");
-        let threads = (self.encryption_threads > 0).then_some("encryption_threads");
-        let sqlcipher = self.sqlcipher.map(|_| "sqlcipher");
-        let parts = self.parts().map(AtRestPart::name);
-        parts.chain(algorithm).chain(threads).chain(sqlcipher)
+    /// The parts that the server encrypts by itself.
+    pub fn parts(&self) -> impl Iterator<Item = AtRestPart> {
+        AtRestPart::ALL.into_iter().filter(|part| self.encrypts(*part))
     }
 
     /// The same with plain columns: what the server's files and what they lie on have to do with.
@@ -134,7 +110,9 @@ impl AtRest {
 
 impl FromIterator<AtRestPart> for AtRest {
     fn from_iter<I: IntoIterator<Item = AtRestPart>>(parts: I) -> Self {
-        parts.into_iter().fold(Self::default(), Self::with)
+        let mut at_rest = Self::default();
+        parts.into_iter().for_each(|part| *at_rest.flag(part) = true);
+        at_rest
     }
 }
 
@@ -166,21 +144,9 @@ impl fmt::Display for AtRest {
 }
 
 /// A part of a server's files that it can encrypt by itself.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    strum::Display,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum AtRestPart {
     /// See [`AtRest::tables`].
@@ -210,46 +176,21 @@ impl AtRestPart {
 }
 
 /// How a server encrypts what it writes.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+#[derive(strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
 pub enum AtRestAlgorithm {
     /// AES in CBC mode.
-    #[serde(rename = "AES-CBC")]
-    #[strum(serialize = "AES-CBC")]
     AesCbc,
     /// AES in counter mode.
-    #[serde(rename = "AES-CTR")]
-    #[strum(serialize = "AES-CTR")]
     AesCtr,
 }
 
 /// Functions of a server by which columns are encrypted.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ColumnFunctions {
     /// MySQL's family: `AES_ENCRYPT()` and `AES_DECRYPT()`, by AES-128-ECB.
@@ -266,22 +207,9 @@ impl ColumnFunctions {
 }
 
 /// The file system of a server's folder.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum FileSystem {
     /// ext4 in an image file, without encryption: what `fscrypt` is to be compared with. Needs root.

@@ -18,7 +18,7 @@ pub struct Authentication {
     pub password_cache: PasswordCache,
     /// Whether the client sends the first step of the login along with its greeting, and so saves a round trip; for
     /// MongoDB's methods alone.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(skip_serializing_if = "is_yes")]
     pub speculative: bool,
     /// Rounds of the hash by which SCRAM's keys are derived from the password of the account; `None` for the server's
     /// default. For PostgreSQL's accounts alone.
@@ -37,10 +37,6 @@ impl Default for Authentication {
     }
 }
 
-fn yes() -> bool {
-    true
-}
-
 fn is_yes(value: &bool) -> bool {
     *value
 }
@@ -48,29 +44,12 @@ fn is_yes(value: &bool) -> bool {
 impl Authentication {
     /// What `scram_iterations` may be: from the least that the client does to what takes it about half a second.
     pub const SCRAM_ITERATIONS: RangeInclusive<u32> = 1_000..=1_000_000;
-
-    /// True when nothing is asked for.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// An authentication method, by the server's own name for it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum AuthenticationMethod {
     /// SHA-1 of a challenge: the default of MySQL until 5.7 and of MariaDB.
@@ -175,36 +154,18 @@ pub enum PasswordCache {
 
 /// The key a private server's certificate is made with. An external server brings its own.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
+#[serde(rename_all = "kebab-case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CertificateKind {
     /// ECDSA over NIST P-256.
     #[default]
-    #[serde(rename = "ecdsa-p256")]
-    #[strum(serialize = "ecdsa-p256")]
     EcdsaP256,
     /// ECDSA over NIST P-384.
-    #[serde(rename = "ecdsa-p384")]
-    #[strum(serialize = "ecdsa-p384")]
     EcdsaP384,
     /// Ed25519 (RFC 8032).
-    #[serde(rename = "ed25519")]
-    #[strum(serialize = "ed25519")]
     Ed25519,
     /// RSA with a 1024-bit modulus: long broken, still in old studies.
     #[serde(rename = "rsa-1024")]

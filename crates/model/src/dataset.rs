@@ -61,21 +61,9 @@ impl fmt::Display for Dataset {
 }
 
 /// How rows are picked, with the parameters that sysbench has by default.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Distribution {
     /// Every row as often as any other.
@@ -208,6 +196,8 @@ impl YcsbMix {
 /// How records are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RequestDistribution {
     /// Every record as often as any other.
     Uniform,
@@ -221,11 +211,7 @@ pub enum RequestDistribution {
 impl RequestDistribution {
     /// The name used in study files and by YCSB.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Zipfian => "zipfian",
-            Self::Latest => "latest",
-        }
+        self.into()
     }
 }
 

@@ -54,6 +54,11 @@ pub use tls::{
 pub use tpcc::{Isolation, StatementKind, Tpcc, TpccWeights};
 pub use workload::Workload;
 
+/// True for what nobody has to write into a study.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Every variant, in the order in which they are written; `N` is how many there are.
 pub(crate) const fn all<T: VariantArray + Copy, const N: usize>() -> [T; N] {
     match T::VARIANTS.first_chunk() {

@@ -8,22 +8,9 @@ use crate::load::Pace;
 use crate::workload::Workload;
 
 /// What is compared between an arm and the baseline.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr)]
 pub enum Metric {
     /// User and system time of the client's load threads, or of the program that is the load, per operation.
     #[strum(serialize = "client CPU per operation")]

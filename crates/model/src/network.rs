@@ -107,30 +107,14 @@ impl fmt::Display for Tunnel {
 }
 
 /// A cipher of SSH, by OpenSSH's name.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SshCipher {
     /// AES-256 in CBC mode with a MAC of its own.
-    #[serde(rename = "aes256-cbc")]
-    #[strum(serialize = "aes256-cbc")]
     Aes256Cbc,
     /// AES-256 in counter mode with a MAC of its own.
-    #[serde(rename = "aes256-ctr")]
-    #[strum(serialize = "aes256-ctr")]
     Aes256Ctr,
     /// AES-256 in Galois/counter mode.
     #[serde(rename = "aes256-gcm@openssh.com")]
@@ -186,10 +170,9 @@ impl fmt::Display for Pooler {
 }
 
 /// The programs that pool connections to PostgreSQL.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum PoolerProgram {
     /// One process with one thread.
@@ -244,10 +227,9 @@ impl PoolerProgram {
 }
 
 /// For how long a client keeps a connection to the server, by pgbouncer's names.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum PoolMode {
     /// Until it disconnects.

@@ -6,22 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::all;
 
 /// How far some of a run's blocks are looked into. Those blocks tell why; what a feature costs is told by the others.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Profiling {
     /// Not at all.
@@ -46,9 +33,4 @@ impl Profiling {
     pub const ONE_BLOCK_IN: u32 = 4;
     /// So many blocks are measured before the first that is looked into, so that a short run has its figures.
     pub const BLOCKS_BEFORE: u32 = 5;
-
-    /// True for the default.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }

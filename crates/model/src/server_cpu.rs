@@ -147,42 +147,38 @@ impl fmt::Display for AgentAddress {
 /// All of it becomes words of a command line, and the path is read by a shell on the other machine. So none of it can hold
 /// more than names and paths need.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SshAddress {
-    user: Option<String>,
-    host: String,
-    port: Option<u16>,
-    program: String,
-}
+pub struct SshAddress(Url);
 
 impl SshAddress {
     /// Whom `ssh` logs in as; `None` for whoever its own settings say.
     pub fn user(&self) -> Option<&str> {
-        self.user.as_deref()
+        Some(self.0.username()).filter(|user| !user.is_empty())
     }
 
     /// The machine, or what the settings of `ssh` call it; an IPv6 address without brackets.
     pub fn host(&self) -> &str {
-        &self.host
+        let host = self.0.host_str().unwrap_or_default();
+        host.trim_start_matches('[').trim_end_matches(']')
     }
 
     /// The port of its sshd; `None` for what the settings of `ssh` say.
     pub fn port(&self) -> Option<u16> {
-        self.port
+        self.0.port()
     }
 
     /// The file of ciphertax there, or its name if it is in the search path.
     pub fn program(&self) -> &str {
-        &self.program
+        match self.0.path() {
+            "" | "/" => PROGRAM,
+            path => path,
+        }
     }
 
     /// What follows `ssh` when somebody logs in there by hand.
     pub fn by_hand(&self) -> String {
-        let port = self.port.map_or(String::new(), |port| format!("-p {port} "));
-        let user = self
-            .user
-            .as_ref()
-            .map_or(String::new(), |user| format!("{user}@"));
-        format!("ssh {port}{user}{}", self.host)
+        let port = self.port().map_or(String::new(), |port| format!("-p {port} "));
+        let user = self.user().map_or(String::new(), |user| format!("{user}@"));
+        format!("ssh {port}{user}{}", self.host())
     }
 }
 
@@ -217,33 +213,17 @@ impl FromStr for SshAddress {
         {
             return Err(AgentAddressError::Form);
         }
+        // The parser has seen that what stands in brackets is an address.
         let host = url.host_str().ok_or(AgentAddressError::Form)?;
-        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            // The parser has seen that it is an address.
-            Some(address) => address.to_owned(),
-            None if is_name(host) => host.to_owned(),
-            None => return Err(AgentAddressError::Name),
-        };
-        let user = Some(url.username()).filter(|user| !user.is_empty());
-        if user.is_some_and(|user| !is_name(user)) {
+        let user = url.username();
+        if !(host.starts_with('[') || is_name(host)) || !(user.is_empty() || is_name(user)) {
             return Err(AgentAddressError::Name);
         }
-        let program = match url.path() {
-            "" | "/" => PROGRAM,
-            path if path
-                .chars()
-                .all(|char| char.is_ascii_alphanumeric() || "/.-_+".contains(char)) =>
-            {
-                path
-            }
-            _ => return Err(AgentAddressError::Path),
-        };
-        Ok(Self {
-            user: user.map(str::to_owned),
-            host,
-            port: url.port(),
-            program: program.to_owned(),
-        })
+        let is_of_path = |char: char| char.is_ascii_alphanumeric() || "/.-_+".contains(char);
+        match url.path().chars().all(is_of_path) {
+            true => Ok(Self(url)),
+            false => Err(AgentAddressError::Path),
+        }
     }
 }
 
@@ -257,17 +237,7 @@ fn is_name(word: &str) -> bool {
 
 impl fmt::Display for SshAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ssh://")?;
-        self.user.iter().try_for_each(|user| write!(f, "{user}@"))?;
-        match self.host.contains(':') {
-            true => write!(f, "[{}]", self.host)?,
-            false => f.write_str(&self.host)?,
-        }
-        self.port.iter().try_for_each(|port| write!(f, ":{port}"))?;
-        match self.program == PROGRAM {
-            true => Ok(()),
-            false => f.write_str(&self.program),
-        }
+        self.0.fmt(f)
     }
 }
 

@@ -11,13 +11,12 @@ use crate::authentication::CertificateKind;
 /// How bytes travel between client and server. A plain arm is proved plain, a TLS arm is encrypted on every connection:
 /// there is no "preferred", because a baseline that may be encrypted is no baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// TCP without encryption.
-    #[serde(rename = "plain")]
     Plain,
     /// TLS of the highest version that both sides can. The proof of the arm finds out which, and every later session
     /// must be of that one.
-    #[serde(rename = "tls")]
     Tls,
     /// TLS 1.0 and nothing else.
     #[serde(rename = "tls1.0")]
@@ -131,7 +130,7 @@ pub struct TlsSettings {
     /// The client's TLS library.
     pub library: TlsLibrary,
     /// How a session with PostgreSQL comes to TLS.
-    #[serde(skip_serializing_if = "TlsNegotiation::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub negotiation: TlsNegotiation,
 }
 
@@ -154,25 +153,12 @@ impl TlsSettings {
 }
 
 /// A group of the key exchange, by its name in the registry of IANA.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Group {
     /// Curve25519 (RFC 7748).
-    #[serde(rename = "X25519")]
-    #[strum(serialize = "X25519")]
     X25519,
     /// NIST P-256.
     #[serde(rename = "P-256")]
@@ -183,8 +169,6 @@ pub enum Group {
     #[strum(serialize = "P-384")]
     P384,
     /// X25519 and ML-KEM-768 together: safe as long as one of them is, against quantum computers too.
-    #[serde(rename = "X25519MLKEM768")]
-    #[strum(serialize = "X25519MLKEM768")]
     X25519MlKem768,
 }
 
@@ -199,10 +183,9 @@ impl Group {
 }
 
 /// Whether a session takes up an earlier one instead of making a full handshake.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Resumption {
     /// Every connection makes a full handshake.
@@ -234,18 +217,15 @@ pub enum VerificationMode {
 }
 
 /// The client's TLS library.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum TlsLibrary {
     /// OpenSSL, of the 3.5 series with long-term support.
     #[default]
-    #[serde(rename = "openssl")]
-    #[strum(serialize = "openssl")]
     OpenSsl,
     /// rustls with aws-lc-rs. TLS 1.2 and 1.3 only.
-    #[serde(rename = "rustls")]
-    #[strum(serialize = "rustls")]
     Rustls,
 }
 
@@ -257,10 +237,9 @@ impl TlsLibrary {
 }
 
 /// How a session with PostgreSQL comes to TLS (libpq's `sslnegotiation`).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum TlsNegotiation {
     /// The client asks for it (`SSLRequest`) and waits for the answer.
@@ -274,11 +253,6 @@ impl TlsNegotiation {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 

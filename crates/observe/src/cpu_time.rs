@@ -1,16 +1,13 @@
 //! CPU time: of the calling thread, of another process, and of the whole machine.
 
-use std::fs::{self, File};
+use std::fs;
 use std::mem::MaybeUninit;
-use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_base::{CpuTime, PageFaults};
-use procfs::FromRead;
 use procfs::process::Stat;
 
-use crate::thread_status::ThreadStatus;
 use crate::{Error, Result, tick_ns};
 
 /// What the calling thread has used since it began.
@@ -28,12 +25,7 @@ impl ThreadUsage {
     /// Reads the calling thread's usage: two system calls, less than a microsecond.
     pub fn now() -> Self {
         let total_ns = own_clock(libc::CLOCK_THREAD_CPUTIME_ID);
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-            usage.assume_init()
-        };
+        let usage = own_usage(libc::RUSAGE_THREAD);
         Self {
             cpu: CpuTime {
                 total_ns,
@@ -47,13 +39,20 @@ impl ThreadUsage {
     /// What was used since an earlier reading of the same thread.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
-            cpu: CpuTime {
-                total_ns: self.cpu.total_ns.saturating_sub(earlier.cpu.total_ns),
-                system_ns: self.cpu.system_ns.saturating_sub(earlier.cpu.system_ns),
-            },
+            cpu: self.cpu.since(&earlier.cpu),
             context_switches: self.context_switches.saturating_sub(earlier.context_switches),
             faults: self.faults.since(&earlier.faults).unwrap_or_default(),
         }
+    }
+}
+
+/// The account of the calling thread or process.
+pub(crate) fn own_usage(whose: libc::c_int) -> libc::rusage {
+    let mut usage = MaybeUninit::zeroed();
+    // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
+    unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
+        usage.assume_init()
     }
 }
 
@@ -62,98 +61,6 @@ pub(crate) fn faults_in_usage(usage: &libc::rusage) -> PageFaults {
     PageFaults {
         minor: usage.ru_minflt.unsigned_abs(),
         major: usage.ru_majflt.unsigned_abs(),
-    }
-}
-
-/// Longest `/proc/PID/stat`: 52 numbers and a name of 64 bytes.
-const STAT_BYTES: usize = 2048;
-
-/// The CPU clock of one process. It counts all threads, those that have ended too, to the nanosecond of the scheduler's
-/// clock, up to the instant of reading.
-#[derive(Debug)]
-pub struct ProcessCpu {
-    pid: u32,
-    clock: libc::clockid_t,
-    /// Stays with this process: once it is gone, reading fails, whoever has its number then.
-    stat: File,
-}
-
-impl ProcessCpu {
-    /// Finds the clock of the process `pid`, which may belong to any user.
-    ///
-    /// # Errors
-    /// If there is no such process.
-    pub fn open(pid: u32) -> Result<Self> {
-        let ended = || Error::ProcessEnded { pid };
-        let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
-        let clock = clock_of_process(pid).ok_or_else(ended)?;
-        Ok(Self { pid, clock, stat })
-    }
-
-    /// The process.
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// CPU time since the process began. The system part comes from the kernel's ticks.
-    ///
-    /// # Errors
-    /// If the process has ended, even if it was not reaped yet.
-    pub fn read(&self) -> Result<CpuTime> {
-        self.read_with_faults().map(|(cpu, _)| cpu)
-    }
-
-    /// CPU time and page faults since the process began, of its children that it waited for too in the latter.
-    ///
-    /// # Errors
-    /// If the process has ended.
-    pub(crate) fn read_with_faults(&self) -> Result<(CpuTime, PageFaults)> {
-        let mut buffer = [0; STAT_BYTES];
-        let length = self.stat.read_at(&mut buffer, 0).map_err(|_| self.ended())?;
-        let stat = Stat::from_read(&buffer[..length]).map_err(|_| self.ended())?;
-        if matches!(stat.state, 'Z' | 'X') {
-            return Err(self.ended());
-        }
-        let cpu = CpuTime {
-            total_ns: self.total_ns()?,
-            system_ns: stat.stime * tick_ns(),
-        };
-        Ok((cpu, faults_in_stat(&stat)))
-    }
-
-    /// Context switches of all its present threads since each began, voluntary and involuntary. The kernel does not keep
-    /// those of threads that have ended.
-    ///
-    /// # Errors
-    /// If the process has ended.
-    pub fn context_switches(&self) -> Result<u64> {
-        self.threads().map(|threads| threads.context_switches)
-    }
-
-    /// What its present threads say.
-    ///
-    /// # Errors
-    /// If the process has ended.
-    pub(crate) fn threads(&self) -> Result<ThreadStatus> {
-        ThreadStatus::of(self.pid).ok_or_else(|| self.ended())
-    }
-
-    /// Waits until the clock has stood still for `quiet_for`, but no longer than `at_most`. Says whether it did: what a
-    /// process does after its last answer belongs to the slice before.
-    ///
-    /// # Errors
-    /// If the process has ended.
-    pub fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
-        settle(quiet_for, at_most, || self.total_ns())
-    }
-
-    /// CPU time since the process began, and nothing else.
-    fn total_ns(&self) -> Result<u64> {
-        read_clock(self.clock).ok_or_else(|| self.ended())
-    }
-
-    fn ended(&self) -> Error {
-        Error::ProcessEnded { pid: self.pid }
     }
 }
 
@@ -198,23 +105,16 @@ impl SystemCpu {
     /// The first line is `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the last two are part of the
     /// first two.
     fn from_stat(text: &str, tick_ns: u64) -> Self {
-        const IDLE: usize = 3;
-        const IO_WAIT: usize = 4;
-        const STEAL: usize = 7;
-        let ticks: Vec<u64> = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .skip(1)
-            .take(STEAL + 1)
-            .map_while(|word| word.parse().ok())
-            .collect();
-        let ns_of = |column: usize| ticks.get(column).copied().unwrap_or(0) * tick_ns;
+        let all_cpus = text.lines().next().unwrap_or_default();
+        let mut ticks = [0; 8];
+        for (ticks, word) in ticks.iter_mut().zip(all_cpus.split_whitespace().skip(1)) {
+            *ticks = word.parse().unwrap_or(0);
+        }
+        let [.., idle, io_wait, _, _, steal] = ticks;
         Self {
             total_ns: ticks.iter().sum::<u64>() * tick_ns,
-            steal_ns: ns_of(STEAL),
-            idle_ns: ns_of(IDLE) + ns_of(IO_WAIT),
+            steal_ns: steal * tick_ns,
+            idle_ns: (idle + io_wait) * tick_ns,
         }
     }
 }
@@ -359,19 +259,6 @@ mod tests {
             }
             hint::spin_loop();
         }
-    }
-
-    #[test]
-    fn a_process_that_does_not_exist_has_ended() {
-        // Above the largest number Linux gives.
-        assert!(matches!(
-            ProcessCpu::open(1 << 23),
-            Err(Error::ProcessEnded { .. })
-        ));
-        assert!(matches!(
-            ProcessCpu::open(u32::MAX),
-            Err(Error::ProcessEnded { .. })
-        ));
     }
 
     #[test]

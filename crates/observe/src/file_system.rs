@@ -7,7 +7,8 @@ use std::time::Duration;
 use ciphertax_base::CpuTime;
 
 use crate::Result;
-use crate::cpu_time::{self, ProcessCpu};
+use crate::cpu_time;
+use crate::meter::{Meter, ProcessMeter};
 
 /// The parent of all threads of the kernel, by its number and its name.
 const KTHREADD: (&str, &str) = ("2", "kthreadd");
@@ -21,7 +22,7 @@ const WORKER: &str = "kworker/";
 /// A reading takes as long as reading a process for each of the kernel's threads, some hundred: a millisecond or two.
 #[derive(Debug)]
 pub struct FileSystemMeter {
-    own: Vec<ProcessCpu>,
+    own: Vec<ProcessMeter>,
 }
 
 /// A reading. Only the [difference](FileSystemUsage::since) of two means something.
@@ -59,7 +60,7 @@ impl FileSystemMeter {
     /// # Errors
     /// If one of them does not exist.
     pub fn open(own: &[u32]) -> Result<Self> {
-        let own = own.iter().map(|pid| ProcessCpu::open(*pid));
+        let own = own.iter().map(|pid| ProcessMeter::open(*pid));
         Ok(Self {
             own: own.collect::<Result<_>>()?,
         })
@@ -81,13 +82,7 @@ impl FileSystemMeter {
     /// # Errors
     /// If one of them has ended.
     pub fn own(&self) -> Result<CpuTime> {
-        let mut own = CpuTime::default();
-        for each in &self.own {
-            let cpu = each.read()?;
-            own.total_ns += cpu.total_ns;
-            own.system_ns += cpu.system_ns;
-        }
-        Ok(own)
+        self.own.iter().map(ProcessMeter::cpu).sum()
     }
 
     /// Waits until the clocks of those that work for it alone have stood still for `quiet_for`, but no longer than
@@ -108,10 +103,7 @@ impl FileSystemUsage {
     /// What was used since an earlier reading of the same meter.
     pub fn since(&self, earlier: &Self) -> FileSystemUsed {
         FileSystemUsed {
-            own: CpuTime {
-                total_ns: self.own.total_ns.saturating_sub(earlier.own.total_ns),
-                system_ns: self.own.system_ns.saturating_sub(earlier.own.system_ns),
-            },
+            own: self.own.since(&earlier.own),
             shared: self
                 .workers
                 .as_ref()

@@ -16,7 +16,7 @@ mod thread_status;
 
 use std::io;
 
-pub use cpu_time::{ProcessCpu, SystemCpu, ThreadUsage};
+pub use cpu_time::{SystemCpu, ThreadUsage};
 pub use device::{Device, DeviceUsage, Storage};
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::{host, kernel_cipher, pressure};
@@ -24,7 +24,9 @@ pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
 pub use perf_event::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use placement::FewerCpus;
-pub use thread_status::{RunQueueWaits, own_peak_memory_bytes, thread_run_queue_wait_ns};
+pub use thread_status::{
+    RunQueueWaits, children, children_of_thread, own_peak_memory_bytes, thread_run_queue_wait_ns, threads,
+};
 
 /// Nanoseconds in a kernel tick, the unit of `/proc`: 10 ms on every usual system.
 fn tick_ns() -> u64 {

@@ -1,11 +1,13 @@
 //! On which CPUs threads may run, also for a while, and whom they let go first.
 
 use std::collections::{HashMap, HashSet};
-use std::{fs, io};
+use std::io;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::thread_status::threads;
 
 /// The highest-numbered CPU that this process may use: interrupts and other programs tend to the lower ones.
 ///
@@ -23,8 +25,12 @@ pub fn last_allowed_cpu() -> io::Result<usize> {
 /// # Errors
 /// When the kernel does not say which.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    let allowed = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
+    Ok(cpus_in(&sched_getaffinity(None)?))
+}
+
+/// The CPUs of a set, in the order of their numbers.
+pub fn cpus_in(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 /// Keeps the calling thread, and the threads it starts from now on, on one CPU.
@@ -40,17 +46,10 @@ pub fn confine_thread(cpu: usize) -> io::Result<()> {
 /// # Errors
 /// When the process has ended or belongs to somebody else, or the CPU may not be used.
 pub fn confine_process(pid: u32, cpu: usize) -> io::Result<()> {
-    let gone = || io::Error::from(io::ErrorKind::NotFound);
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let name = thread?.file_name();
-        let thread = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw)
-            .ok_or_else(gone)?;
-        match sched_setaffinity(Some(thread), &only(cpu)) {
+    for thread in threads(pid)? {
+        match sched_setaffinity(Some(thread_of(thread)?), &only(cpu)) {
             // A thread may end between being listed and being confined.
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Ok(()) | Err(Errno::SRCH) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -98,7 +97,7 @@ const LOOKS: usize = 20;
 #[derive(Debug)]
 pub struct FewerCpus {
     /// On which CPUs each thread ran before, by its number.
-    before: HashMap<i32, CpuSet>,
+    before: HashMap<u32, CpuSet>,
     /// The same of the first process, which those have had that were started meanwhile.
     usual: CpuSet,
     has_ended: bool,
@@ -114,8 +113,8 @@ impl FewerCpus {
         let first = pids
             .first()
             .ok_or_else(|| io::Error::other("there is no process"))?;
-        let usual = sched_getaffinity(Some(thread_of(*first as i32)?))?;
-        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| usual.is_set(*cpu)).collect();
+        let usual = sched_getaffinity(Some(thread_of(*first)?))?;
+        let allowed = cpus_in(&usual);
         if count == 0 || count >= allowed.len() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -217,29 +216,19 @@ impl Drop for FewerCpus {
 }
 
 /// The numbers of the threads that processes have; one that has ended meanwhile has none.
-fn threads_of(pids: &[u32]) -> io::Result<Vec<i32>> {
-    let mut threads = Vec::new();
+fn threads_of(pids: &[u32]) -> io::Result<Vec<u32>> {
+    let mut all = Vec::new();
     for pid in pids {
-        let listed = match fs::read_dir(format!("/proc/{pid}/task")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            listed => listed?,
-        };
-        for thread in listed {
-            // The folder goes with its process.
-            let Ok(thread) = thread else { break };
-            threads.extend(
-                thread
-                    .file_name()
-                    .to_str()
-                    .and_then(|name| name.parse::<i32>().ok()),
-            );
+        match threads(*pid) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            listed => all.extend(listed?),
         }
     }
-    Ok(threads)
+    Ok(all)
 }
 
-fn thread_of(number: i32) -> io::Result<Pid> {
-    Pid::from_raw(number).ok_or_else(|| io::ErrorKind::NotFound.into())
+fn thread_of(number: u32) -> io::Result<Pid> {
+    Pid::from_raw(number.cast_signed()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 #[cfg(test)]
@@ -318,7 +307,7 @@ mod tests {
         let mut output = std::io::BufReader::new(shell.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut output, &mut line).unwrap();
         let started: u32 = line.trim().parse().unwrap();
-        let of_started = || sched_getaffinity(Some(thread_of(started as i32).unwrap())).unwrap();
+        let of_started = || sched_getaffinity(Some(thread_of(started).unwrap())).unwrap();
         assert_eq!(of_started().count(), 1);
         confined.end(&[shell.id(), started]).unwrap();
         assert_eq!((of_started(), cpus_of(&shell)), (usual, usual));

@@ -9,6 +9,32 @@ use procfs::FromRead;
 use procfs::process::Schedstat;
 use serde::{Deserialize, Serialize};
 
+/// The threads of a process, by their numbers.
+///
+/// # Errors
+/// If it has ended.
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let listed = fs::read_dir(format!("/proc/{pid}/task"))?;
+    // The folder goes with its process.
+    let present = listed.map_while(io::Result::ok);
+    Ok(present
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .collect())
+}
+
+/// The processes that a process has begun and that live; none of one that has ended.
+pub fn children(pid: u32) -> Vec<u32> {
+    let threads = threads(pid).unwrap_or_default().into_iter();
+    threads.flat_map(|tid| children_of_thread(pid, tid)).collect()
+}
+
+/// Those that one of its threads has begun.
+pub fn children_of_thread(pid: u32, tid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+    let children = children.split_ascii_whitespace();
+    children.filter_map(|child| child.parse().ok()).collect()
+}
+
 const KIB: u64 = 1_024;
 
 /// What the present threads of a process say, all together.
@@ -195,6 +221,13 @@ mod tests {
     fn both_kinds_of_context_switches_are_counted() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
         assert_eq!(context_switches_in(status), 42);
+    }
+
+    #[test]
+    fn this_thread_is_among_the_threads_of_its_process() {
+        let own = rustix::thread::gettid().as_raw_pid().cast_unsigned();
+        assert!(threads(std::process::id()).unwrap().contains(&own));
+        assert!(threads(i32::MAX as u32).is_err());
     }
 
     #[test]

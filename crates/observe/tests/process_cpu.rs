@@ -9,18 +9,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_observe::{Error, Meter, ProcessCpu, ProcessMeter, ProcessTree};
+use ciphertax_observe::{Error, Meter, ProcessMeter, ProcessTree};
 
 #[test]
 fn the_clock_agrees_with_the_kernels_account_of_the_child() {
     // It works, says so, and waits; what it uses to end is little.
     let mut child = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read line");
-    let clock = ProcessCpu::open(child.id()).unwrap();
+    let clock = ProcessMeter::open(child.id()).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
     clock
         .settle(Duration::from_millis(1), Duration::from_secs(1))
         .unwrap();
-    let cpu = clock.read().unwrap();
+    let cpu = clock.cpu().unwrap();
     let expected = usage_at_the_end_of(child);
     let ratio = cpu.total_ns as f64 / expected as f64;
     assert!(
@@ -67,11 +67,11 @@ fn bytes_are_those_of_a_process_and_of_the_children_that_it_waited_for() {
 fn system_time_is_told_from_user_time() {
     // Copying zeros is all system time.
     let mut child = spawn(Command::new("dd").args(["if=/dev/zero", "of=/dev/null", "bs=1M"]));
-    let clock = ProcessCpu::open(child.id()).unwrap();
-    while clock.read().unwrap().total_ns < 300_000_000 {
+    let clock = ProcessMeter::open(child.id()).unwrap();
+    while clock.cpu().unwrap().total_ns < 300_000_000 {
         thread::sleep(Duration::from_millis(5));
     }
-    let cpu = clock.read().unwrap();
+    let cpu = clock.cpu().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(cpu.system_ns as f64 > 0.8 * cpu.total_ns as f64, "{cpu:?}");
@@ -79,8 +79,8 @@ fn system_time_is_told_from_user_time() {
 
 #[test]
 fn threads_that_have_ended_are_counted() {
-    let clock = ProcessCpu::open(std::process::id()).unwrap();
-    let before = clock.read().unwrap().total_ns;
+    let clock = ProcessMeter::open(std::process::id()).unwrap();
+    let before = clock.cpu().unwrap().total_ns;
     let used = thread::spawn(|| {
         let start = ciphertax_observe::ThreadUsage::now();
         loop {
@@ -92,20 +92,20 @@ fn threads_that_have_ended_are_counted() {
     })
     .join()
     .unwrap();
-    assert!(clock.read().unwrap().total_ns - before >= used);
+    assert!(clock.cpu().unwrap().total_ns - before >= used);
 }
 
 #[test]
 fn a_sleeping_process_settles_and_a_busy_one_does_not() {
     let sleeping = Running(shell("read line"));
-    let clock = ProcessCpu::open(sleeping.0.id()).unwrap();
+    let clock = ProcessMeter::open(sleeping.0.id()).unwrap();
     assert!(
         clock
             .settle(Duration::from_millis(1), Duration::from_secs(5))
             .unwrap()
     );
     let busy = Running(shell("while :; do :; done"));
-    let clock = ProcessCpu::open(busy.0.id()).unwrap();
+    let clock = ProcessMeter::open(busy.0.id()).unwrap();
     assert!(
         !clock
             .settle(Duration::from_millis(200), Duration::from_secs(1))
@@ -126,8 +126,8 @@ impl Drop for Running {
 #[test]
 fn a_process_that_ended_is_not_taken_for_another() {
     let mut child = shell("read line");
-    let clock = ProcessCpu::open(child.id()).unwrap();
-    clock.read().unwrap();
+    let clock = ProcessMeter::open(child.id()).unwrap();
+    clock.cpu().unwrap();
     child.kill().unwrap();
     while !std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
         .unwrap()
@@ -135,30 +135,30 @@ fn a_process_that_ended_is_not_taken_for_another() {
     {
         thread::sleep(Duration::from_millis(1));
     }
-    let is_over = matches!(clock.read(), Err(Error::ProcessEnded { .. }));
+    let is_over = matches!(clock.cpu(), Err(Error::ProcessEnded { .. }));
     assert!(is_over, "dead, not yet reaped");
     child.wait().unwrap();
-    assert!(matches!(clock.read(), Err(Error::ProcessEnded { .. })), "reaped");
-    assert!(clock.context_switches().is_err());
+    assert!(matches!(clock.cpu(), Err(Error::ProcessEnded { .. })), "reaped");
+    assert!(clock.read().is_err());
 }
 
 #[test]
 fn context_switches_of_a_process_rise_as_it_answers() {
     let mut child = shell("while read line; do echo answer; done");
-    let clock = ProcessCpu::open(child.id()).unwrap();
+    let clock = ProcessMeter::open(child.id()).unwrap();
     let (mut questions, mut answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut ask = || {
         questions.write_all(b"question\n").unwrap();
         answers.read_exact(&mut [0; 7]).unwrap();
     };
     ask();
-    let before = clock.context_switches().unwrap();
+    let before = clock.read().unwrap();
     // Whoever is asked before it waits again need not be switched to.
     for _ in 0..70 {
         ask();
         thread::sleep(Duration::from_millis(1));
     }
-    let switches = clock.context_switches().unwrap() - before;
+    let switches = clock.read().unwrap().since(&before).context_switches.unwrap();
     assert!((50..700).contains(&switches), "{switches}");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_observe::{ProcessCpu, RunQueueWaits, ThreadUsage, placement, thread_run_queue_wait_ns};
+use ciphertax_observe::{ProcessMeter, RunQueueWaits, ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_testkit::{PATIENCE, stolen_ns, within};
 
 const SPIN: Duration = Duration::from_millis(400);
@@ -74,11 +74,11 @@ fn processes_wait_for_each_other() -> bool {
         child
     });
     let pid = spinners[0].id();
-    let clock = ProcessCpu::open(pid).unwrap();
+    let clock = ProcessMeter::open(pid).unwrap();
     let read = || {
         (
             RunQueueWaits::of(pid).unwrap(),
-            clock.read().unwrap().total_ns,
+            clock.cpu().unwrap().total_ns,
             Instant::now(),
         )
     };
@@ -115,8 +115,8 @@ fn what_sleeps_does_not_wait_for_a_cpu() {
 #[test]
 fn nothing_is_said_where_the_threads_that_worked_have_ended() {
     let own = std::process::id();
-    let clock = ProcessCpu::open(own).unwrap();
-    let before = (RunQueueWaits::of(own).unwrap(), clock.read().unwrap().total_ns);
+    let clock = ProcessMeter::open(own).unwrap();
+    let before = (RunQueueWaits::of(own).unwrap(), clock.cpu().unwrap().total_ns);
     let worker = thread::spawn(|| {
         let began = ThreadUsage::now();
         while ThreadUsage::now().since(&began).cpu.total_ns < 100_000_000 {
@@ -129,7 +129,7 @@ fn nothing_is_said_where_the_threads_that_worked_have_ended() {
     let task = format!("/proc/self/task/{tid}");
     assert!(within(PATIENCE, || !Path::new(&task).exists()));
     // The threads of other tests, which share one CPU, do not hide that a good part is missing.
-    let cpu_ns = clock.read().unwrap().total_ns - before.1;
+    let cpu_ns = clock.cpu().unwrap().total_ns - before.1;
     assert_eq!(RunQueueWaits::of(own).unwrap().since(&before.0, cpu_ns), None);
 }
 

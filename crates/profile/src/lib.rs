@@ -8,6 +8,10 @@ mod stacks;
 mod waits;
 
 use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 pub use cpu::{CpuProfiler, affordable_hz};
 pub use stacks::{Registers, Stacks, UserStack};
@@ -54,4 +58,13 @@ pub struct Watched {
     pub with_children: bool,
     /// This process's load threads, by their thread numbers; empty where a program of the user's own is the load.
     pub client: Vec<u32>,
+}
+
+/// What the calling thread has used.
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
 }

@@ -37,33 +37,27 @@ pub fn postgresql_programs() -> Option<PathBuf> {
 
 /// Options of a plaintext session over TCP, by the default account.
 pub fn plain(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        server.user(),
-        server.password().clone(),
-    )
+    let (host, port) = place(server);
+    ConnectOptions::new(host, port, server.user(), server.password().clone())
+}
+
+fn place(server: &PrivateServer) -> (String, u16) {
+    (server.address().ip().to_string(), server.address().port())
 }
 
 /// The same with a PostgreSQL, in the database that every one has.
 pub fn plain_postgresql(server: &PrivateServer) -> postgresql::ConnectOptions {
-    let address = server.address();
+    let (host, port) = place(server);
     postgresql::ConnectOptions {
         database: Some("postgres".to_owned()),
-        ..postgresql::ConnectOptions::new(
-            address.ip().to_string(),
-            address.port(),
-            server.user(),
-            server.password().clone(),
-        )
+        ..postgresql::ConnectOptions::new(host, port, server.user(), server.password().clone())
     }
 }
 
 /// The same with a MongoDB that asks nobody who he is.
 pub fn plain_mongodb(server: &PrivateServer) -> mongodb::ConnectOptions {
-    let address = server.address();
-    mongodb::ConnectOptions::new(address.ip().to_string(), address.port(), mongodb::Login::None)
+    let (host, port) = place(server);
+    mongodb::ConnectOptions::new(host, port, mongodb::Login::None)
 }
 
 /// Every kind of tunnel. One cipher of SSH stands for all where the cipher does not matter.

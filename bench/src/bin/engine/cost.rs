@@ -57,7 +57,7 @@ fn cost_per_operation(repeats: u32) -> Result<Table> {
         "connections that answer at once",
         &CONNECTIONS,
         repeats,
-        |index| Ok((&Slice::without_server(&mut engines[index], 0, TURN)?).into()),
+        |index| Ok(Slice::without_server(&mut engines[index], 0, TURN)?.turn),
     )?;
     let mut table = Table::new("connections | µs/op | bar | met | million op/s");
     for (connections, figures) in CONNECTIONS.iter().zip(&figures) {
@@ -97,7 +97,7 @@ fn cost_of_threads(ground: &MariadbGround, repeats: u32) -> Result<Table> {
 
 fn one_and_two(operation: &str, engines: &mut [Engine; 2], repeats: u32) -> Result<String> {
     let figures = in_turns(operation, &["one load thread", "two"], repeats, |index| {
-        Ok((&Slice::without_server(&mut engines[index], 0, TURN)?).into())
+        Ok(Slice::without_server(&mut engines[index], 0, TURN)?.turn)
     })?;
     let [one, two] = [0, 1].map(|index: usize| figures[index].client_us());
     let ratio = two.over(&one);

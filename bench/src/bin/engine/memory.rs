@@ -5,11 +5,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{
-    Document, Login, MariadbGround, NO_BAR, Repeats, Result, Slice, TABLES, Table, at_least, at_most,
+    Document, Login, MariadbGround, NO_BAR, Repeats, Result, Slice, TABLES, Table, at_least, at_most, prepare,
 };
 use ciphertax_engine::Engine;
 use ciphertax_model::{Load, TlsLibrary, Transport};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::ProcessMeter;
 use ciphertax_testkit::peers::run_program;
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::sql::PointSelect;
@@ -93,7 +93,7 @@ pub(super) fn measure(
     for (place, connections) in [FEW.min(many), many].into_iter().enumerate() {
         for arm in &ARMS {
             let asked = Asked {
-                login: ground.login(arm.transport),
+                login: Login::to(&ground.server, arm.transport),
                 library: arm.library,
                 connections,
             };
@@ -130,7 +130,7 @@ fn repeated(asked: &Asked, repeats: u32) -> Result<[Repeats; 4]> {
             each(found.worked),
         ];
         for (figure, value) in figures.iter_mut().zip(values) {
-            figure.push(value);
+            figure.0.push(value);
         }
     }
     Ok(figures)
@@ -154,13 +154,11 @@ pub(super) fn tell() -> Result<()> {
         tables: TABLES,
     };
     let mut engine = Engine::start(vec![workload], &Load::closed(asked.connections), 1)?;
-    let cpu = ProcessCpu::open(std::process::id())?;
-    let (began, before_ns) = (Instant::now(), cpu.read()?.total_ns);
-    engine
-        .prepare(0)?
-        .map_err(|failure| failure.message().to_owned())?;
+    let cpu = ProcessMeter::open(std::process::id())?;
+    let (began, before_ns) = (Instant::now(), cpu.cpu()?.total_ns);
+    prepare(&mut engine, 0)?;
     let opening_s = began.elapsed().as_secs_f64();
-    let opening_cpu_s = (cpu.read()?.total_ns - before_ns) as f64 / 1e9;
+    let opening_cpu_s = (cpu.cpu()?.total_ns - before_ns) as f64 / 1e9;
     let open = resident()?;
     Slice::without_server(&mut engine, 0, WORK)?;
     let found = Found {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Repeats, Result, Table};
+use ciphertax_bench::{Document, Repeats, Result, Table, prepare};
 use ciphertax_engine::{Context, Engine, Failure, Operation, Slot, Workload};
 use ciphertax_model::Load;
 use ciphertax_reactor::{Reactor, Socket};
@@ -78,7 +78,7 @@ pub(super) fn measure(document: &mut Document, many: u32, repeats: u32) -> Resul
         for (engine, figures) in engines.iter_mut().zip(&mut figures) {
             for (figure, value) in figures.iter_mut().zip(turn(engine)?) {
                 if repeat > 0 {
-                    figure.push(value);
+                    figure.0.push(value);
                 }
             }
         }
@@ -95,9 +95,7 @@ pub(super) fn measure(document: &mut Document, many: u32, repeats: u32) -> Resul
 
 /// Median and 99th percentile of the response times in microseconds, and the load thread's CPU time per operation.
 fn turn(engine: &mut Engine) -> Result<[f64; 3]> {
-    engine
-        .prepare(0)?
-        .map_err(|failure| failure.message().to_owned())?;
+    prepare(engine, 0)?;
     let yielded = engine.slice(0, TURN)?;
     let open_loop = yielded.open_loop.as_ref().ok_or("no schedule was kept")?;
     if yielded.failures > 0 || open_loop.not_begun > 0 {

@@ -105,7 +105,7 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
                 way.seen = Seen::default();
                 continue;
             }
-            way.figures.push(&slice);
+            way.figures.0.push(slice.turn);
         }
         eprintln!("block {block} of {blocks}");
     }
@@ -244,9 +244,9 @@ fn table(ways: &[Way]) -> Result<Table> {
 fn change(ways: &[Way], index: usize, direction: Direction, of: fn(&Figures) -> Repeats) -> Result<String> {
     let [nobody, again, own] = [NOBODY, NOBODY_AGAIN, index].map(|index| of(&ways[index].figures));
     let estimate = if index == NOBODY_AGAIN {
-        Estimate::robust_of_log_ratios(&log_ratios(nobody.values(), again.values())?)?
+        Estimate::robust_of_log_ratios(&log_ratios(&nobody.0, &again.0)?)?
     } else {
-        let blocks = nobody.values().iter().zip(again.values()).zip(own.values());
+        let blocks = nobody.0.iter().zip(&again.0).zip(&own.0);
         let blocks: Vec<[f64; 3]> = blocks
             .map(|((nobody, again), own)| [nobody, again, own].map(|value| value.ln()))
             .collect();

@@ -44,9 +44,9 @@ enum Method {
 type Figure = (Direction, fn(&Slice) -> f64);
 /// The figures, in the order of [`Estimates`].
 const FIGURES: [Figure; 3] = [
-    (Direction::LowerCosts, |slice| slice.throughput),
-    (Direction::HigherCosts, |slice| slice.client_us),
-    (Direction::HigherCosts, |slice| slice.server_us),
+    (Direction::LowerCosts, |slice| slice.turn.throughput),
+    (Direction::HigherCosts, |slice| slice.turn.client_us),
+    (Direction::HigherCosts, |slice| slice.turn.server_us),
 ];
 /// Those that are drawn.
 const DRAWN: [&str; 2] = ["Throughput", "Client CPU per query"];
@@ -125,7 +125,7 @@ impl Bed {
             slices[arm].push(Slice::measure(&self.ground.cpu, &mut self.engine, arm, duration)?);
         }
         for (into, (direction, of)) in self.estimates[index].iter_mut().zip(FIGURES) {
-            into.push(method.ratio(&slices, direction, of)?);
+            into.0.push(method.ratio(&slices, direction, of)?);
         }
         Ok(())
     }
@@ -193,11 +193,7 @@ fn draw(beds: &[Bed]) -> Result<()> {
     let row = |figure: usize| -> Vec<Panel> {
         let panel = |bed: &Bed| Panel {
             title: format!("{}, TLS 1.3 / plain: {}", DRAWN[figure], bed.placement),
-            series: bed
-                .estimates
-                .iter()
-                .map(|of| of[figure].values().to_vec())
-                .collect(),
+            series: bed.estimates.iter().map(|of| of[figure].0.clone()).collect(),
         };
         beds.iter().map(panel).collect()
     };

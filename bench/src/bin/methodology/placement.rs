@@ -46,7 +46,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let names: Vec<String> = placed.iter().flat_map(arms_of).collect();
     let figures = in_turns("placement", &names, repeats, |index| {
         let (placed, arm) = (&mut placed[index / ARMS.len()], index % ARMS.len());
-        Ok((&Slice::measure(&placed.ground.cpu, &mut placed.engine, arm, SLICE)?).into())
+        Ok(Slice::measure(&placed.ground.cpu, &mut placed.engine, arm, SLICE)?.turn)
     })?;
     let by_placement = || placed.iter().zip(figures.chunks(ARMS.len()));
     for (side, of) in SIDES {

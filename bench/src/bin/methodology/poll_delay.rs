@@ -85,7 +85,7 @@ impl Setting {
     fn measure_block(&mut self, ground: &MariadbGround) -> Result<()> {
         for arm in self.order.next().unwrap_or_default() {
             let slice = Slice::measure(&ground.cpu, &mut self.engine, arm, SLICE)?;
-            self.arms[arm].push(&slice);
+            self.arms[arm].0.push(slice.turn);
             if ARMS[arm] == Transport::Plain {
                 self.latency.add(&slice.latency)?;
             }
@@ -97,7 +97,7 @@ impl Setting {
         let [plain, tls] = &self.arms;
         let [p50, p99] = [0.5, 0.99].map(|q| self.latency.value_at_quantile(q) as f64 / 1e3);
         let change = |of: fn(&Figures) -> Repeats| -> Result<String> {
-            let estimate = Estimate::of_pairs(of(plain).values(), of(tls).values())?;
+            let estimate = Estimate::of_pairs(&of(plain).0, &of(tls).0)?;
             let error = estimate.standard_error * (1.0 + estimate.change);
             Ok(format!(
                 "{:+.1} % ± {:.1}",

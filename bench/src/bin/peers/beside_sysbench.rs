@@ -100,7 +100,7 @@ impl BesideSysbench {
                     format!("{said} operations are said, MariaDB counted {counted} {counter}").into(),
                 );
             }
-            Ok((&slice).into())
+            Ok(slice.turn)
         })
     }
 

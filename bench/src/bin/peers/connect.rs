@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, billing, in_turns, start};
+use ciphertax_bench::{Document, Login, PeerTable, Result, Slice, billing, in_turns, start};
 use ciphertax_engine::Engine;
 use ciphertax_model::{AuthenticationMethod, Load, PasswordCache, TlsLibrary, Transport};
 use ciphertax_testkit::peers::PgbenchScript;
@@ -72,7 +72,7 @@ fn on_mariadb(document: &mut Document, repeats: u32) -> Result<()> {
             .map(|library| format!("{at_a_time} at a time, {}", session(transport, *library)));
         table.rows(ways, &figures, None);
     }
-    table.add_to(document, "MariaDB, beside sysbench");
+    document.table("MariaDB, beside sysbench", &table.0);
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn mariadb(
     at_a_time: u32,
 ) -> Result<Connect<MysqlAccess, Nothing>> {
     let folder = beside.sysbench.folder();
-    let mut access = beside.ground.login(transport).access(|policy| TlsPolicy {
+    let mut access = Login::to(&beside.ground.server, transport).access(|policy| TlsPolicy {
         library,
         // The same as sysbench presents.
         client_certificate: Some(ClientCertificate {
@@ -124,12 +124,12 @@ fn on_postgresql(document: &mut Document, repeats: u32) -> Result<()> {
         let duration = Duration::from_secs(SECONDS.into());
         let slice = Slice::without_server(&mut engine, index, duration)?;
         beside.ground.check_sessions_since(before, slice.operations)?;
-        Ok(Measured::from(&slice))
+        Ok(slice.turn)
     })?;
     let mut table = PeerTable::new("pgbench", "connection");
     let ways = names[..ours].iter();
     let ways = ways.map(|name| format!("{FEW} at a time, {TRANSPORT} by {name}"));
     table.rows(ways, &figures, Some(BAR));
-    table.add_to(document, "PostgreSQL, beside pgbench");
+    document.table("PostgreSQL, beside pgbench", &table.0);
     Ok(())
 }

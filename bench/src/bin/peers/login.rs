@@ -144,10 +144,8 @@ fn arm(transport: Transport, method: AuthenticationMethod, password_cache: Passw
 }
 
 fn has_login(arm: &Arm) -> bool {
-    !matches!(
-        arm.authentication.method,
-        Some(AuthenticationMethod::NoLogin | AuthenticationMethod::Trust)
-    )
+    let method = arm.authentication.method;
+    method.is_none_or(AuthenticationMethod::proves_identity)
 }
 
 impl Logins {
@@ -163,7 +161,7 @@ impl Logins {
         names.push(DERIVATION);
         let mut figures = in_turns(database, &names, repeats, |index| match arms.get(index) {
             None => Ok(Measured::client(derivation_us(iterations)?)),
-            Some(arm) => Ok((&slice(index, arm)?).into()),
+            Some(arm) => Ok(slice(index, arm)?.turn),
         })?;
         let derivation = figures.pop().unwrap_or_default();
         Ok(Self {

@@ -57,12 +57,12 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
                     return beside.measure(&beside.call(METHOD, transport, script, connections), SECONDS);
                 }
                 let duration = Duration::from_secs(SECONDS.into());
-                Ok((&Slice::without_server(&mut engine, 0, duration)?).into())
+                Ok(Slice::without_server(&mut engine, 0, duration)?.turn)
             })?;
             table.rows([what], &figures, Some(bar));
         }
     }
-    table.add_to(document, "Bars: client CPU");
+    document.table("Bars: client CPU", &table.0);
     document.table("Bar: load", &loads);
     document.paragraph(&billing("pgbench", "transaction"));
     document.paragraph(

@@ -29,13 +29,13 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     }
     document.paragraph(&billing("sysbench", "operation"));
     let table = compare(&mut beside, None)?;
-    table.add_to(document, "Server and clients where the kernel puts them");
+    document.table("Server and clients where the kernel puts them", &table.0);
     let cpu = last_allowed_cpu()?;
     confine_process(beside.ground.server.pids()[0], cpu)?;
     // What this thread starts stays there with it: sysbench.
     confine_thread(cpu)?;
     let table = compare(&mut beside, Some(cpu))?;
-    table.add_to(document, "Server and clients together on one CPU");
+    document.table("Server and clients together on one CPU", &table.0);
     Ok(())
 }
 

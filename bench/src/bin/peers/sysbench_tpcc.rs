@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{MariadbGround, Measured, Result};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::ProcessMeter;
 use ciphertax_testkit::peers::run_program;
 
 /// How long it opens connections and prepares statements before anything is counted.
@@ -81,13 +81,13 @@ impl SysbenchTpcc {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let running = Running(command.spawn()?);
-        let client = ProcessCpu::open(running.0.id())?;
-        let server = ProcessCpu::open(ground.server.pids()[0])?;
+        let client = ProcessMeter::open(running.0.id())?;
+        let server = ProcessMeter::open(ground.server.pids()[0])?;
         thread::sleep(WARM_UP);
         let begin = Instant::now();
-        let before = (client.read()?, server.read()?, counts(ground)?);
+        let before = (client.cpu()?, server.cpu()?, counts(ground)?);
         thread::sleep(time);
-        let after = (client.read()?, server.read()?, counts(ground)?);
+        let after = (client.cpu()?, server.cpu()?, counts(ground)?);
         let transactions = (after.2.0 - before.2.0) as f64;
         if transactions == 0.0 {
             return Err("sysbench-tpcc did not finish a transaction".into());

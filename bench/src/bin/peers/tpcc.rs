@@ -45,7 +45,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
         let names = &NAMES[..engines.len() + usize::from(peer.is_some())];
         let mut turn = |index: usize| -> Result<Measured> {
             match (engines.get_mut(index), &peer) {
-                (Some(engine), _) => Ok((&Slice::measure(&ground.cpu, engine, 0, TURN)?).into()),
+                (Some(engine), _) => Ok(Slice::measure(&ground.cpu, engine, 0, TURN)?.turn),
                 (None, Some(peer)) => peer.measure(&mut ground, terminals, TURN),
                 (None, None) => Err("nobody else asks".into()),
             }

@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
-use ciphertax_bench::{Document, Figures, MariadbGround, Measured, Result, TABLES, Table, in_turns, met};
+use ciphertax_bench::{
+    Document, Figures, MariadbGround, Measured, Result, TABLES, Table, in_turns, met, quiet_ns,
+};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Tpcc, Transport};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::ProcessMeter;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::tpcc::{self, TpccContents, When};
@@ -50,16 +52,16 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
     let figures = in_turns("load", ways, repeats, |index| {
         if let Some(peer) = peer.as_ref().filter(|_| index == BY_PEER) {
             peer.remove(&mut ground)?;
-            let before = ground.cpu.read_ns()?;
+            let before = quiet_ns(&ground.cpu)?;
             let client = peer.prepare(&mut ground)?;
             return Ok(Measured {
-                server_us: (ground.cpu.read_ns()? - before) as f64 / 1e3 / rows,
+                server_us: (quiet_ns(&ground.cpu)? - before) as f64 / 1e3 / rows,
                 ..Measured::client(client.as_secs_f64() * 1e6 / rows)
             });
         }
         let measured = by_ourselves(&mut ground, &contents, index == BY_LINES)?;
         if index == BY_LINES {
-            checks.push(check(&ground, &contents)?);
+            checks.0.push(check(&ground, &contents)?);
         }
         Ok(measured)
     })?;
@@ -133,13 +135,13 @@ fn used<T>(
     operations: f64,
     something: impl FnOnce() -> Result<T>,
 ) -> Result<Measured> {
-    let client = ProcessCpu::open(std::process::id())?;
-    let (client_before, server_before) = (client.read()?.total_ns, ground.cpu.read_ns()?);
+    let client = ProcessMeter::open(std::process::id())?;
+    let (client_before, server_before) = (client.cpu()?.total_ns, quiet_ns(&ground.cpu)?);
     something()?;
     let us = |before: u64, after: u64| (after - before) as f64 / 1e3 / operations;
-    let client_us = us(client_before, client.read()?.total_ns);
+    let client_us = us(client_before, client.cpu()?.total_ns);
     Ok(Measured {
-        server_us: us(server_before, ground.cpu.read_ns()?),
+        server_us: us(server_before, quiet_ns(&ground.cpu)?),
         ..Measured::client(client_us)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_bench::{Document, PeerTable, Result, Slice, TABLES, billing, load, start};
+use ciphertax_bench::{Document, Login, PeerTable, Result, Slice, TABLES, billing, load, start};
 use ciphertax_engine::Engine;
 use ciphertax_model::{TlsLibrary, Transport};
 use ciphertax_testkit::peers::Limit;
@@ -38,7 +38,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut table = PeerTable::new("sysbench", "transaction");
     for (name, scenario) in SCENARIOS {
         for (transport, libraries) in CELLS {
-            let login = beside.ground.login(transport);
+            let login = Login::to(&beside.ground.server, transport);
             let arms = libraries.iter().map(|library| {
                 let library = *library;
                 let (access, tables) = (login.access(|policy| TlsPolicy { library, ..policy })?, TABLES);
@@ -60,7 +60,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
             table.rows(ways, &figures, Some(BAR));
         }
     }
-    table.add_to(document, "Bars");
+    document.table("Bars", &table.0);
     document.paragraph(&billing("sysbench", "transaction"));
     document.paragraph("Both send the same statements, one at a time.");
     Ok(())

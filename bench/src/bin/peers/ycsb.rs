@@ -72,7 +72,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
                 let figures = in_turns(&what, &["ciphertax", "go-ycsb"], repeats, |index| {
                     if index == 0 {
                         let duration = Duration::from_secs(SECONDS.into());
-                        return Ok((&Slice::measure(&ground.cpu, &mut engine, 0, duration)?).into());
+                        return Ok(Slice::measure(&ground.cpu, &mut engine, 0, duration)?.turn);
                     }
                     let start = go.run(&mut ground, &call(A_FEW * u64::from(connections)))?.0;
                     let run = go.run(&mut ground, &call(operations))?.0;
@@ -81,7 +81,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
                 rows.rows([what], &figures, bar);
             }
         }
-        rows.add_to(document, &format!("Workload `{}`", workload.name()));
+        document.table(&format!("Workload `{}`", workload.name()), &rows.0);
     }
     let heading = format!("Load phase, {} connections in plaintext", table.load_threads);
     document.table(&heading, &loads);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Measured, MongodbGround, Repeats, Result, Table, at_least, in_turns};
+use ciphertax_bench::{Measured, MongodbGround, Repeats, Result, Table, at_least, in_turns, quiet_ns};
 use ciphertax_model::{Arm, YcsbTable};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_wire::mongodb::bson::rawdoc;
@@ -36,7 +36,7 @@ pub(crate) fn compare(
             let database = [DATABASE, go_ycsb::DATABASE][index];
             ground.command(&rawdoc! { "dropDatabase": 1_i32, "$db": database })?;
             // Until the server is quiet.
-            ground.cpu.read_ns()?;
+            quiet_ns(&ground.cpu)?;
             match index {
                 0 => load(ground, (arm, &table), &mut checked),
                 _ => load_by_go(ground, go, (arm, &table)),
@@ -78,7 +78,7 @@ fn load(
         dataset::prepare(reactor, &options, table, None, &mut progress).await
     })??;
     let records = f64::from(table.record_count);
-    checked.push(records / began.elapsed().as_secs_f64());
+    checked.0.push(records / began.elapsed().as_secs_f64());
     let (elapsed, now) = written.ok_or("nothing was said to be written")?;
     Ok(Measured {
         throughput: records / elapsed.as_secs_f64(),

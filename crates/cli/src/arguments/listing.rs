@@ -198,11 +198,8 @@ fn transport() -> impl TypedValueParser<Value = Transport> {
 }
 
 fn library() -> impl TypedValueParser<Value = TlsLibrary> {
-    let all = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
-    PossibleValuesParser::new(all.map(TlsLibrary::name)).try_map(move |name| {
-        let found = all.into_iter().find(|library| library.name() == name);
-        found.ok_or("unknown library")
-    })
+    PossibleValuesParser::new([TlsLibrary::OpenSsl, TlsLibrary::Rustls].map(TlsLibrary::name))
+        .try_map(|name| name.parse::<TlsLibrary>())
 }
 
 const DOCTOR_HELP: &str = "\

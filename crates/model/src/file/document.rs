@@ -1,5 +1,7 @@
 //! TOML as a tree whose every value knows where it was written.
 
+use std::collections::BTreeMap;
+
 use toml::de::{DeInteger, DeTable, DeValue};
 use toml::{Spanned, Value};
 
@@ -27,15 +29,11 @@ pub(super) enum Content {
     Scalar(Value),
 }
 
-/// Entries in the order they were written.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    pub(super) entries: Vec<Entry>,
-}
+/// Entries by their keys.
+pub(super) type Table = BTreeMap<String, Entry>;
 
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub(super) key: String,
     /// Where the key was written.
     pub(super) origin: Origin,
     pub(super) node: Node,
@@ -110,7 +108,7 @@ impl Node {
     /// The same without its places.
     pub(super) fn to_value(&self) -> Value {
         match &self.content {
-            Content::Table(table) => Value::Table(table.to_value()),
+            Content::Table(table) => Value::Table(to_value(table)),
             Content::List(nodes) => Value::Array(nodes.iter().map(Self::to_value).collect()),
             Content::Scalar(value) => value.clone(),
         }
@@ -144,65 +142,43 @@ impl Node {
     }
 }
 
-impl Table {
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        self.entry(key).map(|entry| &entry.node)
-    }
+/// The entries in the order in which they were written.
+pub(super) fn as_written(table: &Table) -> Vec<(&String, &Entry)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(_, entry)| entry.origin);
+    entries
+}
 
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.key == key)
-    }
+pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Node> {
+    table.get(key).map(|entry| &entry.node)
+}
 
-    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        let entry = self.entries.iter_mut().find(|entry| entry.key == key);
-        entry.map(|entry| &mut entry.node)
-    }
+/// The names of the tables of the list under `key`; none if there is no such list.
+pub(super) fn names<'a>(table: &'a Table, key: &str) -> Vec<&'a str> {
+    let nodes = match get(table, key).map(|node| &node.content) {
+        Some(Content::List(nodes)) => &nodes[..],
+        _ => &[],
+    };
+    let tables = nodes.iter().filter_map(Node::as_table);
+    tables.filter_map(|table| get(table, "name")?.as_str()).collect()
+}
 
-    pub(super) fn remove(&mut self, key: &str) -> Option<Node> {
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
-        Some(self.entries.remove(at).node)
-    }
-
-    /// The tables of the list under `key`; none if there is no such list.
-    pub(super) fn tables(&self, key: &str) -> impl Iterator<Item = &Table> {
-        let nodes = match self.get(key).map(|node| &node.content) {
-            Some(Content::List(nodes)) => &nodes[..],
-            _ => &[],
-        };
-        nodes.iter().filter_map(Node::as_table)
-    }
-
-    /// The names of the tables of the list under `key`.
-    pub(super) fn names(&self, key: &str) -> Vec<&str> {
-        let names = self.tables(key).map(|table| table.get("name"));
-        names.filter_map(|name| name?.as_str()).collect()
-    }
-
-    pub(super) fn to_value(&self) -> toml::Table {
-        let entries = self.entries.iter();
-        entries
-            .map(|entry| (entry.key.clone(), entry.node.to_value()))
-            .collect()
-    }
+pub(super) fn to_value(table: &Table) -> toml::Table {
+    let entries = table.iter();
+    entries
+        .map(|(key, entry)| (key.clone(), entry.node.to_value()))
+        .collect()
 }
 
 fn table(table: DeTable<'_>, at: &impl Fn(usize) -> Origin) -> Table {
-    let mut entries: Vec<(usize, Entry)> = table
-        .into_iter()
-        .map(|(key, value)| {
-            let start = key.span().start;
-            let entry = Entry {
-                key: key.into_inner().into_owned(),
-                origin: at(start),
-                node: node(value, at),
-            };
-            (start, entry)
-        })
-        .collect();
-    entries.sort_by_key(|(start, _)| *start);
-    Table {
-        entries: entries.into_iter().map(|(_, entry)| entry).collect(),
-    }
+    let entries = table.into_iter().map(|(key, value)| {
+        let entry = Entry {
+            origin: at(key.span().start),
+            node: node(value, at),
+        };
+        (key.into_inner().into_owned(), entry)
+    });
+    entries.collect()
 }
 
 fn node(value: Spanned<DeValue<'_>>, at: &impl Fn(usize) -> Origin) -> Node {
@@ -240,16 +216,16 @@ mod tests {
             Origin::Text(byte) => line_and_column(text, byte),
             Origin::Setting(_) => panic!("there is no setting"),
         };
-        assert_eq!(at(document.get("a").unwrap()), (1, 5));
-        let b = document.get("b").unwrap();
+        assert_eq!(at(get(&document, "a").unwrap()), (1, 5));
+        let b = get(&document, "b").unwrap();
         assert_eq!(at(b), (2, 1));
-        assert_eq!(at(b.as_table().unwrap().get("größe").unwrap()), (3, 13));
-        let c = document.tables("c").next().unwrap();
-        assert_eq!(
-            at(c.get("d").unwrap().as_table().unwrap().get("e").unwrap()),
-            (5, 7)
-        );
-        assert_eq!(toml::from_str::<toml::Table>(text).unwrap(), document.to_value());
+        assert_eq!(at(get(b.as_table().unwrap(), "größe").unwrap()), (3, 13));
+        let Content::List(c) = &get(&document, "c").unwrap().content else {
+            panic!("a list");
+        };
+        let d = get(c[0].as_table().unwrap(), "d").unwrap();
+        assert_eq!(at(get(d.as_table().unwrap(), "e").unwrap()), (5, 7));
+        assert_eq!(toml::from_str::<toml::Table>(text).unwrap(), to_value(&document));
     }
 
     #[test]

@@ -4,7 +4,9 @@ mod document;
 mod patch;
 mod shape;
 
-use document::{Content, Fault, Node, Origin, Table, line_and_column};
+use document::{
+    Content, Entry, Fault, Node, Origin, Table, as_written, get, line_and_column, names, to_value,
+};
 use patch::Additions;
 
 use crate::problem::{Position, StudyError, StudyProblem, hint};
@@ -62,9 +64,9 @@ impl<'a> StudyText<'a> {
         let (base, scales) = self.document().map_err(|faults| self.error(faults))?;
         let mut faults = Vec::new();
         let study = self.read(base.clone(), &scales, &mut faults);
-        for entry in &scales.entries {
-            if self.scale != Some(&entry.key) {
-                let other = StudyText::new(self.name, self.text).scale(Some(&entry.key));
+        for scale in scales.keys() {
+            if self.scale != Some(scale) {
+                let other = StudyText::new(self.name, self.text).scale(Some(scale));
                 other.read(base.clone(), &scales, &mut faults);
             }
         }
@@ -80,24 +82,23 @@ impl<'a> StudyText<'a> {
     /// If the text is no TOML.
     pub fn scales(&self) -> Result<Vec<String>, StudyError> {
         let (_, scales) = self.document().map_err(|faults| self.error(faults))?;
-        Ok(scales.entries.into_iter().map(|entry| entry.key).collect())
+        let scales = as_written(&scales).into_iter();
+        Ok(scales.map(|(scale, _)| scale.clone()).collect())
     }
 
     /// The document without its scales, and the scales.
     fn document(&self) -> Result<(Table, Table), Vec<Fault>> {
         let mut study = document::parse(self.text)?;
-        let scales = match study.remove("scale") {
-            None => Table::default(),
-            Some(Node {
-                content: Content::Table(scales),
-                ..
-            }) => scales,
-            Some(node) => {
-                let message = "\"scale\" must be a table of scales, for example [scale.published]";
-                return Err(vec![Fault::at(node.origin, message)]);
-            }
+        let Some(Entry { node, .. }) = study.remove("scale") else {
+            return Ok((study, Table::default()));
         };
-        Ok((study, scales))
+        match node.content {
+            Content::Table(scales) => Ok((study, scales)),
+            _ => {
+                let message = "\"scale\" must be a table of scales, for example [scale.published]";
+                Err(vec![Fault::at(node.origin, message)])
+            }
+        }
     }
 
     /// Patches and checks; a study comes out only if its shape is right.
@@ -113,7 +114,7 @@ impl<'a> StudyText<'a> {
         }
         remove_figures_of_other_scales(&mut study, scales);
         let is_whole = shape::check(&mut study, faults);
-        match study.to_value().try_into::<Study>() {
+        match to_value(&study).try_into::<Study>() {
             Ok(typed) => {
                 let refusals = refusals(&typed, is_whole).into_iter();
                 faults.extend(refusals.map(|(path, refusal)| Fault {
@@ -135,17 +136,19 @@ impl<'a> StudyText<'a> {
     }
 
     fn apply_scale(&self, scale: &str, study: &mut Table, scales: &Table, faults: &mut Vec<Fault>) {
-        match scales.get(scale) {
-            Some(Node {
-                content: Content::Table(patch),
-                ..
-            }) => patch::apply(study, patch, Additions::Allowed, faults),
-            Some(node) => {
-                let message = format!("scale {scale:?} must be a table, headed [scale.{scale}]");
-                faults.push(Fault::at(node.origin, message));
-            }
+        match get(scales, scale) {
+            Some(node) => match node.as_table() {
+                Some(patch) => patch::apply(study, patch, Additions::Allowed, faults),
+                None => {
+                    let message = format!("scale {scale:?} must be a table, headed [scale.{scale}]");
+                    faults.push(Fault::at(node.origin, message));
+                }
+            },
             None => {
-                let known: Vec<&str> = scales.entries.iter().map(|entry| entry.key.as_str()).collect();
+                let known: Vec<&str> = as_written(scales)
+                    .into_iter()
+                    .map(|(key, _)| key.as_str())
+                    .collect();
                 let hint = match known[..] {
                     [] => "; it has none".to_owned(),
                     _ => hint(scale, &known),
@@ -189,42 +192,37 @@ impl<'a> StudyText<'a> {
 fn remove_figures_of_other_scales(study: &mut Table, scales: &Table) {
     let is_kept = |study: &Table, row: &Node| {
         ["arm", "cell"].into_iter().all(|kind| {
-            let name = row.as_table().and_then(|row| row.get(kind)?.as_str());
-            name.is_none_or(|name| study.names(kind).contains(&name) || !is_patched(kind, name, scales))
+            let name = row.as_table().and_then(|row| get(row, kind)?.as_str());
+            name.is_none_or(|name| names(study, kind).contains(&name) || !is_patched(kind, name, scales))
         })
     };
     for key in ["published", "budget"] {
         let Some(mut figures) = study.remove(key) else {
             continue;
         };
-        if let Content::List(rows) = &mut figures.content {
+        if let Content::List(rows) = &mut figures.node.content {
             rows.retain(|row| is_kept(study, row));
         }
-        let origin = figures.origin;
-        study.entries.push(document::Entry {
-            key: key.to_owned(),
-            origin,
-            node: figures,
-        });
+        study.insert(key.to_owned(), figures);
     }
 }
 
 /// True if a scale says something of the arm or cell with this name.
 fn is_patched(kind: &str, name: &str, scales: &Table) -> bool {
-    let mut scales = scales.entries.iter().filter_map(|scale| scale.node.as_table());
+    let mut scales = scales.values().filter_map(|scale| scale.node.as_table());
     scales.any(|scale| {
-        let named = scale.get(kind).and_then(Node::as_table);
-        named.is_some_and(|named| named.get(name).is_some())
+        let named = get(scale, kind).and_then(Node::as_table);
+        named.is_some_and(|named| named.contains_key(name))
     })
 }
 
 /// Where the value at `path` was written, or the nearest table around it; `None` for the document as a whole.
 fn origin_of(study: &Table, path: &str) -> Option<Origin> {
     let mut steps = path.split('.');
-    let mut node = study.get(steps.next()?)?;
+    let mut node = get(study, steps.next()?)?;
     for step in steps {
         let next = match &node.content {
-            Content::Table(table) => table.get(step),
+            Content::Table(table) => get(table, step),
             Content::List(nodes) => step.parse().ok().and_then(|index: usize| nodes.get(index)),
             Content::Scalar(_) => None,
         };

@@ -3,7 +3,7 @@
 //! A patch is merged table by table. Its keys are the study's, but for arms and cells, which it knows by name, and for
 //! `tls`, `authentication` and `load`, which stand for those of all arms and cells they make sense for.
 
-use super::document::{Content, Entry, Fault, Node, Origin, Table, parse_setting};
+use super::document::{Content, Entry, Fault, Node, Origin, Table, as_written, get, names, parse_setting};
 use crate::problem::hint;
 
 /// Deeper than any key of a study.
@@ -31,8 +31,7 @@ pub(super) fn from_setting(text: &str, index: usize, study: &Table) -> Result<Ta
     let mut patch = Table::default();
     let mut node = parse_setting(value.trim(), index);
     while let Some(key) = keys.pop() {
-        let entries = vec![Entry { key, origin, node }];
-        patch = Table { entries };
+        patch = Table::from([(key, Entry { origin, node })]);
         node = Node {
             origin,
             content: Content::Table(patch.clone()),
@@ -44,15 +43,15 @@ pub(super) fn from_setting(text: &str, index: usize, study: &Table) -> Result<Ta
 /// Changes `study` as `patch` says.
 pub(super) fn apply(study: &mut Table, patch: &Table, additions: Additions, faults: &mut Vec<Fault>) {
     for axis in AXES {
-        if let Some(entry) = patch.entry(axis.key) {
+        if let Some(entry) = patch.get(axis.key) {
             axis.apply(study, entry, faults);
         }
     }
-    for entry in &patch.entries {
-        match entry.key.as_str() {
-            "arm" | "cell" => apply_by_name(study, entry, additions, faults),
+    for (key, entry) in patch {
+        match key.as_str() {
+            "arm" | "cell" => apply_by_name(study, key, entry, additions, faults),
             key if AXES.iter().any(|axis| axis.key == key) => {}
-            _ => merge_entry(study, entry),
+            _ => merge_entry(study, key, entry),
         }
     }
 }
@@ -71,7 +70,7 @@ const AXES: [Axis; 3] = [
     Axis {
         key: "tls",
         list: "arm",
-        concerns: |arm| arm.get("transport").and_then(Node::as_str) != Some("plain"),
+        concerns: |arm| get(arm, "transport").and_then(Node::as_str) != Some("plain"),
         nobody: "no arm of the study uses TLS",
     },
     Axis {
@@ -83,7 +82,7 @@ const AXES: [Axis; 3] = [
     Axis {
         key: "load",
         list: "cell",
-        concerns: |cell| cell.get("workload").and_then(Node::as_str) != Some("command"),
+        concerns: |cell| get(cell, "workload").and_then(Node::as_str) != Some("command"),
         nobody: "no cell of the study has a load of ciphertax's own",
     },
 ];
@@ -92,7 +91,7 @@ impl Axis {
     fn apply(&self, study: &mut Table, entry: &Entry, faults: &mut Vec<Fault>) {
         let mut concerned = 0;
         for table in tables_mut(study, self.list).filter(|table| (self.concerns)(table)) {
-            merge_entry(table, entry);
+            merge_entry(table, self.key, entry);
             concerned += 1;
         }
         if concerned == 0 {
@@ -102,31 +101,31 @@ impl Axis {
 }
 
 /// Changes the arms or cells that `patch` names.
-fn apply_by_name(study: &mut Table, patch: &Entry, additions: Additions, faults: &mut Vec<Fault>) {
-    let kind = patch.key.as_str();
+fn apply_by_name(
+    study: &mut Table,
+    kind: &str,
+    patch: &Entry,
+    additions: Additions,
+    faults: &mut Vec<Fault>,
+) {
     let Some(named) = patch.node.as_table() else {
         let message = format!("{kind:?} must be followed by the name of one: {kind}.NAME.KEY");
         faults.push(Fault::at(patch.node.origin, message));
         return;
     };
-    for Entry {
-        key: name,
-        origin,
-        node,
-    } in &named.entries
-    {
+    for (name, Entry { origin, node }) in as_written(named) {
         let Some(changes) = node.as_table() else {
             let message = format!("{kind}.{name} must be followed by a key: {kind}.{name}.KEY");
             faults.push(Fault::at(node.origin, message));
             continue;
         };
-        let is_named = |table: &Table| table.get("name").and_then(Node::as_str) == Some(name);
+        let is_named = |table: &Table| get(table, "name").and_then(Node::as_str) == Some(name);
         if let Some(table) = tables_mut(study, kind).find(|table| is_named(table)) {
             merge(table, changes);
         } else if additions == Additions::Allowed && is_whole(kind, changes) {
             add(study, kind, name, *origin, node.origin, changes);
         } else {
-            let message = format!("unknown {kind} {name:?}{}", hint(name, &study.names(kind)));
+            let message = format!("unknown {kind} {name:?}{}", hint(name, &names(study, kind)));
             faults.push(Fault::at(*origin, message));
         }
     }
@@ -135,46 +134,45 @@ fn apply_by_name(study: &mut Table, patch: &Entry, additions: Additions, faults:
 /// True if a table says what an arm or cell must say, so that it is one more and not a misspelt name.
 fn is_whole(kind: &str, changes: &Table) -> bool {
     let essential = if kind == "arm" { "transport" } else { "workload" };
-    changes.get(essential).is_some()
+    changes.contains_key(essential)
 }
 
 /// Adds an arm or cell.
 fn add(study: &mut Table, kind: &str, name: &str, name_origin: Origin, origin: Origin, changes: &Table) {
     let mut table = changes.clone();
-    table.remove("name");
-    table.entries.push(Entry {
-        key: "name".to_owned(),
+    let named = Entry {
         origin: name_origin,
         node: Node {
             origin: name_origin,
             content: Content::Scalar(toml::Value::String(name.to_owned())),
         },
-    });
+    };
+    table.insert("name".to_owned(), named);
     let content = Content::Table(table);
-    if let Some(Content::List(nodes)) = study.get_mut(kind).map(|node| &mut node.content) {
+    if let Some(Content::List(nodes)) = study.get_mut(kind).map(|entry| &mut entry.node.content) {
         nodes.push(Node { origin, content });
     }
 }
 
 fn merge(table: &mut Table, changes: &Table) {
-    for entry in &changes.entries {
-        merge_entry(table, entry);
+    for (key, entry) in changes {
+        merge_entry(table, key, entry);
     }
 }
 
-fn merge_entry(table: &mut Table, change: &Entry) {
-    let Some(old) = table.get_mut(&change.key) else {
-        table.entries.push(change.clone());
+fn merge_entry(table: &mut Table, key: &str, change: &Entry) {
+    let Some(old) = table.get_mut(key) else {
+        table.insert(key.to_owned(), change.clone());
         return;
     };
-    match (&mut old.content, &change.node.content) {
+    match (&mut old.node.content, &change.node.content) {
         (Content::Table(old), Content::Table(changes)) => merge(old, changes),
-        _ => *old = change.node.clone(),
+        _ => old.node = change.node.clone(),
     }
 }
 
 fn tables_mut<'a>(study: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut Table> {
-    let nodes = match study.get_mut(key).map(|node| &mut node.content) {
+    let nodes = match study.get_mut(key).map(|entry| &mut entry.node.content) {
         Some(Content::List(nodes)) => &mut nodes[..],
         _ => &mut [],
     };
@@ -186,12 +184,11 @@ fn tables_mut<'a>(study: &'a mut Table, key: &str) -> impl Iterator<Item = &'a m
 
 /// Splits a key at its dots. Names of arms and cells may hold dots; they need no quotes, but may have them.
 fn keys(key: &str, study: &Table) -> Vec<String> {
-    let names_of = |kind: &str| study.names(kind);
     for kind in ["arm", "cell"] {
         let Some(rest) = key.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.')) else {
             continue;
         };
-        let matching = names_of(kind).into_iter().filter_map(|name| {
+        let matching = names(study, kind).into_iter().filter_map(|name| {
             let quoted = [format!("\"{name}\""), format!("'{name}'"), name.to_owned()];
             let rest = quoted
                 .iter()

@@ -34,11 +34,11 @@ pub(super) fn check(study: &mut Table, faults: &mut Vec<Fault>) -> bool {
     };
     let is_whole = check_table(&expected, study, None, faults);
     for (key, value) in ESSENTIALS {
-        if study.get(key).is_none() {
+        study.entry(key.to_owned()).or_insert_with(|| {
             let node = parse_setting(value, 0);
-            let (key, origin) = (key.to_owned(), node.origin);
-            study.entries.push(Entry { key, origin, node });
-        }
+            let origin = node.origin;
+            Entry { origin, node }
+        });
     }
     is_whole
 }
@@ -254,11 +254,11 @@ fn check_table(
     let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
     let mut meant = Vec::new();
     let mut wrong = Vec::new();
-    table.entries.retain_mut(|entry| {
-        if let Some(schema) = expected.known.get(&entry.key) {
-            let is_right = check_value(schema, &mut entry.node, &format!("{:?}", entry.key), faults);
+    table.retain(|key, entry| {
+        if let Some(schema) = expected.known.get(key) {
+            let is_right = check_value(schema, &mut entry.node, &format!("{key:?}"), faults);
             if !is_right {
-                wrong.push(entry.key.clone());
+                wrong.push(key.clone());
             }
             // A list is there without its wrong entries.
             return is_right
@@ -268,13 +268,13 @@ fn check_table(
                 );
         }
         if expected.is_closed {
-            let (message, key) = unknown_key(&entry.key, &known);
+            let (message, near) = unknown_key(key, &known);
             faults.push(Fault::at(entry.origin, message));
-            meant.extend(key);
+            meant.extend(near);
         }
         !expected.is_closed
     });
-    let lacking = expected.required.iter().filter(|key| table.get(key).is_none());
+    let lacking = expected.required.iter().filter(|key| !table.contains_key(**key));
     let lacking: Vec<&&str> = lacking.collect();
     // A key that was misspelt or has a wrong value is there, and told already.
     let is_told = |key: &str| meant.contains(&key) || wrong.iter().any(|wrong| wrong == key);
@@ -337,18 +337,17 @@ fn check_choice(
             }
             None => unknown_choice(what, name, &known),
         },
-        Content::Table(table) => match &mut table.entries[..] {
-            [entry] => match find(&entry.key) {
+        Content::Table(table) => match (table.len(), table.iter_mut().next()) {
+            (1, Some((key, entry))) => match find(key) {
                 Some(Choice {
                     value: Some(schema), ..
                 }) => {
-                    let what = format!("{:?}", entry.key);
-                    return check_value(schema, &mut entry.node, &what, faults);
+                    return check_value(schema, &mut entry.node, &format!("{key:?}"), faults);
                 }
                 Some(Choice { name, value: None }) => {
                     format!("{name:?} takes no value: write {what} as {name:?}")
                 }
-                None => unknown_choice(what, &entry.key, &known),
+                None => unknown_choice(what, key, &known),
             },
             _ => format!("{what} must be exactly one of {}", list(&known)),
         },

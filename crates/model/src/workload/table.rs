@@ -1,6 +1,7 @@
 //! The table of workloads: a new one has its row here, and its file in the crate `workload`.
 
 use super::{Descriptor, Mix, Tables, Unit, Vocabulary, Workload};
+use crate::all;
 use crate::dataset::{RequestDistribution, YcsbMix};
 
 /// Counts of cells: those that the client encrypted, those that it decrypted, and those of columns that are named as encrypted,
@@ -17,256 +18,165 @@ pub const STALE_READS: [&str; 1] = ["stale_reads"];
 
 impl Workload {
     /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; TABLE.len()] = {
-        let mut all = [Self::Command; TABLE.len()];
-        let mut index = 0;
-        while index < all.len() {
-            all[index] = TABLE[index].workload;
-            index += 1;
-        }
-        all
-    };
+    pub const ALL: [Self; 27] = all();
 
     /// What it is.
     pub const fn descriptor(self) -> &'static Descriptor {
-        &TABLE[self as usize]
+        match self {
+            Self::OltpDelete => &Descriptor {
+                asks: "one row deleted by primary key, prepared statement",
+                deletes_rows: true,
+                ..WRITE
+            },
+            Self::OltpInsert => &Descriptor {
+                asks: "one row inserted",
+                kinds: &["insert"],
+                ..WRITE
+            },
+            Self::OltpPointSelect => &Descriptor {
+                asks: "one row by primary key, prepared statement",
+                operation: Unit::Lookup,
+                kinds: &["point_select"],
+                ..READ
+            },
+            Self::OltpReadOnly => &Descriptor {
+                asks: "transaction of 14 selects, prepared statements",
+                ..READ
+            },
+            Self::OltpReadWrite => &Descriptor {
+                asks: "transaction of 14 selects and 4 writes, prepared statements",
+                writes: true,
+                ..READ
+            },
+            Self::OltpUpdateIndex => &Descriptor {
+                asks: "an indexed column of one row updated, prepared statement",
+                ..WRITE
+            },
+            Self::OltpUpdateNonIndex => &Descriptor {
+                asks: "a column of one row updated, prepared statement",
+                ..WRITE
+            },
+            Self::OltpWriteOnly => &Descriptor {
+                asks: "transaction of 4 writes, prepared statements",
+                ..WRITE
+            },
+            Self::SelectRandomPoints => &Descriptor {
+                asks: "rows of 10 indexed values, prepared statement",
+                ..SELECT_RANDOM
+            },
+            Self::SelectRandomRanges => &Descriptor {
+                asks: "rows counted in 10 ranges of an index, prepared statement",
+                ..SELECT_RANDOM
+            },
+            Self::BulkInsert => &Descriptor {
+                asks: "statements of 512 KiB that insert small rows",
+                tables: None,
+                kinds: &["bulk_insert"],
+                ..WRITE
+            },
+            Self::Connect => &Descriptor {
+                asks: "new connection, one query, close",
+                tables: Some(Tables::OfLookup),
+                operation: Unit::ConnectionWithLookup,
+                reads: true,
+                ..CONNECT
+            },
+            Self::ConnectInsertCount => &Descriptor {
+                asks: "new connection, one row inserted and counted, close",
+                vocabulary: Vocabulary::Sql,
+                reads: true,
+                writes: true,
+                ..CONNECT
+            },
+            Self::ConnectOnly => &Descriptor {
+                asks: "new connection, close",
+                ..CONNECT
+            },
+            Self::BulkRead => &Descriptor {
+                asks: "results of 1 MiB",
+                tables: Some(Tables::Bulk),
+                operation: Unit::BulkResult,
+                kinds: &["bulk_read"],
+                ..READ
+            },
+            Self::PgbenchSelectOnly => &Descriptor {
+                asks: "the balance of one account by primary key, prepared statement",
+                tables: Some(Tables::Pgbench),
+                operation: Unit::Lookup,
+                kinds: &["select"],
+                ..READ
+            },
+            Self::PgbenchTpcbLike => &Descriptor {
+                asks: "transaction of 3 updates, a select and an insert, prepared statements",
+                tables: Some(Tables::Pgbench),
+                writes: true,
+                ..READ
+            },
+            Self::Tpcc => &Descriptor {
+                asks: "TPC-C's five transactions",
+                tables: Some(Tables::Tpcc),
+                kinds: &["new_order", "payment", "order_status", "delivery", "stock_level"],
+                counts: &[CELLS[0], CELLS[1], CELLS[2], NOT_DONE[0], NOT_DONE[1]],
+                writes: true,
+                ..READ
+            },
+            Self::YcsbA => &Descriptor {
+                asks: "half reads, half updates of records",
+                mix: MIX_A,
+                ..YCSB
+            },
+            Self::YcsbB => &Descriptor {
+                asks: "reads of records, 5 % updates",
+                mix: MIX_B,
+                ..YCSB
+            },
+            Self::YcsbC => &Descriptor {
+                asks: "reads of records",
+                operation: Unit::Lookup,
+                writes: false,
+                mix: MIX_C,
+                ..YCSB
+            },
+            Self::YcsbD => &Descriptor {
+                asks: "reads of the latest records, 5 % inserts",
+                mix: MIX_D,
+                ..YCSB
+            },
+            Self::YcsbE => &Descriptor {
+                asks: "scans of records, 5 % inserts",
+                mix: MIX_E,
+                ..YCSB
+            },
+            Self::YcsbF => &Descriptor {
+                asks: "half reads, half reads with updates of records",
+                mix: MIX_F,
+                ..YCSB
+            },
+            Self::Ycsb => &Descriptor {
+                asks: "records, in a mix of your own",
+                ..YCSB
+            },
+            Self::YcsbLoad => &Descriptor {
+                asks: "records inserted in batches",
+                kinds: &["insert"],
+                reads: false,
+                mix: Mix::None,
+                ..YCSB
+            },
+            Self::Command => &Descriptor {
+                asks: "a program of your own",
+                vocabulary: Vocabulary::Program,
+                tables: Some(Tables::All),
+                kinds: &[],
+                writes: true,
+                ..READ
+            },
+        }
     }
 }
 
-/// All workloads, in the order of the type's variants.
-const TABLE: &[Descriptor] = &[
-    Descriptor {
-        workload: Workload::OltpDelete,
-        name: "oltp_delete",
-        asks: "one row deleted by primary key, prepared statement",
-        deletes_rows: true,
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::OltpInsert,
-        name: "oltp_insert",
-        asks: "one row inserted",
-        kinds: &["insert"],
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::OltpPointSelect,
-        name: "oltp_point_select",
-        asks: "one row by primary key, prepared statement",
-        operation: Unit::Lookup,
-        kinds: &["point_select"],
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::OltpReadOnly,
-        name: "oltp_read_only",
-        asks: "transaction of 14 selects, prepared statements",
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::OltpReadWrite,
-        name: "oltp_read_write",
-        asks: "transaction of 14 selects and 4 writes, prepared statements",
-        writes: true,
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::OltpUpdateIndex,
-        name: "oltp_update_index",
-        asks: "an indexed column of one row updated, prepared statement",
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::OltpUpdateNonIndex,
-        name: "oltp_update_non_index",
-        asks: "a column of one row updated, prepared statement",
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::OltpWriteOnly,
-        name: "oltp_write_only",
-        asks: "transaction of 4 writes, prepared statements",
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::SelectRandomPoints,
-        name: "select_random_points",
-        asks: "rows of 10 indexed values, prepared statement",
-        ..SELECT_RANDOM
-    },
-    Descriptor {
-        workload: Workload::SelectRandomRanges,
-        name: "select_random_ranges",
-        asks: "rows counted in 10 ranges of an index, prepared statement",
-        ..SELECT_RANDOM
-    },
-    Descriptor {
-        workload: Workload::BulkInsert,
-        name: "bulk_insert",
-        asks: "statements of 512 KiB that insert small rows",
-        tables: None,
-        kinds: &["bulk_insert"],
-        ..WRITE
-    },
-    Descriptor {
-        workload: Workload::Connect,
-        name: "connect",
-        asks: "new connection, one query, close",
-        tables: Some(Tables::OfLookup),
-        operation: Unit::ConnectionWithLookup,
-        reads: true,
-        ..CONNECT
-    },
-    Descriptor {
-        workload: Workload::ConnectInsertCount,
-        name: "connect_insert_count",
-        asks: "new connection, one row inserted and counted, close",
-        vocabulary: Vocabulary::Sql,
-        reads: true,
-        writes: true,
-        ..CONNECT
-    },
-    Descriptor {
-        workload: Workload::ConnectOnly,
-        name: "connect_only",
-        asks: "new connection, close",
-        ..CONNECT
-    },
-    Descriptor {
-        workload: Workload::BulkRead,
-        name: "bulk_read",
-        asks: "results of 1 MiB",
-        tables: Some(Tables::Bulk),
-        operation: Unit::BulkResult,
-        kinds: &["bulk_read"],
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::PgbenchSelectOnly,
-        name: "pgbench_select_only",
-        asks: "the balance of one account by primary key, prepared statement",
-        tables: Some(Tables::Pgbench),
-        operation: Unit::Lookup,
-        kinds: &["select"],
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::PgbenchTpcbLike,
-        name: "pgbench_tpcb_like",
-        asks: "transaction of 3 updates, a select and an insert, prepared statements",
-        tables: Some(Tables::Pgbench),
-        writes: true,
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::Tpcc,
-        name: "tpcc",
-        asks: "TPC-C's five transactions",
-        tables: Some(Tables::Tpcc),
-        kinds: &["new_order", "payment", "order_status", "delivery", "stock_level"],
-        counts: &[CELLS[0], CELLS[1], CELLS[2], NOT_DONE[0], NOT_DONE[1]],
-        writes: true,
-        ..READ
-    },
-    Descriptor {
-        workload: Workload::YcsbA,
-        name: "ycsb_a",
-        asks: "half reads, half updates of records",
-        mix: Mix::Core(YcsbMix {
-            read: 0.5,
-            update: 0.5,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbB,
-        name: "ycsb_b",
-        asks: "reads of records, 5 % updates",
-        mix: Mix::Core(YcsbMix {
-            read: 0.95,
-            update: 0.05,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbC,
-        name: "ycsb_c",
-        asks: "reads of records",
-        operation: Unit::Lookup,
-        writes: false,
-        mix: Mix::Core(YcsbMix {
-            read: 1.0,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbD,
-        name: "ycsb_d",
-        asks: "reads of the latest records, 5 % inserts",
-        mix: Mix::Core(YcsbMix {
-            read: 0.95,
-            insert: 0.05,
-            distribution: RequestDistribution::Latest,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbE,
-        name: "ycsb_e",
-        asks: "scans of records, 5 % inserts",
-        mix: Mix::Core(YcsbMix {
-            scan: 0.95,
-            insert: 0.05,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbF,
-        name: "ycsb_f",
-        asks: "half reads, half reads with updates of records",
-        mix: Mix::Core(YcsbMix {
-            read: 0.5,
-            read_modify_write: 0.5,
-            ..NO_SHARES
-        }),
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::Ycsb,
-        name: "ycsb",
-        asks: "records, in a mix of your own",
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::YcsbLoad,
-        name: "ycsb_load",
-        asks: "records inserted in batches",
-        kinds: &["insert"],
-        reads: false,
-        mix: Mix::None,
-        ..YCSB
-    },
-    Descriptor {
-        workload: Workload::Command,
-        name: "command",
-        asks: "a program of your own",
-        vocabulary: Vocabulary::Program,
-        tables: Some(Tables::All),
-        kinds: &[],
-        writes: true,
-        ..READ
-    },
-];
-
 /// A read over SQL, of connections that stay open.
 const READ: Descriptor = Descriptor {
-    workload: Workload::OltpPointSelect,
-    name: "",
     asks: "",
     vocabulary: Vocabulary::Sql,
     tables: Some(Tables::Sbtest),
@@ -314,11 +224,22 @@ const YCSB: Descriptor = Descriptor {
     ..READ
 };
 
-const NO_SHARES: YcsbMix = YcsbMix {
-    read: 0.0,
-    update: 0.0,
-    insert: 0.0,
-    scan: 0.0,
-    read_modify_write: 0.0,
-    distribution: RequestDistribution::Zipfian,
-};
+/// Shares of YCSB's core workloads: reads, updates, inserts, scans, and records read and then updated.
+const MIX_A: Mix = core([0.5, 0.5, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_B: Mix = core([0.95, 0.05, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_C: Mix = core([1.0, 0.0, 0.0, 0.0, 0.0], RequestDistribution::Zipfian);
+const MIX_D: Mix = core([0.95, 0.0, 0.05, 0.0, 0.0], RequestDistribution::Latest);
+const MIX_E: Mix = core([0.0, 0.0, 0.05, 0.95, 0.0], RequestDistribution::Zipfian);
+const MIX_F: Mix = core([0.5, 0.0, 0.0, 0.0, 0.5], RequestDistribution::Zipfian);
+
+const fn core(shares: [f64; 5], distribution: RequestDistribution) -> Mix {
+    let [read, update, insert, scan, read_modify_write] = shares;
+    Mix::Core(YcsbMix {
+        read,
+        update,
+        insert,
+        scan,
+        read_modify_write,
+        distribution,
+    })
+}

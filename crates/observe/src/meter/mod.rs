@@ -8,22 +8,23 @@
 //! | [`Unmetered`] | nobody, for a reason |
 //! | `Vec` of meters | all of them together |
 
+mod process;
 mod tree;
 
 use std::fs::{self, File};
-use std::mem::MaybeUninit;
 use std::ops::AddAssign;
 use std::time::Duration;
 
 use ciphertax_base::{CpuTime, HardwareCounts, PageFaults};
-use procfs::{FromRead, process};
+use procfs::FromRead;
 use serde::{Deserialize, Serialize};
 
-use crate::cpu_time::{self, ProcessCpu, faults_in_usage};
+use crate::cpu_time::{self, faults_in_usage};
 use crate::perf_event::HardwareReading;
-use crate::thread_status::{Memory, RunQueueWaits, own_peak_memory_bytes};
+use crate::thread_status::{RunQueueWaits, own_peak_memory_bytes};
 use crate::{Error, Result};
 
+pub use process::ProcessMeter;
 pub use tree::ProcessTree;
 
 /// Reads what somebody has used.
@@ -61,7 +62,7 @@ pub struct Usage {
 }
 
 /// What one process, or one tree of processes, has used.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Part {
     cpu: CpuTime,
     /// Of those that live.
@@ -110,16 +111,7 @@ impl Usage {
 
     /// A reading of which nothing is known but CPU time.
     pub fn of_cpu(cpu: CpuTime) -> Self {
-        Self::of(Part {
-            cpu,
-            context_switches: None,
-            faults: None,
-            peak_memory_bytes: None,
-            waits: None,
-            ended_ns: 0,
-            io: None,
-            hardware: None,
-        })
+        Self::of(Part::of_cpu(cpu))
     }
 
     /// The same of one alone, with what its hardware counters show.
@@ -134,30 +126,20 @@ impl Usage {
     /// What was used since an earlier reading of the same meter. One that was gone at both, as a member of a replica set
     /// may be for long, used nothing; where one was lost or came meanwhile, nobody knows.
     pub fn since(&self, earlier: &Self) -> Used {
-        let changes =
-            |change: &dyn Fn(&Part, &Part) -> Option<CpuTime>| risen(&earlier.parts, &self.parts, change);
-        let counts =
-            |change: &dyn Fn(&Part, &Part) -> Option<u64>| risen(&earlier.parts, &self.parts, change);
+        let (before, after) = (&earlier.parts, &self.parts);
         Used {
-            cpu: changes(&cpu_between).map(|each| CpuTime {
-                total_ns: each.iter().map(|cpu| cpu.total_ns).sum(),
-                system_ns: each.iter().map(|cpu| cpu.system_ns).sum(),
+            cpu: risen(before, after, cpu_between),
+            context_switches: risen(before, after, switches_between),
+            run_queue_wait_ns: risen(before, after, waits_between),
+            bytes_read: risen(before, after, |one, other| {
+                other.io?.read.checked_sub(one.io?.read)
             }),
-            context_switches: counts(&switches_between).map(|each| each.iter().sum()),
-            run_queue_wait_ns: counts(&waits_between).map(|each| each.iter().sum()),
-            bytes_read: counts(&|earlier, later| later.io?.read.checked_sub(earlier.io?.read))
-                .map(|each| each.iter().sum()),
-            bytes_written: counts(&|earlier, later| later.io?.written.checked_sub(earlier.io?.written))
-                .map(|each| each.iter().sum()),
-            faults: risen(&earlier.parts, &self.parts, |earlier, later| {
-                later.faults?.since(&earlier.faults?)
-            })
-            .map(sum),
-            peak_memory_bytes: counts(&|_, later| later.peak_memory_bytes).map(|each| each.iter().sum()),
-            hardware: risen(&earlier.parts, &self.parts, |earlier, later| {
-                later.hardware?.since(&earlier.hardware?)
-            })
-            .map(sum),
+            bytes_written: risen(before, after, |one, other| {
+                other.io?.written.checked_sub(one.io?.written)
+            }),
+            faults: risen(before, after, |one, other| other.faults?.since(&one.faults?)),
+            peak_memory_bytes: risen(before, after, |_, other| other.peak_memory_bytes),
+            hardware: risen(before, after, |one, other| other.hardware?.since(&one.hardware?)),
         }
     }
 
@@ -176,10 +158,14 @@ impl Usage {
     }
 }
 
-fn sum<T: AddAssign + Default>(each: Vec<T>) -> T {
-    let mut sum = T::default();
-    each.into_iter().for_each(|more| sum += more);
-    sum
+impl Part {
+    /// One of which nothing is known but CPU time.
+    fn of_cpu(cpu: CpuTime) -> Self {
+        Self {
+            cpu,
+            ..Self::default()
+        }
+    }
 }
 
 fn cpu_between(earlier: &Part, later: &Part) -> Option<CpuTime> {
@@ -200,21 +186,21 @@ fn waits_between(earlier: &Part, later: &Part) -> Option<u64> {
     later.waits.as_ref()?.since(earlier.waits.as_ref()?, cpu.total_ns)
 }
 
-/// What all parts rose by; `None` where there are none, or one was lost meanwhile.
-fn risen<T, C>(
-    before: &[Option<T>],
-    after: &[Option<T>],
-    change: impl Fn(&T, &T) -> Option<C>,
-) -> Option<Vec<C>> {
-    let mut changes = Vec::with_capacity(after.len());
+/// What all parts rose by together; `None` where there are none, or one was lost meanwhile.
+fn risen<C: AddAssign + Default>(
+    before: &[Option<Part>],
+    after: &[Option<Part>],
+    change: impl Fn(&Part, &Part) -> Option<C>,
+) -> Option<C> {
+    let mut sum = None;
     for pair in before.iter().zip(after) {
         match pair {
             (None, None) => {}
-            (Some(before), Some(after)) => changes.push(change(before, after)?),
+            (Some(before), Some(after)) => *sum.get_or_insert_with(C::default) += change(before, after)?,
             _ => return None,
         }
     }
-    (!changes.is_empty()).then_some(changes)
+    sum
 }
 
 /// Several that are paid for together, as the members of a replica set. It can always be read; of those that are gone, it
@@ -257,51 +243,6 @@ impl Meter for Unmetered {
     }
 }
 
-/// One process with all its threads, those that have ended too; not what it starts.
-#[derive(Debug)]
-pub struct ProcessMeter(ProcessCpu);
-
-impl ProcessMeter {
-    /// That of the process `pid`, which may belong to any user.
-    ///
-    /// # Errors
-    /// If there is no such process.
-    pub fn open(pid: u32) -> Result<Self> {
-        ProcessCpu::open(pid).map(Self)
-    }
-
-    /// The number of the process.
-    pub fn pid(&self) -> u32 {
-        self.0.pid()
-    }
-
-    /// True until the process has ended.
-    pub fn is_alive(&self) -> bool {
-        self.0.read().is_ok()
-    }
-}
-
-impl Meter for ProcessMeter {
-    fn read(&self) -> Result<Usage> {
-        let (cpu, faults) = self.0.read_with_faults()?;
-        let threads = self.0.threads().ok();
-        Ok(Usage::of(Part {
-            cpu,
-            context_switches: threads.map(|threads| threads.context_switches),
-            faults: Some(faults),
-            peak_memory_bytes: threads.and_then(|threads| Memory::peak_of(threads.memory)),
-            waits: RunQueueWaits::of(self.0.pid()),
-            ended_ns: 0,
-            io: Io::of(self.0.pid()),
-            hardware: None,
-        }))
-    }
-
-    fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
-        self.0.settle(quiet_for, at_most)
-    }
-}
-
 /// All threads of this process, those that have ended too, whatever they do. An embedded database runs in them, so they pay
 /// for it; but they make the load as well, and nothing is subtracted: the figure is *client and database together*. It
 /// must not be added to the client's own, nor be called the server's.
@@ -310,24 +251,17 @@ pub struct OwnThreads;
 
 impl Meter for OwnThreads {
     fn read(&self) -> Result<Usage> {
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-            usage.assume_init()
-        };
+        let usage = cpu_time::own_usage(libc::RUSAGE_SELF);
         Ok(Usage::of(Part {
-            cpu: CpuTime {
-                total_ns: cpu_time::own_clock(libc::CLOCK_PROCESS_CPUTIME_ID),
-                system_ns: cpu_time::microseconds(usage.ru_stime) * 1_000,
-            },
             context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
             faults: Some(faults_in_usage(&usage)),
             peak_memory_bytes: own_peak_memory_bytes(),
             waits: RunQueueWaits::of(std::process::id()),
-            ended_ns: 0,
             io: Io::of(std::process::id()),
-            hardware: None,
+            ..Part::of_cpu(CpuTime {
+                total_ns: cpu_time::own_clock(libc::CLOCK_PROCESS_CPUTIME_ID),
+                system_ns: cpu_time::microseconds(usage.ru_stime) * 1_000,
+            })
         }))
     }
 
@@ -357,7 +291,7 @@ impl Io {
     /// as of another user's.
     fn of(pid: u32) -> Option<Self> {
         let file = File::open(format!("/proc/{pid}/io")).ok()?;
-        let io = process::Io::from_read(file).ok()?;
+        let io = procfs::process::Io::from_read(file).ok()?;
         Some(Self {
             read: io.read_bytes,
             written: io.write_bytes,

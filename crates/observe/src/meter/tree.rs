@@ -12,7 +12,7 @@ use procfs::process::Stat;
 
 use super::{Io, Meter, Part, Usage};
 use crate::cpu_time::{self, faults_in_stat};
-use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus};
+use crate::thread_status::{Memory, RunQueueWaits, ThreadStatus, children, children_of_thread};
 use crate::{Error, Result, tick_ns};
 
 /// A process with all that it starts, and what those start: a server that forks for every connection, a tunnel with its
@@ -146,12 +146,12 @@ impl Meter for ProcessTree {
     fn read(&self) -> Result<Usage> {
         self.look()?;
         let seen = self.seen.borrow();
-        let living = sum(seen.members.values().map(|account| account.own));
-        let ended = sum([seen.ended.waited_for, seen.ended.lost]);
+        let living = seen.members.values().map(|account| account.own);
+        let ended: CpuTime = [seen.ended.waited_for, seen.ended.lost].into_iter().sum();
         let pids = || seen.members.keys().map(|(pid, _)| *pid);
         let threads: Vec<ThreadStatus> = pids().filter_map(ThreadStatus::of).collect();
         Ok(Usage::of(Part {
-            cpu: sum([living, ended]),
+            cpu: living.chain([ended]).sum(),
             context_switches: Some(threads.iter().map(|threads| threads.context_switches).sum()),
             faults: Some(seen.faults()),
             peak_memory_bytes: Memory::peak_of(threads.iter().filter_map(|threads| threads.memory)),
@@ -187,17 +187,15 @@ impl Ended {
         let pids: BTreeSet<u32> = before.keys().map(|(pid, _)| *pid).collect();
         for (_, account) in before.iter().filter(|(key, _)| !now.contains_key(key)) {
             if pids.contains(&account.parent) {
-                waited_for = sum([waited_for, account.own]);
+                waited_for += account.own;
             } else {
-                lost = sum([lost, account.own, account.waited_for]);
-                waited_for = CpuTime {
-                    total_ns: waited_for.total_ns.saturating_sub(account.waited_for.total_ns),
-                    system_ns: waited_for.system_ns.saturating_sub(account.waited_for.system_ns),
-                };
+                lost += account.own;
+                lost += account.waited_for;
+                waited_for = waited_for.since(&account.waited_for);
             }
         }
         // What they used after the last reading, and those that were never seen.
-        let shown = sum(now.values().map(|account| account.waited_for));
+        let shown: CpuTime = now.values().map(|account| account.waited_for).sum();
         Self {
             waited_for: CpuTime {
                 total_ns: waited_for.total_ns.max(shown.total_ns),
@@ -265,38 +263,12 @@ fn add_below(top: &Key, members: &mut BTreeMap<Key, Account>) {
         let is_meant = parent.map_or(key == *top, |parent| account.parent == parent);
         if is_meant && !members.contains_key(&key) {
             members.insert(key, account);
-            next.extend(children(pid, account.threads).map(|child| (child, Some(pid))));
+            let children = match account.threads {
+                // One that ended has none, and no children.
+                0 | 1 => children_of_thread(pid, pid),
+                _ => children(pid),
+            };
+            next.extend(children.into_iter().map(|child| (child, Some(pid))));
         }
     }
-}
-
-/// The children of all threads of a process.
-fn children(pid: u32, threads: i64) -> impl Iterator<Item = u32> {
-    let tasks = match threads {
-        // One that ended has none, and no children.
-        0 | 1 => vec![pid.to_string()],
-        _ => fs::read_dir(format!("/proc/{pid}/task"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|task| task.file_name().into_string().ok())
-            .collect(),
-    };
-    let of_task = move |task: String| {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{task}/children")).unwrap_or_default();
-        let children: Vec<u32> = children
-            .split_whitespace()
-            .filter_map(|child| child.parse().ok())
-            .collect();
-        children
-    };
-    tasks.into_iter().flat_map(of_task)
-}
-
-fn sum(each: impl IntoIterator<Item = CpuTime>) -> CpuTime {
-    let add = |sum: CpuTime, one: CpuTime| CpuTime {
-        total_ns: sum.total_ns + one.total_ns,
-        system_ns: sum.system_ns + one.system_ns,
-    };
-    each.into_iter().fold(CpuTime::default(), add)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ciphertax_observe::perf_event::bindings::perf_event_attr;
 use ciphertax_observe::perf_event::{Event, Whom};
+use ciphertax_observe::threads;
 use ciphertax_records::why::Complete;
 
 use super::event::{
@@ -13,7 +14,7 @@ use super::event::{
 };
 use super::permission;
 use super::ring::Ring;
-use super::watch::{Watch, threads};
+use super::watch::Watch;
 use crate::{ProfileError, Result};
 
 /// Whom the events count.
@@ -164,12 +165,12 @@ impl Events {
         let mut inherited = clock;
         // Threads and processes that these begin are counted with them.
         inherited.set_inherit(1);
-        if watch.is_growing() {
+        if watch.with_children {
             inherited.set_task(1);
             inherited.set_comm(1);
             inherited.set_comm_exec(1);
         }
-        let server: Vec<u32> = watch.server().flat_map(threads).collect();
+        let server: Vec<u32> = watch.server().flat_map(threads).flatten().collect();
         let client: Vec<u32> = watch.client().collect();
         let passed_over = match self.open_each(&server, inherited) {
             Err(error) if permission::is_refusal(&error) && !client.is_empty() => {

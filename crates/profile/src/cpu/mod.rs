@@ -11,7 +11,6 @@ mod watch;
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ pub use self::permission::affordable_hz;
 use self::samples::{Collector, Draining, lock};
 use self::watch::Watch;
 use crate::stacks::Stacks;
-use crate::{ProfileError, Watched};
+use crate::{ProfileError, Watched, exists};
 
 /// Has the kernel take samples of what runs, of one slice after the other.
 ///
@@ -111,7 +110,7 @@ impl CpuProfiler {
         if let Some(error) = self.events.enable(&mut watch)? {
             self.passed_over = Some(error);
         }
-        lock(&self.collector).watch(watch);
+        lock(&self.collector).watch = watch;
         self.draining = Some(
             Draining::start(&self.collector).map_err(|cause| ProfileError::Read {
                 what: "samples of CPU time".to_owned(),
@@ -172,8 +171,4 @@ impl CpuProfiler {
             lives
         });
     }
-}
-
-fn exists(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
 }

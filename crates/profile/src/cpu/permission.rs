@@ -5,13 +5,11 @@ use std::io::{self, BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use ciphertax_observe::perf_event::{Event, Whom};
+use procfs::process::Process;
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::event::cpu_clock;
-use crate::ProfileError;
-
-const SAMPLING: &str = "sampling of CPU time";
+use crate::{ProfileError, cpu_time};
 
 /// The capabilities that allow to sample everything, by their bits: `CAP_SYS_ADMIN` and `CAP_PERFMON`.
 const ALLOWING: u64 = 1 << 21 | 1 << 38;
@@ -49,11 +47,7 @@ pub(super) fn refused(cause: io::Error) -> ProfileError {
         Some(Errno::ACCESS | Errno::PERM) => remedy(&Conditions::read()),
         _ => NOT_BUILT,
     };
-    ProfileError::Refused {
-        what: SAMPLING,
-        cause,
-        remedy,
-    }
+    sampling(cause, remedy)
 }
 
 /// The error where the user may sample, but not these processes, or not so many.
@@ -62,19 +56,19 @@ pub(super) fn refused_process(cause: io::Error) -> ProfileError {
         Some(Errno::ACCESS | Errno::PERM) => OTHERS_PROCESS,
         _ => MORE_FILES,
     };
-    ProfileError::Refused {
-        what: SAMPLING,
-        cause,
-        remedy,
-    }
+    sampling(cause, remedy)
 }
 
 /// The error where the smallest ring is too much.
 pub(super) fn refused_memory(cause: io::Error) -> ProfileError {
+    sampling(cause, MORE_MEMORY)
+}
+
+fn sampling(cause: io::Error, remedy: &'static str) -> ProfileError {
     ProfileError::Refused {
-        what: SAMPLING,
+        what: "sampling of CPU time",
         cause,
-        remedy: MORE_MEMORY,
+        remedy,
     }
 }
 
@@ -102,16 +96,14 @@ struct Conditions {
 impl Conditions {
     fn read() -> Self {
         let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let field = |name| {
-            let mut fields = status.lines().filter_map(|line| line.split_once(':'));
-            fields.find_map(|(key, value)| (key == name).then_some(value.trim()))
-        };
-        let capabilities = field("CapEff").and_then(|value| u64::from_str_radix(value, 16).ok());
+        let status = Process::myself().and_then(|own| own.status()).ok();
+        let capabilities = status.as_ref().map_or(0, |status| status.capeff);
         Self {
             paranoid: paranoid.and_then(|level| level.trim().parse().ok()),
-            is_privileged: capabilities.is_some_and(|all| all & ALLOWING != 0),
-            is_filtered: field("Seccomp").is_some_and(|mode| mode != "0"),
+            is_privileged: capabilities & ALLOWING != 0,
+            is_filtered: status
+                .and_then(|status| status.seccomp)
+                .is_some_and(|mode| mode != 0),
         }
     }
 }
@@ -197,10 +189,6 @@ fn typical(mut gaps: Vec<Duration>, interruptions: usize) -> Option<Duration> {
             .copied()
             .unwrap_or(SHORTEST_INTERRUPTION)
     })
-}
-
-fn cpu_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) struct Ring {
     /// Where a record is put together that lies at the end and at the begin.
     whole: Vec<u8>,
     /// Whose ring it is; absent in tests.
-    owner: Option<Arc<Event>>,
+    pub(super) owner: Option<Arc<Event>>,
 }
 
 /// A record had a length that cannot be: what followed it is given up.
@@ -52,11 +52,6 @@ impl Ring {
             whole: Vec::new(),
             owner,
         }
-    }
-
-    /// The event whose ring it is.
-    pub(super) fn owner(&self) -> Option<&Arc<Event>> {
-        self.owner.as_ref()
     }
 
     /// Where the kernel will write next, in bytes since the ring was made.

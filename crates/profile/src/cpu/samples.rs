@@ -23,7 +23,8 @@ use crate::stacks::{Registers, Stacks};
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     rings: Vec<RingOfSlice>,
-    watch: Watch,
+    /// Whose samples are taken from now on.
+    pub(super) watch: Watch,
     samples: Samples,
     lost: u64,
 }
@@ -69,11 +70,6 @@ impl Collector {
         self.lost = 0;
     }
 
-    /// Watches these from now on.
-    pub(super) fn watch(&mut self, watch: Watch) {
-        self.watch = watch;
-    }
-
     /// What the slice left, when nothing more is written.
     pub(super) fn end(&mut self) -> Collected {
         // A full ring says nothing of what did not fit into it before it has room again.
@@ -103,7 +99,7 @@ impl Collector {
             lost,
         } = self;
         let heads: Vec<u64> = rings.iter().map(|of| of.ring.head()).collect();
-        if watch.is_growing() {
+        if watch.with_children {
             // Whoever has samples before these heads began before them, maybe on another CPU.
             for RingOfSlice { ring, .. } in &*rings {
                 ring.look(ring.head(), |record| {
@@ -184,7 +180,7 @@ pub(super) fn lock(collector: &Mutex<Collector>) -> MutexGuard<'_, Collector> {
 fn drain_until(end: &OwnedFd, collector: &Mutex<Collector>) {
     let owners: Vec<Arc<Event>> = {
         let collector = lock(collector);
-        let owners = collector.rings.iter().filter_map(|of| of.ring.owner());
+        let owners = collector.rings.iter().filter_map(|of| of.ring.owner.as_ref());
         owners.cloned().collect()
     };
     let mut files = vec![PollFd::new(end, PollFlags::IN)];
@@ -249,10 +245,11 @@ impl Taken {
 /// spread over the slice as all were.
 #[derive(Debug)]
 pub(super) struct Samples {
-    taken: Vec<Taken>,
+    pub(super) taken: Vec<Taken>,
     bytes: usize,
     most_bytes: usize,
     seen: u64,
+    /// Every how manieth is kept.
     one_in: u64,
 }
 
@@ -298,15 +295,6 @@ impl Samples {
         }
     }
 
-    /// Every how manieth was kept.
-    pub(super) fn one_in(&self) -> u64 {
-        self.one_in
-    }
-
-    pub(super) fn into_taken(self) -> Vec<Taken> {
-        self.taken
-    }
-
     fn halve(&mut self) {
         let mut is_kept = false;
         self.taken.retain(|_| {
@@ -327,7 +315,7 @@ pub(super) fn fold(
     symbols: &mut SymbolTable,
 ) -> BTreeMap<ProfiledSide, SideProfile> {
     let Collected { watch, samples, lost } = collected;
-    let kept_hz = u64::from(hz) / samples.one_in();
+    let kept_hz = u64::from(hz) / samples.one_in;
     let empty = SideProfile {
         // No more than it was.
         hz: kept_hz.max(1) as u32,
@@ -345,7 +333,7 @@ pub(super) fn fold(
         user: HashMap::new(),
         stack: Vec::new(),
     };
-    for taken in samples.into_taken() {
+    for taken in samples.taken {
         let Some(side) = sides.get_mut(&taken.side) else {
             continue;
         };
@@ -443,8 +431,8 @@ mod tests {
             };
             samples.take(ProfiledSide::Server, &sample);
         }
-        assert_eq!(samples.one_in(), 64);
-        let kept: Vec<u32> = samples.into_taken().iter().map(|taken| taken.pid).collect();
+        assert_eq!(samples.one_in, 64);
+        let kept: Vec<u32> = samples.taken.iter().map(|taken| taken.pid).collect();
         let expected: Vec<u32> = (0..1000).step_by(64).collect();
         assert_eq!(kept, expected);
     }

@@ -33,7 +33,7 @@ fn spin(events: &mut Events, collector: &Mutex<Collector>, time: Duration) -> Co
     });
     lock(collector).clear();
     assert!(events.enable(&mut watch).unwrap().is_none());
-    lock(collector).watch(watch);
+    lock(collector).watch = watch;
     let end = cpu_time() + time;
     while cpu_time() < end {
         (0..1000).for_each(|_| hint::spin_loop());
@@ -76,7 +76,7 @@ fn samples_with_this_stack(events: &mut Events, collector: &Arc<Mutex<Collector>
     if collected.lost > 0 {
         return 0;
     }
-    let taken = collected.samples.into_taken();
+    let taken = collected.samples.taken;
     let count = taken.len();
     for sample in taken {
         let found = (sample.side, sample.pid);
@@ -107,10 +107,10 @@ fn a_ring_that_is_too_small_is_told_for_its_own_slice_and_for_no_other() {
     while begun.elapsed() < PATIENCE {
         let long = spin(&mut events, &collector, Duration::from_millis(60));
         assert!(long.lost > 0, "{long:?}");
-        let long = long.samples.into_taken().len();
+        let long = long.samples.taken.len();
         assert!(long <= 16, "{long}");
         let short = spin(&mut events, &collector, Duration::from_millis(3));
-        let (lost, short) = (short.lost, short.samples.into_taken().len());
+        let (lost, short) = (short.lost, short.samples.taken.len());
         if lost == 0 && short > 0 {
             return;
         }

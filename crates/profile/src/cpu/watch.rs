@@ -1,8 +1,8 @@
 //! The processes and threads whose samples are taken.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs;
 
+use ciphertax_observe::{children, threads};
 use ciphertax_records::why::ProfiledSide;
 
 use super::event::{self, Record};
@@ -14,7 +14,8 @@ pub(super) struct Watch {
     own: u32,
     client: HashSet<u32>,
     server: HashSet<u32>,
-    with_children: bool,
+    /// True if processes that begin must be followed.
+    pub(super) with_children: bool,
     /// From whom a process that began meanwhile has its memory.
     parents: HashMap<u32, u32>,
     ended: HashSet<u32>,
@@ -90,11 +91,6 @@ impl Watch {
         }
     }
 
-    /// True if processes that begin must be followed.
-    pub(super) fn is_growing(&self) -> bool {
-        self.with_children
-    }
-
     /// True if a process of the server is known to have ended.
     pub(super) fn has_ended(&self, pid: u32) -> bool {
         self.ended.contains(&pid)
@@ -113,39 +109,13 @@ impl Watch {
     /// The CPUs on which anybody watched may run; `None` if that is not known.
     pub(super) fn cpus(&self) -> Option<BTreeSet<u32>> {
         let mut all = BTreeSet::new();
-        for tid in self.server().flat_map(threads).chain(self.client()) {
+        for tid in self.server().flat_map(threads).flatten().chain(self.client()) {
             // A thread that has ended needs none.
             all.extend(event::cpus_of_thread(tid).unwrap_or_default());
         }
         // Whoever may run where it likes may be moved to a CPU that is switched on meanwhile: such are not sampled.
         (!all.is_empty()).then_some(all)
     }
-}
-
-/// The threads of a process; none of one that has ended.
-pub(super) fn threads(pid: u32) -> Vec<u32> {
-    numbers_in(&format!("/proc/{pid}/task"))
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let of_thread = |tid: u32| {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
-        children
-            .split_whitespace()
-            .filter_map(|child| child.parse().ok())
-            .collect::<Vec<u32>>()
-    };
-    threads(pid).into_iter().flat_map(of_thread).collect()
-}
-
-fn numbers_in(folder: &str) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
 }
 
 #[cfg(test)]
@@ -198,12 +168,5 @@ mod tests {
             assert_eq!(watch.parent(101), None);
             assert_eq!(watch.side(101, 101), expected);
         }
-    }
-
-    #[test]
-    fn this_thread_is_among_the_threads_of_its_process() {
-        let own = rustix::thread::gettid().as_raw_pid().cast_unsigned();
-        assert!(threads(std::process::id()).contains(&own));
-        assert!(threads(SERVER).is_empty());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use object::elf;
+use object::{LittleEndian, elf};
 
-use super::layout::{Layout, Section, Source, u32_at, u64_at};
+use super::layout::{LE, Layout, Section, Source, u32_at, u64_at};
 use super::names::Symbols;
 
 /// So many bytes before a return address tell whether a call is there.
@@ -63,8 +63,6 @@ pub(super) fn jumps_into(code: &[u8], address: u64, targets: &Range<u64>) -> boo
     })
 }
 
-const ENTRY: u64 = 24;
-const PIECE: u64 = 4096;
 /// More entries than the largest programs have.
 const MAXIMUM_ENTRIES: u64 = 8_000_000;
 /// Longest piece of memory with slots that is read at once.
@@ -93,35 +91,22 @@ impl Imports {
         let mut imports = Self::default();
         let tables = layout.sections.iter();
         for table in tables.filter(|table| table.kind == elf::SHT_RELA.0 && table.address != 0) {
-            // A table that breaks off has the slots before.
-            let _ = imports.read_table(source, table);
+            let entries = source.table::<elf::Rela64<LittleEndian>>(table, MAXIMUM_ENTRIES);
+            imports.slots.extend(entries.filter_map(|entry| {
+                let import = match entry.r_type(LE, false) {
+                    elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
+                        Import::Symbol(entry.r_sym(LE, false))
+                    }
+                    elf::R_X86_64_IRELATIVE => Import::Resolver(entry.r_addend.get(LE).cast_unsigned()),
+                    _ => return None,
+                };
+                Some((entry.r_offset.get(LE), import))
+            }));
         }
         imports.slots.sort_unstable_by_key(|(address, _)| *address);
         imports.slots.dedup_by_key(|(address, _)| *address);
         imports.slots.shrink_to_fit();
         imports
-    }
-
-    fn read_table(&mut self, source: &Source, table: &Section) -> Option<()> {
-        let count = (table.size / ENTRY).min(MAXIMUM_ENTRIES);
-        let mut done = 0;
-        while done < count {
-            let piece = PIECE.min(count - done);
-            let bytes = source.read(table.offset.checked_add(done * ENTRY)?, piece * ENTRY)?;
-            for entry in bytes.chunks_exact(ENTRY as usize) {
-                let (kind, symbol) = (u32_at(entry, 8)?, u32_at(entry, 12)?);
-                let import = if kind == elf::R_X86_64_JUMP_SLOT.0 || kind == elf::R_X86_64_GLOB_DAT.0 {
-                    Import::Symbol(symbol)
-                } else if kind == elf::R_X86_64_IRELATIVE.0 {
-                    Import::Resolver(u64_at(entry, 16)?)
-                } else {
-                    continue;
-                };
-                self.slots.push((u64_at(entry, 0)?, import));
-            }
-            done += piece;
-        }
-        Some(())
     }
 
     /// Every slot with the address that the loader put there, of a file that is loaded with this bias. `memory` reads the

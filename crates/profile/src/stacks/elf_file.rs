@@ -1,6 +1,7 @@
 //! All that is known of one program or library, whichever processes have it loaded.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -143,10 +144,7 @@ impl ElfFile {
             .filter(|_| self.layout.code_at(address.wrapping_sub(1)).is_some())
             .filter(|offset| self.source.fill(*offset, &mut code))
             .and_then(|_| calls::call_before(&code, address));
-        if self.calls.len() >= MAXIMUM_KEPT {
-            self.calls.clear();
-        }
-        self.calls.insert(address, call);
+        keep(&mut self.calls, address, call);
         call
     }
 
@@ -163,10 +161,7 @@ impl ElfFile {
             .offset_of(function)
             .and_then(|offset| self.source.read(offset, length));
         let jumps = code.is_some_and(|code| calls::jumps_into(&code, function, other));
-        if self.jumps.len() >= MAXIMUM_KEPT {
-            self.jumps.clear();
-        }
-        self.jumps.insert(key, jumps);
+        keep(&mut self.jumps, key, jumps);
         jumps
     }
 
@@ -217,6 +212,14 @@ impl ElfFile {
         }
         self.given.entry(start).or_insert_with(|| name.into()).clone()
     }
+}
+
+/// Notes an answer. Where there are too many, those before are forgotten.
+fn keep<K: Hash + Eq, V>(answers: &mut HashMap<K, V>, key: K, answer: V) {
+    if answers.len() >= MAXIMUM_KEPT {
+        answers.clear();
+    }
+    answers.insert(key, answer);
 }
 
 #[cfg(test)]

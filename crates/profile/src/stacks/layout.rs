@@ -6,13 +6,16 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use object::elf;
+use object::pod::{self, Pod};
+use object::read::elf::{FileHeader, Note, NoteIterator};
+use object::{LittleEndian, elf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+/// The header of a file for 64 bits, whose numbers have the lowest byte first.
+type Elf = elf::FileHeader64<LittleEndian>;
+pub(super) const LE: LittleEndian = LittleEndian;
+
 const PAGE: u64 = 4096;
-const HEADER: u64 = 64;
-const SEGMENT: usize = 56;
-const SECTION: usize = 64;
 /// Names of sections and notes are short; a longer table is not believed.
 const MAXIMUM_TABLE: u64 = 1 << 20;
 
@@ -64,18 +67,14 @@ pub(super) struct Layout {
 impl Layout {
     /// Of a file for x86-64; nothing of any other.
     pub(super) fn read(source: &Source) -> Option<Self> {
-        let header = source.read(0, HEADER)?;
-        let is_elf = header.starts_with(&elf::ELFMAG)
-            && header.get(4..6) == Some(&[elf::ELFCLASS64.0, elf::ELFDATA2LSB.0])
-            && u16_at(&header, 18) == Some(elf::EM_X86_64.0);
-        if !is_elf {
+        let header = source.one::<Elf>(0)?;
+        if !header.is_supported() || header.e_machine.get(LE) != elf::EM_X86_64 {
             return None;
         }
         let segments = segments(source, &header)?;
-        let build_id = segments
-            .iter()
-            .filter(|segment| segment.kind == elf::PT_NOTE.0)
-            .find_map(|segment| build_id(&source.read(segment.offset, bounded(segment.file_size))?));
+        let mut notes = segments.iter().filter(|segment| segment.kind == elf::PT_NOTE.0);
+        let build_id =
+            notes.find_map(|segment| build_id(&source.read(segment.offset, bounded(segment.file_size))?));
         Some(Self {
             // What has none can be unwound and has no names.
             sections: sections(source, &header).unwrap_or_default(),
@@ -138,48 +137,42 @@ impl Layout {
     }
 }
 
-fn segments(source: &Source, header: &[u8]) -> Option<Vec<Segment>> {
-    let (offset, size, count) = (u64_at(header, 32)?, u16_at(header, 54)?, u16_at(header, 56)?);
-    if usize::from(size) != SEGMENT {
+fn segments(source: &Source, header: &Elf) -> Option<Vec<Segment>> {
+    let (count, size) = (header.e_phnum.get(LE), header.e_phentsize.get(LE));
+    if usize::from(size) != size_of::<elf::ProgramHeader64<LittleEndian>>() {
         return None;
     }
-    let bytes = source.read(offset, u64::from(count) * SEGMENT as u64)?;
-    let segments = bytes.chunks_exact(SEGMENT).map(|bytes| {
-        Some(Segment {
-            kind: u32_at(bytes, 0)?,
-            is_code: u32_at(bytes, 4)? & elf::PF_X.0 != 0,
-            offset: u64_at(bytes, 8)?,
-            address: u64_at(bytes, 16)?,
-            file_size: u64_at(bytes, 32)?,
-            memory_size: u64_at(bytes, 40)?,
-        })
+    let headers = source.all::<elf::ProgramHeader64<LittleEndian>>(header.e_phoff.get(LE), count.into())?;
+    let segments = headers.iter().map(|header| Segment {
+        kind: header.p_type.get(LE).0,
+        is_code: header.p_flags.get(LE).0 & elf::PF_X.0 != 0,
+        offset: header.p_offset.get(LE),
+        address: header.p_vaddr.get(LE),
+        file_size: header.p_filesz.get(LE),
+        memory_size: header.p_memsz.get(LE),
     });
-    segments.collect()
+    Some(segments.collect())
 }
 
-fn sections(source: &Source, header: &[u8]) -> Option<Vec<Section>> {
-    let (offset, size, count) = (u64_at(header, 40)?, u16_at(header, 58)?, u16_at(header, 60)?);
-    if usize::from(size) != SECTION {
+fn sections(source: &Source, header: &Elf) -> Option<Vec<Section>> {
+    let (count, size) = (header.e_shnum.get(LE), header.e_shentsize.get(LE));
+    if usize::from(size) != size_of::<elf::SectionHeader64<LittleEndian>>() {
         return None;
     }
-    let bytes = source.read(offset, u64::from(count) * SECTION as u64)?;
-    let names = bytes
-        .chunks_exact(SECTION)
-        .nth(usize::from(u16_at(header, 62)?))?;
-    let names = source.read(u64_at(names, 24)?, bounded(u64_at(names, 32)?))?;
-    let sections = bytes.chunks_exact(SECTION).map(|bytes| {
-        Some(Section {
-            name: name(&names, u32_at(bytes, 0)?),
-            kind: u32_at(bytes, 4)?,
-            flags: u64_at(bytes, 8)?,
-            address: u64_at(bytes, 16)?,
-            offset: u64_at(bytes, 24)?,
-            size: u64_at(bytes, 32)?,
-            link: u32_at(bytes, 40)?,
-            entry_size: u64_at(bytes, 56)?,
-        })
+    let headers = source.all::<elf::SectionHeader64<LittleEndian>>(header.e_shoff.get(LE), count.into())?;
+    let names = headers.get(usize::from(header.e_shstrndx.get(LE).0))?;
+    let names = source.read(names.sh_offset.get(LE), bounded(names.sh_size.get(LE)))?;
+    let sections = headers.iter().map(|header| Section {
+        name: name(&names, header.sh_name.get(LE)),
+        kind: header.sh_type.get(LE).0,
+        flags: header.sh_flags.get(LE).0,
+        address: header.sh_addr.get(LE),
+        offset: header.sh_offset.get(LE),
+        size: header.sh_size.get(LE),
+        link: header.sh_link.get(LE),
+        entry_size: header.sh_entsize.get(LE),
     });
-    sections.collect()
+    Some(sections.collect())
 }
 
 fn name(names: &[u8], at: u32) -> Box<str> {
@@ -188,18 +181,14 @@ fn name(names: &[u8], at: u32) -> Box<str> {
     String::from_utf8_lossy(&name[..name.len().min(64)]).into()
 }
 
-/// The identifier among the notes: each has the lengths of its name and contents, its kind, and both, padded to four bytes.
-fn build_id(mut notes: &[u8]) -> Option<String> {
-    loop {
-        let (name, contents) = (u32_at(notes, 0)? as usize, u32_at(notes, 4)? as usize);
-        let start = 12_usize.checked_add(name.checked_next_multiple_of(4)?)?;
-        let end = start.checked_add(contents)?;
-        if u32_at(notes, 8)? == elf::NT_GNU_BUILD_ID.0 && notes.get(12..16) == Some(b"GNU\0") {
-            let id = notes.get(start..end)?;
-            return (id.len() <= 64).then(|| id.iter().map(|byte| format!("{byte:02x}")).collect());
-        }
-        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
-    }
+/// The identifier among the notes.
+fn build_id(notes: &[u8]) -> Option<String> {
+    let mut notes = NoteIterator::<Elf>::new(LE, 4, notes).ok()?;
+    let is_it = |note: &Note<'_, Elf>| {
+        note.n_type(LE) == elf::NT_GNU_BUILD_ID && note.name() == elf::ELF_NOTE_GNU && note.desc().len() <= 64
+    };
+    let id = notes.find_map(|note| note.ok().filter(is_it))?.desc();
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn bounded(size: u64) -> u64 {
@@ -400,6 +389,33 @@ impl Source {
         self.fill(offset, &mut bytes).then_some(bytes)
     }
 
+    /// So many structures from there on; nothing if there are fewer.
+    fn all<T: Pod>(&self, offset: u64, count: u64) -> Option<Vec<T>> {
+        let bytes = self.read(offset, count.checked_mul(size_of::<T>() as u64)?)?;
+        Some(pod::slice_from_all_bytes(&bytes).ok()?.to_vec())
+    }
+
+    fn one<T: Pod>(&self, offset: u64) -> Option<T> {
+        self.all(offset, 1)?.pop()
+    }
+
+    /// The structures of a table, of which no more than these are believed; of one that breaks off those before.
+    pub(super) fn table<T: Pod>(&self, table: &Section, most: u64) -> impl Iterator<Item = T> {
+        /// So many are read at once.
+        const PIECE: u64 = 4096;
+        let size = size_of::<T>() as u64;
+        let count = (table.size / size).min(most);
+        let begin = table.offset;
+        let piece = move |at: usize| {
+            let at = at as u64;
+            self.all(begin.checked_add(at * size)?, PIECE.min(count - at))
+        };
+        (0..count as usize)
+            .step_by(PIECE as usize)
+            .map_while(piece)
+            .flatten()
+    }
+
     /// A string that ends with a zero byte, of at most `limit` bytes; nothing if it is longer, empty or not UTF-8.
     pub(super) fn string(&self, offset: u64, limit: usize) -> Option<String> {
         let mut length = 128.min(limit);
@@ -421,13 +437,6 @@ impl Source {
 fn piece(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
     let start = usize::try_from(offset).ok()?;
     bytes.get(start..start.checked_add(length)?)
-}
-
-/// A number of two bytes, the lowest first.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(
-        bytes.get(at..at.checked_add(2)?)?.try_into().ok()?,
-    ))
 }
 
 /// A number of four bytes, the lowest first.

@@ -224,7 +224,7 @@ fn cannot_read(pid: u32, cause: Option<io::Error>) -> ProfileError {
             cause,
             remedy: "run ciphertax as that user or as root",
         },
-        Some(cause) if ![io::ErrorKind::NotFound].contains(&cause.kind()) && !is_gone(&cause) => {
+        Some(cause) if !matches!(cause.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {
             ProfileError::Read {
                 what: format!("the mappings of process {pid}"),
                 cause,
@@ -232,8 +232,4 @@ fn cannot_read(pid: u32, cause: Option<io::Error>) -> ProfileError {
         }
         _ => ProfileError::ProcessEnded { pid },
     }
-}
-
-fn is_gone(cause: &io::Error) -> bool {
-    cause.raw_os_error() == Some(libc::ESRCH)
 }

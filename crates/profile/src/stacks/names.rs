@@ -3,13 +3,10 @@
 use std::{fmt, fs};
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
-use object::elf;
+use object::{LittleEndian, elf};
 
-use super::layout::{Layout, Section, Source, u16_at, u32_at, u64_at};
+use super::layout::{LE, Layout, Section, Source};
 
-const ENTRY: usize = 24;
-/// Entries that are read at once.
-const PIECE: u64 = 4096;
 /// More than the largest programs have; what comes after has no names.
 const MAXIMUM_SYMBOLS: u64 = 4_000_000;
 /// Mangled names can be long; longer ones are not shown.
@@ -61,8 +58,9 @@ impl Symbols {
             let names = section.and_then(|section| layout.sections.get(section.link as usize));
             if let (Some(section), Some(names)) = (section, names) {
                 symbols.names[at] = (names.offset, names.size);
-                // A table that breaks off has the symbols before.
-                let _ = symbols.read_table(source, layout, section, at == 1);
+                for entry in source.table(section, MAXIMUM_SYMBOLS) {
+                    symbols.add(&entry, layout, at == 1);
+                }
             }
         }
         for all in [&mut symbols.functions, &mut symbols.variables] {
@@ -73,54 +71,32 @@ impl Symbols {
         symbols
     }
 
-    fn read_table(
-        &mut self,
-        source: &Source,
-        layout: &Layout,
-        table: &Section,
-        exported: bool,
-    ) -> Option<()> {
-        let count = (table.size / ENTRY as u64).min(MAXIMUM_SYMBOLS);
-        let mut done = 0;
-        while done < count {
-            let piece = PIECE.min(count - done);
-            let bytes = source.read(
-                table.offset.checked_add(done * ENTRY as u64)?,
-                piece * ENTRY as u64,
-            )?;
-            for entry in bytes.chunks_exact(ENTRY) {
-                self.add(entry, layout, exported)?;
-            }
-            done += piece;
-        }
-        Some(())
-    }
-
-    fn add(&mut self, entry: &[u8], layout: &Layout, exported: bool) -> Option<()> {
-        let (name, kind) = (u32_at(entry, 0)?, *entry.get(4)? & 15);
+    fn add(&mut self, entry: &elf::Sym64<LittleEndian>, layout: &Layout, exported: bool) {
+        let name = entry.st_name.get(LE);
         if exported {
             self.exported.push(name);
         }
-        if name == 0 || name >= EXPORTED {
-            return Some(());
+        let section = entry.st_shndx.get(LE);
+        if name == 0 || name >= EXPORTED || section == elf::SHN_UNDEF {
+            return;
         }
-        let section = layout.sections.get(usize::from(u16_at(entry, 6)?));
-        let is_defined = u16_at(entry, 6)? != 0;
-        let size = u64_at(entry, 16)?.min(u64::from(UNTYPED - 1)) as u32;
-        let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&kind);
-        let is_untyped_code = kind == elf::STT_NOTYPE.0 && section.is_some_and(Section::is_code);
-        let is_variable = [elf::STT_OBJECT.0, elf::STT_COMMON.0].contains(&kind);
+        let in_code = layout
+            .sections
+            .get(usize::from(section.0))
+            .is_some_and(Section::is_code);
+        let size = entry.st_size.get(LE).min(u64::from(UNTYPED - 1)) as u32;
+        let is_untyped_code = entry.st_type() == elf::STT_NOTYPE && in_code;
         let symbol = Symbol {
-            address: u64_at(entry, 8)?,
+            address: entry.st_value.get(LE),
             size: if is_untyped_code { size | UNTYPED } else { size },
             name: if exported { name | EXPORTED } else { name },
         };
-        if is_defined && (is_function || is_untyped_code) {
-            self.functions.push(symbol);
-        } else if is_defined && is_variable {
-            self.variables.push(symbol);
+        match entry.st_type() {
+            elf::STT_FUNC | elf::STT_GNU_IFUNC => self.functions.push(symbol),
+            elf::STT_NOTYPE if is_untyped_code => self.functions.push(symbol),
+            elf::STT_OBJECT | elf::STT_COMMON => self.variables.push(symbol),
+            _ => {}
         }
-        Some(())
     }
 
     /// The symbol of the function at an address, which begins in its own function where bounds are known: no neighbour's.

@@ -28,7 +28,7 @@ pub(super) struct StackCopy {
 /// where there is such a one, stands for both: no look is lost.
 #[derive(Debug)]
 pub(super) struct Copies {
-    all: Vec<StackCopy>,
+    pub(super) all: Vec<StackCopy>,
     bytes: usize,
     most_bytes: usize,
     most_copies: usize,
@@ -103,11 +103,6 @@ impl Copies {
             }
         }
         now
-    }
-
-    /// All of them.
-    pub(super) fn into_inner(self) -> Vec<StackCopy> {
-        self.all
     }
 }
 
@@ -207,7 +202,7 @@ mod tests {
             looks[kind] += 1;
             assert!(copies.bytes <= 101_000);
         }
-        let all = copies.into_inner();
+        let all = copies.all;
         assert!((50..=100).contains(&all.len()), "{}", all.len());
         let seen: u64 = all.iter().map(|copy| copy.seen).sum();
         assert_eq!(seen, 4000);
@@ -226,7 +221,7 @@ mod tests {
             copies.saw_again(0);
             copies.saw_again(0);
             copies.halve(|| random);
-            let [stays] = &copies.into_inner()[..] else {
+            let [stays] = &copies.all[..] else {
                 panic!("one stays");
             };
             assert_eq!(stays.seen, 4);

@@ -34,7 +34,6 @@ mod summary;
 mod thread;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -44,10 +43,9 @@ use std::time::{Duration, Instant};
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{SymbolTable, Waits};
 use rustix::process::{Resource, getrlimit};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::stacks::Stacks;
-use crate::{ProfileError, Watched};
+use crate::{ProfileError, Watched, cpu_time, exists};
 use copies::Random;
 use roles::Roles;
 use round::{Rounds, Seen};
@@ -273,11 +271,6 @@ fn most_open() -> usize {
     (limit / PART_OF_DESCRIPTORS / 2).min(MOST_OPEN) as usize
 }
 
-/// What the calling thread has used.
-fn cpu_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-}
-
 /// Whether this user may look at a process.
 ///
 /// # Errors
@@ -292,9 +285,7 @@ fn may_look(pid: u32) -> crate::Result<()> {
             cause,
             remedy: remedy(),
         },
-        Some(libc::ESRCH | libc::ENOENT) if !Path::new(&format!("/proc/{pid}")).exists() => {
-            ProfileError::ProcessEnded { pid }
-        }
+        Some(libc::ESRCH | libc::ENOENT) if !exists(pid) => ProfileError::ProcessEnded { pid },
         _ => ProfileError::Read {
             what: format!("what the threads of process {pid} wait for"),
             cause,

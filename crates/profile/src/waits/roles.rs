@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::round::SeenThread;
+use super::thread::Who;
 
 /// Threads that are remembered before those that have ended are forgotten.
 const MOST_REMEMBERED: usize = 4096;
@@ -56,13 +57,16 @@ impl Roles {
     /// The roles of threads that were seen in a slice, by them and their stacks.
     pub(super) fn of(&mut self, threads: &[SeenThread], stacks: &[StacksOfThread]) -> Vec<Role> {
         let name_of_main = |thread: &SeenThread| {
-            let main = threads.iter().find(|main| main.tid == thread.root)?;
-            Some(main.name.as_ref())
+            let main = threads.iter().find(|main| main.who.tid == thread.who.root)?;
+            Some(main.who.name.as_ref())
         };
         for (thread, stacks) in threads.iter().zip(stacks) {
-            if thread.process == thread.root && thread.tid != thread.root && thread.idle > 0 {
+            let Who {
+                process, root, tid, ..
+            } = thread.who;
+            if process == root && tid != root && thread.idle > 0 {
                 self.begins.extend(stacks.begins.iter().cloned());
-                let name = without_number(&thread.name);
+                let name = without_number(&thread.who.name);
                 if name_of_main(thread).is_some_and(|main| main != name) {
                     self.names.insert(name.into());
                 }
@@ -70,7 +74,7 @@ impl Roles {
         }
         let each = threads.iter().zip(stacks);
         let roles = each.map(|(thread, stacks)| {
-            let has_own_name = name_of_main(thread).is_some_and(|main| main != thread.name.as_ref());
+            let has_own_name = name_of_main(thread).is_some_and(|main| main != thread.who.name.as_ref());
             self.role(thread, stacks, has_own_name)
         });
         let roles: Vec<Role> = roles.collect();
@@ -79,20 +83,21 @@ impl Roles {
     }
 
     fn role(&mut self, thread: &SeenThread, stacks: &StacksOfThread, has_own_name: bool) -> Role {
-        if thread.tid == thread.root {
+        let who = &thread.who;
+        if who.tid == who.root {
             return Role::Background;
         }
-        if thread.process != thread.root {
-            return match thread.has_client {
+        if who.process != who.root {
+            return match who.has_client {
                 true => Role::Session,
                 false => Role::Background,
             };
         }
-        let key = (thread.process, thread.tid, thread.start);
+        let key = (who.process, who.tid, who.start);
         let known = self.threads.get(&key).copied();
         let serves = known == Some(Role::Session)
             || thread.idle > 0
-            || self.names.contains(without_number(&thread.name))
+            || self.names.contains(without_number(&who.name))
             || !has_own_name && !self.begins.is_disjoint(&stacks.begins);
         let role = match serves {
             true => Some(Role::Session),
@@ -125,11 +130,23 @@ fn without_number(name: &str) -> &str {
 mod tests {
     use super::*;
 
+    fn who(root: u32, tid: u32, name: &str) -> Who {
+        Who {
+            process: root,
+            root,
+            tid,
+            start: 7,
+            name: name.into(),
+            has_client: false,
+        }
+    }
+
     /// Process 1, whose main thread is number 1.
     fn thread(tid: u32, name: &str, idle: u64) -> SeenThread {
         SeenThread {
+            who: who(1, tid, name),
             idle,
-            ..SeenThread::new(1, 1, tid, 7, name.into())
+            ..SeenThread::default()
         }
     }
 
@@ -149,7 +166,7 @@ mod tests {
             .map(|(thread, stacks)| {
                 (
                     SeenThread {
-                        name: thread.name.clone(),
+                        who: thread.who.clone(),
                         ..*thread
                     },
                     stacks.clone(),
@@ -177,7 +194,7 @@ mod tests {
         ];
         assert_eq!(are_sessions(&mut roles, &second), [false, true, false]);
         let mut other = thread(2, "server", 0);
-        other.start = 8;
+        other.who.start = 8;
         let found = are_sessions(&mut roles, &[main(), (other, stacks(Some("purge")))]);
         assert_eq!(found, [false, false]);
     }
@@ -222,8 +239,15 @@ mod tests {
     #[test]
     fn processes_that_began_with_a_connection_are_sessions_and_others_are_not() {
         let child = |has_client| {
-            let mut child = SeenThread::new(9, 1, 9, 7, "postgres".into());
-            child.has_client = has_client;
+            let who = Who {
+                root: 1,
+                has_client,
+                ..who(9, 9, "postgres")
+            };
+            let child = SeenThread {
+                who,
+                ..SeenThread::default()
+            };
             (child, stacks(Some("main")))
         };
         let found = are_sessions(&mut Roles::default(), &[child(true), child(false)]);
@@ -234,10 +258,9 @@ mod tests {
     fn threads_that_have_ended_are_forgotten() {
         let mut roles = Roles::default();
         for tid in 2..100 {
-            let name = "server";
+            let mut gone = thread(tid, "server", 1);
             // No process has this number.
-            let mut gone = SeenThread::new(u32::MAX, u32::MAX, tid, 7, name.into());
-            gone.idle = 1;
+            gone.who = who(u32::MAX, tid, "server");
             roles.most = 10;
             are_sessions(&mut roles, &[(gone, stacks(None))]);
         }

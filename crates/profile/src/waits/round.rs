@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::call::Call;
 use super::copies::{Copies, Random, StackCopy};
-use super::thread::{Look, MOST_STACK, OpenFiles, Process, Thread};
+use super::thread::{Look, MOST_STACK, OpenFiles, Process, Thread, Who};
 
 /// Stacks of threads that wait for their clients that are copied in a slice, to see where such threads begin.
 const MOST_IDLE_COPIES: usize = 4;
@@ -22,20 +22,9 @@ pub(super) struct Seen {
 }
 
 /// What was seen of a thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SeenThread {
-    /// The process whose memory it works with.
-    pub(super) process: u32,
-    /// The process of the server that was asked for: itself, or its parent.
-    pub(super) root: u32,
-    /// Its number.
-    pub(super) tid: u32,
-    /// When it began.
-    pub(super) start: u64,
-    /// What it is called.
-    pub(super) name: Box<str>,
-    /// Of a process that the server started: whether it began with a client's connection.
-    pub(super) has_client: bool,
+    pub(super) who: Who,
     /// True once it has ended.
     pub(super) has_ended: bool,
     /// Looks that found it running.
@@ -48,26 +37,6 @@ pub(super) struct SeenThread {
     pub(super) unreadable: u64,
     /// The stack that was copied last, as an index.
     pub(super) last_copy: Option<usize>,
-}
-
-impl SeenThread {
-    /// One of which nothing was seen so far.
-    pub(super) fn new(process: u32, root: u32, tid: u32, start: u64, name: Box<str>) -> Self {
-        Self {
-            process,
-            root,
-            tid,
-            start,
-            name,
-            has_client: false,
-            has_ended: false,
-            running: 0,
-            idle: 0,
-            inconsistent: 0,
-            unreadable: 0,
-            last_copy: None,
-        }
-    }
 }
 
 /// Looks at threads.
@@ -136,15 +105,18 @@ impl Rounds {
                 return None;
             }
             thread.round = self.number;
-            let (pid, serves_one) = (thread.process, thread.process != process.pid);
+            let Who {
+                process: pid, tid, ..
+            } = thread.who;
+            let serves_one = pid != process.pid;
             // The thread that a server begins with starts others, and listens for clients.
-            let may_serve = serves_one || thread.tid != process.pid;
+            let may_serve = serves_one || tid != process.pid;
             let sockets = &process.sockets;
             let look = thread.look(&mut self.buffer, |call| {
                 may_serve && sockets.awaits_client(pid, serves_one, call)
             });
             has_lost |= matches!(look, Look::Ended);
-            self.found.push((index, thread.tid, look));
+            self.found.push((index, tid, look));
         }
         Some(has_lost)
     }
@@ -161,10 +133,9 @@ impl Rounds {
             return;
         }
         let index = *thread.seen_as.get_or_insert_with(|| {
-            let (pid, start, name) = (thread.process, thread.start, thread.name.clone());
             seen.threads.push(SeenThread {
-                has_client: thread.has_client,
-                ..SeenThread::new(pid, process.pid, tid, start, name)
+                who: thread.who.clone(),
+                ..SeenThread::default()
             });
             seen.threads.len() - 1
         });

@@ -9,6 +9,7 @@ use super::call::Call;
 use super::copies::StackCopy;
 use super::roles::{Begin, Role, Roles, StacksOfThread};
 use super::round::{Seen, SeenThread};
+use super::thread::Who;
 use crate::stacks::{Registers, Stacks};
 
 /// DWARF's numbers of the stack pointer and of the instruction pointer.
@@ -34,7 +35,7 @@ pub(super) fn waits(
     } = seen;
     let mut reader = Reader::new(&threads, stacks, symbols);
     let copies: Vec<Waiting> = copies
-        .into_inner()
+        .all
         .into_iter()
         .map(|copy| reader.read(&threads, copy))
         .collect();
@@ -140,11 +141,12 @@ impl<'a> Reader<'a> {
     fn new(threads: &[SeenThread], stacks: &'a mut Stacks, symbols: &'a mut SymbolTable) -> Self {
         let mut maps = HashMap::new();
         for thread in threads {
-            maps.entry(thread.process).or_insert_with(|| {
+            let Who { process, root, .. } = thread.who;
+            maps.entry(process).or_insert_with(|| {
                 // One that has ended had what it was started from.
-                match stacks.refresh(thread.process) {
-                    Ok(()) => thread.process,
-                    Err(_) => thread.root,
+                match stacks.refresh(process) {
+                    Ok(()) => process,
+                    Err(_) => root,
                 }
             });
         }
@@ -158,7 +160,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&mut self, threads: &[SeenThread], copy: StackCopy) -> Waiting {
-        let process = threads[copy.thread].process;
+        let process = threads[copy.thread].who.process;
         let pid = self.maps.get(&process).copied().unwrap_or(process);
         let mut registers = Registers::default();
         registers.values[STACK_POINTER] = copy.call.stack_pointer;

@@ -1,11 +1,15 @@
 //! The threads of a server's process and of those that it starts for its connections, and one look at each.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::{fs, io};
 
+use ciphertax_observe::children_of_thread;
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, SeekFrom, fstat, openat, seek};
 use rustix::io::{Errno, pread};
 
@@ -93,7 +97,7 @@ impl Process {
         while let Some(Ok(entry)) = folder.next() {
             let tid = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
             if let Some(tid) = tid.filter(|tid| !self.threads.contains_key(tid))
-                && let Some(thread) = Thread::open(self.pid, tid, files)
+                && let Some(thread) = Thread::open(self.pid, self.pid, tid, files)
             {
                 self.threads.insert(tid, thread);
             }
@@ -101,16 +105,11 @@ impl Process {
     }
 
     fn list_children(&mut self, files: &OpenFiles) {
-        let pid = self.pid;
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        for child in children
-            .split_ascii_whitespace()
-            .filter_map(|child| child.parse().ok())
-        {
+        for child in children_of_thread(self.pid, self.pid) {
             if !self.threads.contains_key(&child)
-                && let Some(mut thread) = Thread::open(child, child, files)
+                && let Some(mut thread) = Thread::open(self.pid, child, child, files)
             {
-                thread.has_client = self.sockets.has_client(child);
+                thread.who.has_client = self.sockets.has_client(child);
                 self.threads.insert(child, thread);
             }
         }
@@ -120,11 +119,13 @@ impl Process {
 /// How much of a stack is copied, from its pointer upwards. Those of servers are 11 to 17 KiB deep on average.
 pub(super) const MOST_STACK: usize = 32 << 10;
 
-/// A thread, or a process of one that serves a connection.
-#[derive(Debug)]
-pub(super) struct Thread {
+/// Which thread it is, or which process of one that serves a connection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Who {
     /// The process whose memory it works with.
     pub(super) process: u32,
+    /// The process of the server that was asked for: that one, or its parent.
+    pub(super) root: u32,
     /// Its number.
     pub(super) tid: u32,
     /// When it began, in clock ticks since the machine did: numbers are given again.
@@ -133,6 +134,12 @@ pub(super) struct Thread {
     pub(super) name: Box<str>,
     /// Of a process that the server started: whether it began with a client's connection.
     pub(super) has_client: bool,
+}
+
+/// A thread that is looked at.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) who: Who,
     /// Its index among the threads that were seen in this slice, once it was.
     pub(super) seen_as: Option<usize>,
     /// The number of the round that it was looked at in.
@@ -180,14 +187,17 @@ pub(super) enum Look {
 
 impl Thread {
     /// That of a process, if it has not ended.
-    pub(super) fn open(process: u32, tid: u32, files: &OpenFiles) -> Option<Self> {
+    pub(super) fn open(root: u32, process: u32, tid: u32, files: &OpenFiles) -> Option<Self> {
         let (name, start) = name_and_start(process, tid)?;
         Some(Self {
-            process,
-            tid,
-            start,
-            name,
-            has_client: false,
+            who: Who {
+                process,
+                root,
+                tid,
+                start,
+                name,
+                has_client: false,
+            },
             seen_as: None,
             round: 0,
             files: files.open(process, tid),
@@ -200,10 +210,10 @@ impl Thread {
     pub(super) fn begin(&mut self) -> bool {
         self.seen_as = None;
         self.copied = None;
-        name_and_start(self.process, self.tid).is_some_and(|(name, start)| {
+        name_and_start(self.who.process, self.who.tid).is_some_and(|(name, start)| {
             // A thread gets its name when it takes up its work.
-            self.name = name;
-            start == self.start
+            self.who.name = name;
+            start == self.who.start
         })
     }
 
@@ -225,7 +235,7 @@ impl Thread {
         if turns.is_some_and(|turns| self.copied == Some((call, turns))) {
             return Look::AsBefore;
         }
-        let copied = copies::read_memory(self.process, call.stack_pointer, buffer);
+        let copied = copies::read_memory(self.who.process, call.stack_pointer, buffer);
         if self.state() != Ok(State::Waiting(call)) {
             return Look::Inconsistent;
         }
@@ -240,7 +250,7 @@ impl Thread {
 
     /// The stack of a thread that waits, unless it goes on meanwhile.
     pub(super) fn stack(&self, call: &Call, buffer: &mut [u8]) -> Option<Box<[u8]>> {
-        let length = copies::read_memory(self.process, call.stack_pointer, buffer).ok()?;
+        let length = copies::read_memory(self.who.process, call.stack_pointer, buffer).ok()?;
         (self.state() == Ok(State::Waiting(*call))).then(|| buffer[..length].into())
     }
 
@@ -249,7 +259,7 @@ impl Thread {
         let mut text = [0; 256];
         let length = match &self.files {
             Some(files) => pread(&files.call, &mut text, 0)?,
-            None => pread(&open(self.process, self.tid, "syscall")?, &mut text, 0)?,
+            None => pread(&open(self.who.process, self.who.tid, "syscall")?, &mut text, 0)?,
         };
         call::parse(&text[..length]).ok_or(Errno::INVAL)
     }
@@ -259,7 +269,12 @@ impl Thread {
         let mut text = [0; 96];
         let length = match &self.files {
             Some(files) => pread(&files.turns, &mut text, 0).ok()?,
-            None => pread(&open(self.process, self.tid, "schedstat").ok()?, &mut text, 0).ok()?,
+            None => pread(
+                &open(self.who.process, self.who.tid, "schedstat").ok()?,
+                &mut text,
+                0,
+            )
+            .ok()?,
         };
         let last = text[..length].trim_ascii().rsplit(|byte| *byte == b' ').next()?;
         let turns: u64 = std::str::from_utf8(last).ok()?.parse().ok()?;
@@ -295,31 +310,17 @@ fn open(process: u32, tid: u32, file: &str) -> Result<OwnedFd, Errno> {
 
 /// What a thread is called and when it began; `None` if it has ended.
 fn name_and_start(process: u32, tid: u32) -> Option<(Box<str>, u64)> {
-    let text = fs::read(format!("/proc/{process}/task/{tid}/stat")).ok()?;
-    let (begin, end) = (
-        text.iter().position(|byte| *byte == b'(')?,
-        text.iter().rposition(|byte| *byte == b')')?,
-    );
-    let name = String::from_utf8_lossy(text.get(begin + 1..end)?);
-    // The third field of the file is the first behind the name, and the start its 22nd.
-    let mut fields = text.get(end + 1..)?.trim_ascii().split(|byte| *byte == b' ');
-    if matches!(fields.next()?, b"Z" | b"X") {
-        return None;
-    }
-    let start = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
-    Some((name.into(), start))
+    let stat = stat(format!("/proc/{process}/task/{tid}/stat"))?;
+    (!matches!(stat.state, 'Z' | 'X')).then(|| (stat.comm.into(), stat.starttime))
 }
 
 /// The parent of a process; `None` if the process has ended.
 pub(super) fn parent_of(pid: u32) -> Option<u32> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let end = text.iter().rposition(|byte| *byte == b')')?;
-    let parent = text
-        .get(end + 1..)?
-        .trim_ascii()
-        .split(|byte| *byte == b' ')
-        .nth(1)?;
-    std::str::from_utf8(parent).ok()?.parse().ok()
+    stat(format!("/proc/{pid}/stat"))?.ppid.try_into().ok()
+}
+
+fn stat(path: String) -> Option<Stat> {
+    Stat::from_read(File::open(path).ok()?).ok()
 }
 
 /// Whether this user may look at a process at all.

@@ -8,7 +8,7 @@ use std::fs;
 
 use ciphertax_base::Secret;
 use ciphertax_lab::catalogue::{CATALOGUE, MARIADB, SQLITE};
-use ciphertax_model::{AtRest, StudyText};
+use ciphertax_model::StudyText;
 
 use rule_cases::{cases, changed, hold};
 
@@ -373,11 +373,8 @@ fn every_server_can_do_what_it_says_and_its_own_newest_tls() {
         assert_eq!(with_tls.is_empty(), certificate.is_some(), "{with_tls:?}");
         assert_eq!(with_tls.is_empty(), *entry != SQLITE, "{with_tls:?}");
         assert!(entry.capabilities.tls_versions.is_sorted(), "{}", entry.name);
-        let parts = AtRest::from_iter(entry.capabilities.at_rest.parts.iter().copied());
-        let parts: Vec<String> = parts
-            .settings_of_server()
-            .map(|part| format!("{part} = true"))
-            .collect();
+        let parts = entry.capabilities.at_rest.parts.iter();
+        let parts: Vec<String> = parts.map(|part| format!("{part} = true")).collect();
         let logs = "storage = { binary_log = true } ¶ load = {";
         let at_rest = beyond(
             entry.name,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ciphertax_observe::perf_event::attributes;
 use ciphertax_observe::perf_event::bindings::{self, perf_event_attr};
+use ciphertax_observe::placement::cpus_in;
 use rustix::process::Pid;
 
 use crate::stacks::Registers;
@@ -233,12 +234,7 @@ pub(super) fn waking_every(bytes: usize, mut attributes: perf_event_attr) -> per
 pub(super) fn cpus_of_thread(tid: u32) -> Option<Vec<u32>> {
     let tid = Pid::from_raw(i32::try_from(tid).ok()?)?;
     let set = rustix::thread::sched_getaffinity(Some(tid)).ok()?;
-    let is_in = |cpu: &u32| set.is_set(*cpu as usize);
-    Some(
-        (0..rustix::thread::CpuSet::MAX_CPU as u32)
-            .filter(is_in)
-            .collect(),
-    )
+    Some(cpus_in(&set).into_iter().map(|cpu| cpu as u32).collect())
 }
 
 /// The CPUs that are switched on; the first one where that is not said.

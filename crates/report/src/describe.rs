@@ -35,7 +35,9 @@ pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<Stri
         .iter()
         .filter(|row| row.cell == cell.found.name && is_shown(&row.arm))
         .map(|row| {
-            let deviation = row.standard_deviation.map_or(format::ABSENT.into(), format::rate);
+            let deviation = row
+                .standard_deviation
+                .map_or(format::ABSENT.into(), format::significant);
             let batches = match row.batches {
                 1 => "1 batch".into(),
                 n => format!("{} batches", format::count(n.into())),
@@ -43,7 +45,7 @@ pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<Stri
             format!(
                 "{} {} ({deviation}) in {batches}",
                 row.arm,
-                format::rate(row.mean)
+                format::significant(row.mean)
             )
         })
         .collect();
@@ -68,7 +70,11 @@ pub(crate) fn new_orders_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<S
         let is_meant =
             |row: &&KindRate| row.cell == cell.found.name && row.arm == arm.name && row.kind == "new_order";
         let rate = rates.find(is_meant)?;
-        Some(format!("{} {}", arm.name, format::rate(rate.per_second * 60.0)))
+        Some(format!(
+            "{} {}",
+            arm.name,
+            format::significant(rate.per_second * 60.0)
+        ))
     };
     let rates: Vec<String> = arms.filter_map(of_arm).collect();
     (!rates.is_empty()).then(|| {

@@ -138,11 +138,6 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// Something per second, with the digits it can bear.
-pub fn rate(value: f64) -> String {
-    significant(value)
-}
-
 /// A number rounded to a whole one, with thousands separated.
 pub fn count(value: f64) -> String {
     fixed(value, 0)
@@ -212,7 +207,7 @@ fn scaled(value: f64, units: &[(f64, &'static str)]) -> String {
 }
 
 /// Three significant digits, at most two decimals.
-fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     fixed(value, decimals(value))
 }
 

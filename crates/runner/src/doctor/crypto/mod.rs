@@ -5,7 +5,7 @@ mod rustls_end;
 
 use std::time::{Duration, Instant};
 
-use ciphertax_base::format::{count, rate};
+use ciphertax_base::format::{count, significant};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus};
@@ -94,8 +94,8 @@ fn check(id: &str, name: &str, version: &str, speed: &Speed) -> Check {
             "{version}: {} handshakes/s as client and {} as server, {} MB/s encrypted and {} decrypted, on one CPU",
             count(client),
             count(server),
-            rate(encrypts / 1e6),
-            rate(decrypts / 1e6)
+            significant(encrypts / 1e6),
+            significant(decrypts / 1e6)
         ),
         "the least that a connect (X25519, ECDSA P-256) and a byte (AES-256-GCM) can cost here; a real one costs system calls too",
     )

@@ -43,14 +43,8 @@ impl Document {
         document.fact("command", format!("`{command}`"));
         document.fact("date", jiff::Zoned::now().strftime("%Y-%m-%d").to_string());
         document.fact("machine", machine);
-        document.fact(
-            "ciphertax",
-            format!(
-                "{}, {}",
-                env!("CARGO_PKG_VERSION"),
-                ciphertax_wire::tls::library_version()
-            ),
-        );
+        let (version, library) = (env!("CARGO_PKG_VERSION"), ciphertax_wire::tls::library_version());
+        document.fact("ciphertax", format!("{version}, {library}"));
         document
     }
 

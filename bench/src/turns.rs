@@ -56,13 +56,12 @@ impl Measured {
         if operations == 0.0 {
             return Err("the peer has only started".into());
         }
-        let since =
-            |start: Duration, run: Duration| run.saturating_sub(start).as_secs_f64() * 1e6 / operations;
+        let more = run.cpu.since(&start.cpu);
         Ok(Self {
-            with_start_us: run.cpu.as_secs_f64() * 1e6 / run.transactions as f64,
-            kernel_us: since(start.system, run.system),
+            with_start_us: run.cpu.total_ns as f64 / 1e3 / run.transactions as f64,
+            kernel_us: more.system_ns as f64 / 1e3 / operations,
             throughput: run.throughput,
-            ..Self::client(since(start.cpu, run.cpu))
+            ..Self::client(more.total_ns as f64 / 1e3 / operations)
         })
     }
 }
@@ -205,16 +204,20 @@ pub fn met(yes: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_base::CpuTime;
+
     use super::*;
 
     #[test]
     fn a_peer_is_billed_for_what_it_took_more_than_for_its_starting() {
-        let run = |transactions, milliseconds| Run {
+        let run = |transactions, milliseconds: u64| Run {
             transactions,
             throughput: 5.0,
             statements: None,
-            cpu: Duration::from_millis(milliseconds),
-            system: Duration::from_millis(milliseconds / 2),
+            cpu: CpuTime {
+                total_ns: milliseconds * 1_000_000,
+                system_ns: milliseconds * 500_000,
+            },
         };
         let measured = Measured::of_peer(&run(100, 100), &run(1100, 1200)).unwrap();
         assert_eq!(measured.client_us, 1100.0);

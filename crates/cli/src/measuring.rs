@@ -298,19 +298,9 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         .chain(option("--profile", arguments.profile))
         .chain(arguments.server_cpu.words())
         .chain(words.options)
-        .chain(
-            arguments
-                .cell
-                .iter()
-                .flat_map(|pattern| option("--cell", Some(pattern))),
-        )
-        .chain(
-            arguments
-                .arm
-                .iter()
-                .flat_map(|pattern| option("--arm", Some(pattern))),
-        )
-        .chain(option("--seed", Some(seed)));
+        .chain(option("--cell", &arguments.cell))
+        .chain(option("--arm", &arguments.arm))
+        .chain(option("--seed", [seed]));
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 

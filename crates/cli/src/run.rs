@@ -16,7 +16,6 @@ use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option,
 use crate::exit::{Exit, Stop};
 use crate::measuring::{self, Played, Words, measure, parse_target, play_with, target};
 use crate::progress::Verbosity;
-use crate::run;
 use crate::studies::{self, QUICK_NAME, find};
 
 /// `ciphertax run`.
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
     if name == QUICK_NAME
         && let Some(target) = target(&arguments.measuring)?
     {
-        study = run::of_its_kind(study, &target)?;
+        study = of_its_kind(study, &target)?;
     }
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
     if arguments.keep_operations {
@@ -68,15 +67,10 @@ fn words(study: &str, arguments: &RunArguments) -> Words {
     Words {
         command: vec!["run".to_owned(), study.to_owned()],
         options: option("--precision", arguments.precision)
-            .chain(option("--scale", arguments.scale.as_ref()))
-            .chain(option("--encdb-account", arguments.encdb_account.as_ref()))
+            .chain(option("--scale", &arguments.scale))
+            .chain(option("--encdb-account", &arguments.encdb_account))
             .chain(arguments.keep_operations.then(|| "--keep-operations".to_owned()))
-            .chain(
-                settings(arguments)
-                    .into_iter()
-                    .map(shown)
-                    .flat_map(|setting| option("--set", Some(setting))),
-            )
+            .chain(option("--set", settings(arguments).into_iter().map(shown)))
             .collect(),
     }
 }
@@ -247,7 +241,7 @@ pub(crate) fn confirm(plan: &Plan, played: &mut Played, stop: &Stop, verbosity: 
 fn try_out(
     plan: &Plan,
     played: &mut Played,
-    study: ciphertax_model::Study,
+    study: Study,
     stop: &Stop,
     verbosity: Verbosity,
 ) -> Result<(), String> {

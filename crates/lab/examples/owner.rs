@@ -9,8 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, find};
 use ciphertax_lab::column_relay;
@@ -18,9 +17,9 @@ use ciphertax_lab::{PrivateServer, RunningLink, file_system, install, tunnel};
 use ciphertax_model::{
     AtRest, AuthenticationMethod, Distances, FileSystem, Link, ReplicaSet, SshCipher, Tunnel,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder, sweep_stale};
+use ciphertax_testkit::{run_within, within};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::{Session as _, WireError};
@@ -208,16 +207,14 @@ fn write_until_it_fails(server: &PrivateServer) -> Outcome {
     let address = server.address();
     let options = ConnectOptions::new(address.ip().to_string(), address.port(), login);
     let text = "x".repeat(1 << 20);
-    let reactor = Reactor::new()?;
-    let writes = async {
-        let (mut session, _) = Session::connect(&reactor, &options).await?;
+    let outcome: Option<Result<(), WireError>> = run_within(PATIENCE, async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &options).await?;
         loop {
             let document = rawdoc! { "text": text.as_str() };
             let write = rawdoc! { "insert": "ballast", "documents": [document], "$db": "ciphertax" };
             session.command(&write).await?;
         }
-    };
-    let outcome: Option<Result<(), WireError>> = reactor.run_one(writes, Instant::now() + PATIENCE)?;
+    });
     match outcome {
         Some(Err(error)) => println!("a write failed: {error}"),
         _ => println!("writes hung"),
@@ -226,13 +223,9 @@ fn write_until_it_fails(server: &PrivateServer) -> Outcome {
 }
 
 fn wait_for_its_end(server: &PrivateServer) {
-    let deadline = Instant::now() + PATIENCE;
-    while server.is_alive() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(10));
-    }
-    if server.is_alive() {
-        println!("still there");
-    } else {
+    if within(PATIENCE, || !server.is_alive()) {
         println!("ended: {}", server.log_tail());
+    } else {
+        println!("still there");
     }
 }

@@ -49,55 +49,43 @@ pub(crate) fn look_anew_if_it_breaks(look: impl Fn() -> Result<(), Broken>) -> R
 }
 
 /// How the page is looked at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) name: &'static str,
-    /// Width and height of the screen in CSS pixels.
-    pub(crate) size: [u32; 2],
-    colours: &'static str,
-    media: &'static str,
-    scripts: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Desktop,
+    Phone,
+    Dark,
+    /// A4 without its margins.
+    Paper,
+    WithoutScripts,
 }
 
-/// Every look; paper is A4 without its margins.
-pub(crate) const LOOKS: [Look; 5] = [
-    Look::new("desktop", [1280, 900], "light", "screen", true),
-    Look::new("phone", [390, 844], "light", "screen", true),
-    Look::new("dark", [1280, 900], "dark", "screen", true),
-    Look::new("paper", [703, 1020], "light", "print", true),
-    Look::new("without scripts", [1280, 900], "light", "screen", false),
+/// Every look, and its name.
+pub(crate) const LOOKS: [(&str, Look); 5] = [
+    ("desktop", Look::Desktop),
+    ("phone", Look::Phone),
+    ("dark", Look::Dark),
+    ("paper", Look::Paper),
+    ("without scripts", Look::WithoutScripts),
 ];
 
 impl Look {
-    const fn new(
-        name: &'static str,
-        size: [u32; 2],
-        colours: &'static str,
-        media: &'static str,
-        scripts: bool,
-    ) -> Self {
-        Self {
-            name,
-            size,
-            colours,
-            media,
-            scripts,
+    /// Width and height of the screen in CSS pixels.
+    pub(crate) fn size(self) -> [u32; 2] {
+        match self {
+            Self::Phone => [390, 844],
+            Self::Paper => [703, 1020],
+            Self::Desktop | Self::Dark | Self::WithoutScripts => [1280, 900],
         }
     }
 
     /// True for wide screens.
     pub(crate) fn is_desktop(self) -> bool {
-        self.size[0] > 1000
-    }
-
-    /// True for what is printed.
-    pub(crate) fn is_paper(self) -> bool {
-        self.media == "print"
+        self.size()[0] > 1000
     }
 
     /// True where sliders and buttons work.
     pub(crate) fn runs_scripts(self) -> bool {
-        self.scripts && !self.is_paper()
+        !matches!(self, Self::Paper | Self::WithoutScripts)
     }
 }
 
@@ -178,16 +166,18 @@ impl Browser {
         for domain in ["Runtime", "Log", "Network", "Page"] {
             self.call(&format!("{domain}.enable"), json!({}))?;
         }
-        let ([width, height], mobile) = (look.size, look.size[0] < 600);
+        let ([width, height], mobile) = (look.size(), look == Look::Phone);
         let sharpness = if mobile { 2 } else { 1 };
         self.call(
             "Emulation.setDeviceMetricsOverride",
             json!({"width": width, "height": height, "deviceScaleFactor": sharpness, "mobile": mobile}),
         )?;
-        let colours = json!([{"name": "prefers-color-scheme", "value": look.colours}]);
-        let media = json!({"media": look.media, "features": colours});
+        let colours = if look == Look::Dark { "dark" } else { "light" };
+        let colours = json!([{"name": "prefers-color-scheme", "value": colours}]);
+        let media = if look == Look::Paper { "print" } else { "screen" };
+        let media = json!({"media": media, "features": colours});
         self.call("Emulation.setEmulatedMedia", media)?;
-        if !look.scripts {
+        if look == Look::WithoutScripts {
             self.call("Emulation.setScriptExecutionDisabled", json!({"value": true}))?;
         }
         let url = format!("file://{}", path.display());

@@ -132,10 +132,8 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
         let times = [row.mean_us, row.p50_us, row.p95_us, row.p99_us];
         let traffic = [row.bytes_sent, row.bytes_received, row.flights];
         let mut values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
-        add(
-            format!("{} of {} in {}", row.phase, row.arm, row.cell),
-            &mut values,
-        );
+        let name = format!("{} of {} in {}", row.phase, row.arm, row.cell);
+        add(name, &mut values);
     }
     for row in &run.results.storage {
         let bytes = [row.data_bytes, row.disk_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
@@ -148,20 +146,16 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
         ];
         let mut values = bytes.into_iter().chain(shares).chain(moved).flatten();
         if !is_again(run, &row.arm) {
-            add(
-                format!("memory and disk of {} in {}", row.arm, row.cell),
-                &mut values,
-            );
+            let name = format!("memory and disk of {} in {}", row.arm, row.cell);
+            add(name, &mut values);
         }
     }
     for row in &run.results.churn {
         for point in &row.break_even {
             let [low, high] = [point.queries_low, point.queries_high].map(|end| point.queries.and(end));
             let mut values = [point.queries, low, high].into_iter().flatten();
-            add(
-                format!("the break-even of {}, {}", row.arm, row.side),
-                &mut values,
-            );
+            let name = format!("the break-even of {}, {}", row.arm, row.side);
+            add(name, &mut values);
         }
     }
     for row in &run.results.capacity {

@@ -30,11 +30,11 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
 fn look_at_report(html: &Path, run: &Run) -> Result<(), Broken> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
-    for look in LOOKS {
+    for (name, look) in LOOKS {
         browser.open(html, look)?;
         let shown: Shown = browser.read(include_str!("collect.js"))?;
         let mut found = shown.faults(run, look);
-        if look.is_paper() {
+        if look == Look::Paper {
             found.extend(half_empty_pages(&browser.pdf()?, shown.height));
         }
         if look.runs_scripts() {
@@ -43,7 +43,7 @@ fn look_at_report(html: &Path, run: &Run) -> Result<(), Broken> {
             found.extend(saved);
         }
         found.extend(browser.faults());
-        faults.extend(found.iter().map(|fault| format!("{}: {fault}", look.name)));
+        faults.extend(found.iter().map(|fault| format!("{name}: {fault}")));
     }
     match faults.is_empty() {
         true => Ok(()),
@@ -92,7 +92,7 @@ impl Shown {
             Ok(_) => faults.push("the embedded record is not the run".into()),
             Err(error) => faults.push(format!("the embedded record cannot be read: {error}")),
         }
-        let width = look.size[0];
+        let width = look.size()[0];
         if self.width > f64::from(width) {
             faults.push(format!(
                 "the page is {} px wide on a screen of {width}",

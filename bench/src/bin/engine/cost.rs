@@ -82,11 +82,8 @@ fn cost_of_threads(ground: &MariadbGround, repeats: u32) -> Result<Table> {
     for transport in [Transport::Plain, Transport::Tls13] {
         let select = |workers| -> Result<Engine> {
             let (access, tables) = (ground.access(transport)?, TABLES);
-            Ok(Engine::start(
-                vec![PointSelect { access, tables }],
-                &threads(workers),
-                1,
-            )?)
+            let arms = vec![PointSelect { access, tables }];
+            Ok(Engine::start(arms, &threads(workers), 1)?)
         };
         let mut engines = [select(1)?, select(2)?];
         let what = format!("point select, {transport}");

@@ -65,10 +65,8 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let ground = MariadbGround::prepare_on(server, &TABLES.dataset)?;
     let mut document = Document::new("The engine's own cost, and many connections", "engine");
     document.fact("server", &ground.identity);
-    document.fact(
-        "asked",
-        format!("{repeats} repeats, up to {connections} connections"),
-    );
+    let asked = format!("{repeats} repeats, up to {connections} connections");
+    document.fact("asked", asked);
     cost::measure(&mut document, &ground, repeats)?;
     memory::measure(&mut document, &ground, connections, repeats)?;
     responses::measure(&mut document, connections, repeats)?;

@@ -79,12 +79,10 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
     let mut ground = MariadbGround::prepare()?;
     document.fact("server", &ground.identity);
     let word = ground.servers_word(Transport::Tls13)?;
-    document.fact(
-        "asked",
-        format!(
-            "prepared point select, {CONNECTIONS} connections, {word}; {blocks} blocks of a slice of {SLICE:?} of each way, in turns"
-        ),
+    let asked = format!(
+        "prepared point select, {CONNECTIONS} connections, {word}; {blocks} blocks of a slice of {SLICE:?} of each way, in turns"
     );
+    document.fact("asked", asked);
     let version = ground.ask("SELECT @@version")?;
     let rules = Rules::of_server(&version);
     let arms = point_selects(&ground, &[Transport::Tls13])?;

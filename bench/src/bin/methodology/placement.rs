@@ -35,13 +35,11 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
         Placed::new("together: both sides on one CPU", Some(last), Some(last))?,
     ];
     document.fact("server", &placed[0].ground.identity);
-    document.fact(
-        "asked",
-        format!(
-            "prepared point select, {} connections, {repeats} slices of {SLICE:?} of each, in turns",
-            LOAD.connections
-        ),
+    let asked = format!(
+        "prepared point select, {} connections, {repeats} slices of {SLICE:?} of each, in turns",
+        LOAD.connections
     );
+    document.fact("asked", asked);
     let arms_of = |placed: &Placed| ARMS.map(|transport| format!("{}, {transport}", placed.name));
     let names: Vec<String> = placed.iter().flat_map(arms_of).collect();
     let figures = in_turns("placement", &names, repeats, |index| {

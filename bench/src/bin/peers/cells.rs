@@ -46,10 +46,8 @@ struct Cells {
 }
 
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
-    document.fact(
-        "asked",
-        format!("cells of EncDB as Base64 with random vectors, {TURN:?} a turn, on one thread"),
-    );
+    let asked = format!("cells of EncDB as Base64 with random vectors, {TURN:?} a turn, on one thread");
+    document.fact("asked", asked);
     let mut bars = Table::new("cell of 24 bytes | ns | bar ns | met | ours / bare | bare ns");
     let mut tables = DIRECTIONS.map(|_| Table::new("algorithm, bytes | ns | ours / bare | bare ns"));
     for (algorithm, name, bar) in ALGORITHMS {

@@ -93,10 +93,8 @@ fn mariadb(
         ..policy
     })?;
     access.connections = at_a_time as usize;
-    Ok(Connect {
-        access,
-        task: Nothing,
-    })
+    let task = Nothing;
+    Ok(Connect { access, task })
 }
 
 fn on_postgresql(document: &mut Document, repeats: u32) -> Result<()> {

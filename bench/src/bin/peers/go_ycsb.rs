@@ -108,7 +108,6 @@ impl GoYcsb {
             throughput: answer.operations as f64 / answer.seconds,
             statements: None,
             cpu: finished.cpu,
-            system: finished.system,
         };
         Ok((run, answer.word))
     }

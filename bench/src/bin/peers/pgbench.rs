@@ -36,10 +36,8 @@ const BAR_OF_LOAD: f64 = 1.0;
 
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut beside = BesidePgbench::prepare(document)?;
-    document.fact(
-        "asked",
-        format!("{TABLES}, -M prepared, {SECONDS} s a turn; logins by {METHOD}"),
-    );
+    let asked = format!("{TABLES}, -M prepared, {SECONDS} s a turn; logins by {METHOD}");
+    document.fact("asked", asked);
     let loads = load(&mut beside, repeats)?;
     let mut table = PeerTable::new("pgbench", "transaction");
     for (script, name, connections, bar) in BARS {

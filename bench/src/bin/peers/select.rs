@@ -20,10 +20,10 @@ const TRANSPORTS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut beside = BesideSysbench::prepare(document, SECONDS, repeats)?;
-    document.fact(
-        "asked",
-        format!("`{SCENARIO}`, prepared statements, ids drawn uniformly from {ROWS}, {SECONDS} s a turn, no poll delay"),
+    let asked = format!(
+        "`{SCENARIO}`, prepared statements, ids drawn uniformly from {ROWS}, {SECONDS} s a turn, no poll delay"
     );
+    document.fact("asked", asked);
     for transport in TRANSPORTS {
         prove(&mut beside, transport)?;
     }
@@ -86,12 +86,6 @@ fn engine(
     cpu: Option<usize>,
 ) -> Result<Engine> {
     let (access, tables) = (beside.ground.access(transport)?, TABLES);
-    let arms = vec![PointSelect { access, tables }];
-    Ok(Engine::start_part(
-        Part::WHOLE,
-        cpu,
-        arms,
-        &Load::closed(connections),
-        1,
-    )?)
+    let (arms, load) = (vec![PointSelect { access, tables }], Load::closed(connections));
+    Ok(Engine::start_part(Part::WHOLE, cpu, arms, &load, 1)?)
 }

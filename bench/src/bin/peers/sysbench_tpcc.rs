@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::CpuTime;
 use ciphertax_bench::{MariadbGround, Measured, Result};
 use ciphertax_observe::ProcessMeter;
 use ciphertax_testkit::peers::run_program;
@@ -54,7 +55,7 @@ impl SysbenchTpcc {
     }
 
     /// Has it write its tables by four sessions, where there are none. Returns its CPU time.
-    pub(crate) fn prepare(&self, ground: &mut MariadbGround) -> Result<Duration> {
+    pub(crate) fn prepare(&self, ground: &mut MariadbGround) -> Result<CpuTime> {
         eprintln!("sysbench-tpcc writes its tables …");
         let host = ground.server.address().ip();
         for sql in [

@@ -42,10 +42,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
     });
     let peer = scripts.map(|scripts| SysbenchTpcc::new(scripts, &ground, WAREHOUSES));
     document.fact("server", &ground.identity);
-    document.fact(
-        "asked",
-        format!("{}, {} sessions", contents.tables, contents.tables.load_workers),
-    );
+    let asked = format!("{}, {} sessions", contents.tables, contents.tables.load_workers);
+    document.fact("asked", asked);
     let ways = &WAYS[..BY_PEER + usize::from(peer.is_some())];
     let rows = contents.rows() as f64;
     let mut checks = Figures::default();
@@ -56,7 +54,7 @@ pub(crate) fn measure(document: &mut Document, repeats: u32, scripts: Option<&Pa
             let client = peer.prepare(&mut ground)?;
             return Ok(Measured {
                 server_us: (quiet_ns(&ground.cpu)? - before) as f64 / 1e3 / rows,
-                ..Measured::client(client.as_secs_f64() * 1e6 / rows)
+                ..Measured::client(client.total_ns as f64 / 1e3 / rows)
             });
         }
         let measured = by_ourselves(&mut ground, &contents, index == BY_LINES)?;

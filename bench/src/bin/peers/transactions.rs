@@ -29,12 +29,10 @@ const CELLS: [(Transport, &[TlsLibrary]); 2] = [
 pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let mut beside = BesideSysbench::prepare(document, SECONDS, repeats)?;
     let poll_delay_us = load(CONNECTIONS).poll_delay_us;
-    document.fact(
-        "asked",
-        format!(
-            "prepared statements, {CONNECTIONS} connections, poll delay {poll_delay_us} µs, {SECONDS} s a turn"
-        ),
+    let asked = format!(
+        "prepared statements, {CONNECTIONS} connections, poll delay {poll_delay_us} µs, {SECONDS} s a turn"
     );
+    document.fact("asked", asked);
     let mut table = PeerTable::new("sysbench", "transaction");
     for (name, scenario) in SCENARIOS {
         for (transport, libraries) in CELLS {

@@ -46,10 +46,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
     let loads = ycsb_load::compare(&mut ground, &go, (&plain, &table), repeats)?;
     let mut tls = arm(Transport::Tls13);
     let cipher = cipher_of_go(&mut ground, &go, &tls, &table)?;
-    document.fact(
-        "sessions",
-        format!("both in plaintext; both {} {cipher}", tls.transport),
-    );
+    let sessions = format!("both in plaintext; both {} {cipher}", tls.transport);
+    document.fact("sessions", sessions);
     tls.tls.cipher = Some(cipher);
     for (workload, bar) in BARS {
         let mix = workload.ycsb_mix().ok_or("a workload of YCSB")?;

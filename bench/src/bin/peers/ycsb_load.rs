@@ -97,7 +97,7 @@ fn load_by_go(ground: &mut MongodbGround, go: &GoYcsb, (arm, table): (&Arm, &Ycs
     let (records, inserts) = (f64::from(table.record_count), run.transactions as f64);
     Ok(Measured {
         throughput: run.throughput * records / inserts,
-        ..Measured::client(run.cpu.as_secs_f64() * 1e6 / records)
+        ..Measured::client(run.cpu.total_ns as f64 / 1e3 / records)
     })
 }
 

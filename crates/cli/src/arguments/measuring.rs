@@ -260,10 +260,10 @@ impl ServerCpuArguments {
 
     /// The words that say the same, but for what may hold a key.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
-        option("--server-agent", self.server_agent.as_ref())
-            .chain(option("--agent-rank", self.agent_rank.as_ref()))
+        option("--server-agent", &self.server_agent)
+            .chain(option("--agent-rank", &self.agent_rank))
             .chain(option("--server-cpu-command", self.command().ok().flatten()))
-            .chain(option("--server-cpu-exporter", self.server_cpu_exporter.as_ref()))
+            .chain(option("--server-cpu-exporter", &self.server_cpu_exporter))
     }
 }
 

@@ -184,11 +184,13 @@ pub(crate) struct RunArguments {
     pub(crate) set: Vec<String>,
 }
 
-/// The words of an option; none if it has no value.
-pub(crate) fn option(name: &str, value: Option<impl Display>) -> impl Iterator<Item = String> {
-    value
-        .into_iter()
-        .flat_map(move |value| [name.to_owned(), value.to_string()])
+/// The words of an option, once for each of its values.
+pub(crate) fn option(
+    name: &str,
+    values: impl IntoIterator<Item = impl Display>,
+) -> impl Iterator<Item = String> {
+    let values = values.into_iter();
+    values.flat_map(move |value| [name.to_owned(), value.to_string()])
 }
 
 /// A word as a shell takes it. `=` and `,` need no quotes where no shell can read them as anything else, and settings are

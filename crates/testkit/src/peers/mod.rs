@@ -8,7 +8,8 @@ use std::error::Error;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+
+use ciphertax_base::CpuTime;
 
 pub use pgbench::{Pgbench, PgbenchCall, PgbenchScript};
 pub use sysbench::{Sysbench, SysbenchCall};
@@ -20,10 +21,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 pub struct Finished {
     /// Its standard output.
     pub output: String,
-    /// User and system time of the whole process from its start to its end, all threads together.
-    pub cpu: Duration,
-    /// The system time of it.
-    pub system: Duration,
+    /// CPU time of the whole process from its start to its end, all threads together.
+    pub cpu: CpuTime,
 }
 
 /// When a peer ends.
@@ -45,9 +44,7 @@ pub struct Run {
     /// Statements, if it counts them.
     pub statements: Option<u64>,
     /// CPU time of the whole process, connecting included.
-    pub cpu: Duration,
-    /// The system time of it.
-    pub system: Duration,
+    pub cpu: CpuTime,
 }
 
 /// Runs a program to its end with `input` on its standard input. Its standard error goes to ours.
@@ -68,19 +65,15 @@ pub fn run_program(command: &mut Command, input: &str) -> Result<Finished> {
     if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut output)?;
     }
-    let (status, [user, system]) = reap(child.id())?;
+    let (status, cpu) = reap(child.id())?;
     if status != 0 {
         return Err(format!("{name} failed (wait status {status}):\n{output}").into());
     }
-    Ok(Finished {
-        output,
-        cpu: user + system,
-        system,
-    })
+    Ok(Finished { output, cpu })
 }
 
-/// Waits for the end of a child. Returns its wait status, and its user and system time.
-fn reap(pid: u32) -> io::Result<(i32, [Duration; 2])> {
+/// Waits for the end of a child. Returns its wait status, and its CPU time.
+fn reap(pid: u32) -> io::Result<(i32, CpuTime)> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -90,11 +83,10 @@ fn reap(pid: u32) -> io::Result<(i32, [Duration; 2])> {
     }
     // SAFETY: all zeros is a valid value too, so it was valid before the call.
     let usage = unsafe { usage.assume_init() };
-    Ok((status, [usage.ru_utime, usage.ru_stime].map(duration)))
-}
-
-fn duration(time: libc::timeval) -> Duration {
-    Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
+    let ns = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec).unsigned_abs() * 1000;
+    let (user_ns, system_ns) = (ns(usage.ru_utime), ns(usage.ru_stime));
+    let total_ns = user_ns + system_ns;
+    Ok((status, CpuTime { total_ns, system_ns }))
 }
 
 #[cfg(test)]
@@ -106,7 +98,7 @@ mod tests {
         let spin = "read word; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo $word";
         let finished = run_program(Command::new("sh").args(["-c", spin]), "hello\n").unwrap();
         assert_eq!(finished.output, "hello\n");
-        assert!(!finished.cpu.is_zero());
+        assert!(finished.cpu.total_ns > 0);
     }
 
     #[test]

@@ -97,7 +97,6 @@ impl Pgbench {
             throughput: throughput(report).ok_or_else(unreadable)?,
             statements: None,
             cpu: finished.cpu,
-            system: finished.system,
         })
     }
 

@@ -96,7 +96,6 @@ impl Sysbench {
             throughput,
             statements: Some(statements),
             cpu: finished.cpu,
-            system: finished.system,
         })
     }
 

@@ -60,7 +60,7 @@ pub(crate) trait Database: Tables {
     /// How its variables are changed while it runs; `None` where none are.
     const VARIABLES: Option<Variables<Self>> = None;
     /// Opens a session that is asked for wait events; `None` where there are none.
-    const WAIT_EVENTS: Option<fn(&Self::Options) -> Option<Ask>> = None;
+    const WAIT_EVENTS: Option<OpenAsk<Self>> = None;
 
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
@@ -240,6 +240,9 @@ pub(crate) trait Tables: Clients {
         Ok(None)
     }
 }
+
+/// Opens a session by these options that is asked for wait events; `None` if that cannot be.
+pub(crate) type OpenAsk<D> = fn(&<D as Clients>::Options) -> Option<Ask>;
 
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.
 pub(crate) type Canary = Box<dyn FnMut(SocketAddr, &str) -> Result<(), String>>;

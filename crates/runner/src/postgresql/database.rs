@@ -18,13 +18,12 @@ use super::control::{product, standing};
 use super::counters::asking;
 use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
 use crate::connections::Limit;
-use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
+use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, OpenAsk};
 use crate::error::RunError;
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 use crate::timeout::TIMEOUT;
-use crate::wait_events::Ask;
 
 /// Of the whole server, of the user and of the database: how many connections there may be (-1 for any number, as
 /// superusers may have of the last two) and how many there are. The sessions of other users can be counted by whoever
@@ -92,7 +91,7 @@ impl Database for PostgreSql {
         flush: |_| vec!["CHECKPOINT".to_owned()],
     });
     const REMOVES_OTHER_FIRST: bool = true;
-    const WAIT_EVENTS: Option<fn(&ConnectOptions) -> Option<Ask>> = Some(asking);
+    const WAIT_EVENTS: Option<OpenAsk<Self>> = Some(asking);
 
     /// By an advisory lock. A lock is for one database, but all can be seen from everywhere.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {

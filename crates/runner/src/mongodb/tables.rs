@@ -35,7 +35,8 @@ impl Tables for MongoDb {
         fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
-        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
+        let contents = Contents::of(study, MongodbAccess::VOCABULARIES);
+        let Some(table) = contents.usertable else {
             return Ok(false);
         };
         let of = table.record_count.into();
@@ -52,7 +53,7 @@ impl Tables for MongoDb {
             let (mut session, _) = Session::connect(reactor, &primary).await?;
             dataset::wait_for_members(&mut session, members).await
         };
-        let prepared = control.wait_for(Contents::from(table).patience(), prepare)?;
+        let prepared = control.wait_for(contents.patience(), prepare)?;
         prepared.map(|()| true).map_err(|error| match error {
             DatasetError::Wire(error) if error.is_missing_right() => {
                 control.unusable(format!("{error}; {}", grant(&access.options.login)))

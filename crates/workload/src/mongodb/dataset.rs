@@ -260,7 +260,7 @@ async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
 async fn drop_collection(session: &mut Session, name: &str) -> Result<(), DatasetError> {
     match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
         Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
-        dropped => Ok(drop(dropped?)),
+        dropped => dropped.map(drop).map_err(DatasetError::from),
     }
 }
 

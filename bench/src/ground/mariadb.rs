@@ -9,7 +9,7 @@ use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Transport};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::TlsPolicy;
-use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{SqlSession, Tables};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,11 @@ impl MariadbGround {
             let access = Login::to(server, Transport::Plain).access(|policy| policy)?;
             Ok(Session::within(&access.options, None))
         })?;
-        ground.load(&ground.access(Transport::Plain)?.options, &(*dataset).into())?;
+        let contents = Contents {
+            sbtest: Some(*dataset),
+            ..Contents::NONE
+        };
+        ground.load(&ground.access(Transport::Plain)?.options, &contents)?;
         let server = ground.ask(
             "SELECT CONCAT('MariaDB ', @@version, ', ', @@version_ssl_library, ', buffer pool ', \
              @@innodb_buffer_pool_size DIV 1048576, ' MiB')",

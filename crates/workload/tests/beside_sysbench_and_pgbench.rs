@@ -31,7 +31,7 @@ const SLICE: Duration = Duration::from_millis(200);
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
-    let Some(mut bed) = Bed::with(DATASET) else {
+    let Some(mut bed) = Bed::with(&crate::common::sbtest(DATASET)) else {
         return;
     };
     compare_scenarios(&mut bed, TABLES);
@@ -40,7 +40,7 @@ fn every_scenario_sends_the_statements_that_sysbench_sends() {
 
 #[test]
 fn pgbenchs_workloads_send_the_statements_that_pgbench_sends() {
-    let Some(bed) = Bed::with(SCALE) else {
+    let Some(bed) = Bed::with(&crate::common::pgbench(SCALE)) else {
         return;
     };
     let pgbench = Pgbench::find().unwrap();
@@ -141,7 +141,7 @@ struct Bed {
 
 impl Bed {
     /// One with these tables, if there is any.
-    fn with(contents: impl Into<Contents>) -> Option<Self> {
+    fn with(contents: &Contents) -> Option<Self> {
         fetched(&POSTGRESQL)?;
         let server = PrivateServer::builder(&POSTGRESQL)
             .account(METHOD)
@@ -151,7 +151,7 @@ impl Bed {
         let bed = Self {
             server: server.start().unwrap(),
         };
-        prepared::<Session>(&bed.options(), &contents.into()).unwrap();
+        prepared::<Session>(&bed.options(), contents).unwrap();
         Some(bed)
     }
 

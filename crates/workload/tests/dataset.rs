@@ -65,7 +65,7 @@ fn the_indexed_column_is_distributed_as_asked() {
 fn what_several_load_a_part_of_each_is_whole_and_what_none_of_them_did_is_made() {
     for parts in [3, 2] {
         let server = empty_server();
-        let contents = Contents::from(DATASET);
+        let contents = crate::common::sbtest(DATASET);
         let options = plain(&server);
         assert!(begin::<Session>(&options, &contents));
         let rows = (0..parts).flat_map(|index| load_part::<Session>(&options, &contents, index, 3));
@@ -214,10 +214,12 @@ fn interrupted_load(server: &PrivateServer, rows: u64) {
         let reached = Cell::new(false);
         let options = options(server, None, None);
         let mut progress = |there| reached.set(there >= rows);
-        let mut load = pin!(dataset::prepare::<Session>(
+        let (contents, mut opened) = (crate::common::sbtest(DATASET), Vec::new());
+        let mut load = pin!(dataset::prepare_contents::<Session>(
             reactor,
             &options,
-            &DATASET,
+            &contents,
+            &mut opened,
             &mut progress
         ));
         poll_fn(|context| match load.as_mut().poll(context) {

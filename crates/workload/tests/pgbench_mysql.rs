@@ -39,7 +39,7 @@ fn what_several_load_a_part_of_each_is_kept_if_it_is_whole() {
     const SUMS: &str =
         "CHECKSUM TABLE ciphertax.pgbench_branches, ciphertax.pgbench_tellers, ciphertax.pgbench_accounts";
     let tables = Pgbench { scale: 1 };
-    let contents = Contents::from(tables);
+    let contents = crate::common::pgbench(tables);
     let alone = empty_server();
     prepared(&alone, tables);
     for parts in [3, 2] {
@@ -70,5 +70,5 @@ fn what_several_load_a_part_of_each_is_kept_if_it_is_whole() {
 
 /// Makes the data set, and returns what progress was heard.
 fn prepared(server: &PrivateServer, tables: Pgbench) -> Vec<u64> {
-    crate::common::prepared::<Session>(&plain(server), &tables.into()).unwrap()
+    crate::common::prepared::<Session>(&plain(server), &crate::common::pgbench(tables)).unwrap()
 }

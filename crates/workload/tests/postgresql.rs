@@ -19,7 +19,7 @@ const ROWS: &str =
 #[test]
 fn what_is_prepared_passes_the_check_is_taken_up_again_and_can_be_removed() {
     let server = server();
-    let contents = Contents::from(TABLES().dataset);
+    let contents = crate::common::sbtest(TABLES().dataset);
     let heard = prepared(&server, &contents).unwrap();
     assert_eq!(heard.len(), 6, "three chunks a table: {heard:?}");
     assert!(heard.is_sorted() && heard.last() == Some(&5000), "{heard:?}");
@@ -44,7 +44,7 @@ fn what_is_prepared_passes_the_check_is_taken_up_again_and_can_be_removed() {
 fn the_rows_are_those_of_every_other_database() {
     let here = server();
     let dataset = TABLES().dataset;
-    prepared(&here, &Contents::from(dataset)).unwrap();
+    prepared(&here, &crate::common::sbtest(dataset)).unwrap();
     let there = crate::common::server_with(&dataset);
     let some = "SELECT id, k, c, pad FROM ciphertax.sbtest2 WHERE id % 100 = 0 ORDER BY id";
     let rows = with_session(&here, async |session| {
@@ -70,7 +70,7 @@ fn the_rows_are_those_of_every_other_database() {
 fn every_scenario_runs_and_a_transaction_leaves_as_many_rows_as_it_found() {
     let server = server();
     let tables = TABLES();
-    prepared(&server, &Contents::from(tables.dataset)).unwrap();
+    prepared(&server, &crate::common::sbtest(tables.dataset)).unwrap();
     runs(BulkRead {
         access: access(&server),
     });
@@ -113,7 +113,7 @@ impl Compare<PostgresqlAccess> for Rows<'_> {
 #[test]
 fn a_bulk_read_carries_one_mebibyte() {
     let server = server();
-    prepared(&server, &Contents::from(tables(1, 10).dataset)).unwrap();
+    prepared(&server, &crate::common::sbtest(tables(1, 10).dataset)).unwrap();
     let yielded = slice(
         BulkRead {
             access: access(&server),
@@ -130,7 +130,7 @@ fn a_bulk_read_carries_one_mebibyte() {
 #[test]
 fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
     let server = server();
-    let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
+    let heard = prepared(&server, &crate::common::usertable(TABLE)).unwrap();
     assert_eq!(heard.last(), Some(&1050));
     core_workloads(|_| store(&server, None), || count(&server), |_| ());
     let (batches, _) = runs(YcsbLoad::new(store(&server, None), &TABLE));
@@ -141,7 +141,7 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
         &server,
         "DELETE FROM ciphertax.usertable WHERE ycsb_key LIKE '%7'",
     );
-    let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
+    let heard = prepared(&server, &crate::common::usertable(TABLE)).unwrap();
     assert_eq!(heard.last(), Some(&1050));
 }
 
@@ -150,7 +150,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     let server = server();
     let of_key = |columns| Contents {
         columns: Some(columns),
-        ..Contents::from(TABLE)
+        ..crate::common::usertable(TABLE)
     };
     let columns = Columns::new(ColumnFunctions::Pgcrypto);
     assert_eq!(prepared(&server, &of_key(columns)).unwrap().last(), Some(&1050));
@@ -175,7 +175,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
 fn pgbenchs_tables_are_made_and_its_transactions_keep_the_balances_equal() {
     let server = server();
     let tables = Pgbench { scale: 2 };
-    let contents = Contents::from(tables);
+    let contents = crate::common::pgbench(tables);
     let heard = prepared(&server, &contents).unwrap();
     let is_in_order = heard.len() > 10 && heard.is_sorted() && heard.last() == Some(&tables.rows());
     assert!(is_in_order, "{heard:?}");
@@ -226,7 +226,7 @@ fn pgbenchs_tables_are_made_and_its_transactions_keep_the_balances_equal() {
 #[test]
 fn somebody_elses_schema_is_left_alone_and_an_empty_one_is_taken() {
     let server = server();
-    let contents = Contents::from(tables(1, 10).dataset);
+    let contents = crate::common::sbtest(tables(1, 10).dataset);
     for theirs in [
         "CREATE TABLE ciphertax.theirs (id INTEGER)",
         "CREATE FUNCTION ciphertax.theirs() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'",
@@ -264,7 +264,7 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
         method: Some(Method::Password),
         ..plain_postgresql(&server)
     };
-    let contents = Contents::from(tables(1, 10).dataset);
+    let contents = crate::common::sbtest(tables(1, 10).dataset);
     let make = || crate::common::prepared::<Session>(&guest(), &contents);
     assert!(matches!(make(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
     for owner in [user, "CURRENT_USER"] {
@@ -287,7 +287,7 @@ fn what_three_load_a_part_of_each_is_whole() {
     let contents = Contents {
         usertable: Some(TABLE),
         pgbench: Some(Pgbench { scale: 1 }),
-        ..Contents::from(tables(2, 2500).dataset)
+        ..crate::common::sbtest(tables(2, 2500).dataset)
     };
     let sums = |server: &PrivateServer| {
         let others = [

@@ -73,7 +73,7 @@ impl<C: Access<Session: SqlSession>> Ground<C> {
             warehouses,
             ..Tpcc::default()
         };
-        prepared::<C::Session>(&options, &Contents::from(TpccContents::plain(tables))).unwrap();
+        prepared::<C::Session>(&options, &crate::common::tpcc(TpccContents::plain(tables))).unwrap();
         Self {
             access,
             options,

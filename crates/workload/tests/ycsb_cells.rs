@@ -282,7 +282,7 @@ fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
 fn load(server: &PrivateServer, fields: Option<&FieldEncryption>) -> Vec<u64> {
     let contents = Contents {
         fields: fields.cloned(),
-        ..Contents::from(TABLE)
+        ..crate::common::usertable(TABLE)
     };
     prepared::<Session>(&plain(server), &contents).unwrap()
 }

@@ -97,7 +97,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     let columns = Columns::new(ColumnFunctions::AesEncrypt);
     let contents = Contents {
         columns: Some(columns),
-        ..Contents::from(TABLE)
+        ..crate::common::usertable(TABLE)
     };
     let load = |contents: &Contents| prepared::<Session>(&plain(&server), contents).unwrap();
     assert_eq!(load(&contents).last(), Some(&1050));
@@ -152,7 +152,7 @@ fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
     let sbtest = tables(1, 700).dataset;
     let both = Contents {
         usertable: Some(TABLE),
-        ..Contents::from(sbtest)
+        ..crate::common::sbtest(sbtest)
     };
     let names = || administer(&server, &["SHOW TABLES FROM ciphertax"]);
     let make = |contents| prepared::<Session>(&plain(&server), contents).unwrap();
@@ -160,7 +160,7 @@ fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
     assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1", "usertable"]);
     load(&server, TABLE);
     assert_eq!(names(), ["made_by_ciphertax", "usertable"]);
-    make(&sbtest.into());
+    make(&crate::common::sbtest(sbtest));
     assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1"]);
 }
 
@@ -190,7 +190,7 @@ fn loaded() -> Lease {
 
 /// Loads the table, and returns what was heard of the progress.
 fn load(server: &PrivateServer, table: YcsbTable) -> Vec<u64> {
-    prepared::<Session>(&plain(server), &table.into()).unwrap()
+    prepared::<Session>(&plain(server), &crate::common::usertable(table)).unwrap()
 }
 
 fn ycsb(

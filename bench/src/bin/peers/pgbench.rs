@@ -6,7 +6,7 @@ use ciphertax_bench::{Document, Measured, PeerTable, Result, Slice, Table, at_le
 use ciphertax_engine::Engine;
 use ciphertax_model::{AuthenticationMethod, Load, PasswordCache, Pgbench as Tables, TlsLibrary, Transport};
 use ciphertax_testkit::peers::PgbenchScript;
-use ciphertax_workload::dataset::SCHEMA;
+use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::{SelectOnly, TpcbLike};
 
@@ -75,7 +75,10 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
     let options = access(beside, Transport::Plain, TlsLibrary::OpenSsl, 1)?.options;
-    let contents = TABLES.into();
+    let contents = Contents {
+        pgbench: Some(TABLES),
+        ..Contents::NONE
+    };
     let user = &options.user;
     let figures = in_turns("load", &["ciphertax", "pgbench"], repeats, |index| {
         // Each begins without tables, and without what the other left to be written.

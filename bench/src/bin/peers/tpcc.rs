@@ -85,7 +85,8 @@ fn ground() -> Result<MariadbGround> {
     eprintln!("writing {WAREHOUSES} warehouses …");
     let contents = Contents {
         sbtest: Some(TABLES.dataset),
-        ..TpccContents::plain(tables(StatementKind::Prepared)).into()
+        tpcc: Some(TpccContents::plain(tables(StatementKind::Prepared))),
+        ..Contents::NONE
     };
     ground.load(&ground.access(Transport::Plain)?.options, &contents)?;
     Ok(ground)

@@ -106,7 +106,11 @@ fn of_checks(checks: &Figures) -> Table {
 /// What the twelve conditions take.
 fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Measured> {
     let options = ground.access(Transport::Plain)?.options;
-    let limit = Contents::from(contents.clone()).patience();
+    let limit = Contents {
+        tpcc: Some(contents.clone()),
+        ..Contents::default()
+    }
+    .patience();
     used(ground, 1.0, || {
         ground.run(limit, async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await?;
@@ -123,7 +127,13 @@ fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines
     ground.ask(&format!("DROP SCHEMA IF EXISTS {SCHEMA}"))?;
     ground.ask(&format!("SET GLOBAL local_infile = {}", u8::from(takes_lines)))?;
     let options = ground.access(Transport::Plain)?.options;
-    let (rows, contents) = (contents.rows() as f64, Contents::from(contents.clone()));
+    let (rows, contents) = (
+        contents.rows() as f64,
+        Contents {
+            tpcc: Some(contents.clone()),
+            ..Contents::default()
+        },
+    );
     used(ground, rows, || ground.load(&options, &contents))
 }
 

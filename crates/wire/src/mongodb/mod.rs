@@ -6,7 +6,6 @@ mod counters;
 mod login;
 mod message;
 mod reply;
-mod request;
 mod session;
 mod topology;
 
@@ -17,8 +16,8 @@ pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use login::Account;
 #[cfg(test)]
 pub(crate) use login::RULES;
+pub use message::{DocumentWriter, Request, SequenceWriter};
 pub use reply::{Batch, Reply};
-pub use request::{DocumentWriter, Request, SequenceWriter};
 pub use session::Session;
 pub use topology::{Member, Role, Topology};
 

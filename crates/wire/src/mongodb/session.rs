@@ -8,9 +8,8 @@ use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, connect_offering};
-use super::message::Messages;
+use super::message::{Messages, Request};
 use super::reply::Reply;
-use super::request::Request;
 use crate::client;
 use crate::error::WireError;
 use crate::stream::Stream;

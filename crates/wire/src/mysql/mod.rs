@@ -5,7 +5,6 @@ mod client;
 mod dialect;
 mod framing;
 mod handshake;
-mod local_data;
 mod public_key;
 mod result;
 mod session;

@@ -10,7 +10,6 @@
 mod authentication;
 mod client;
 mod connect;
-mod copy;
 mod dialect;
 mod messages;
 mod options;
@@ -22,10 +21,9 @@ mod statement;
 
 #[cfg(test)]
 pub(crate) use authentication::RULES;
-pub use copy::CopyIn;
 pub use options::{ALPN, ConnectOptions, Method, Negotiation, ProtocolVersion};
 pub use row::Values;
-pub use session::Session;
+pub use session::{CopyIn, Session};
 pub use session_status::SessionStatus;
 pub use statement::Statement;
 

@@ -27,7 +27,6 @@ pub use self::openssl::library_version;
 pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
 pub use self::rehearsal::{Pipe, ServerKey, rehearse};
 pub use self::rustls::any_certificate;
-use self::store::Stock;
 
 /// What is cheap to know of a session, so that it can be checked on every connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,21 +93,15 @@ impl TlsConnector {
         connections: usize,
         handshake: impl AsyncFn() -> Result<T, WireError>,
     ) -> Result<(), WireError> {
-        let Some(stock) = self.stock() else { return Ok(()) };
-        while !stock.suffices_for(connections) {
-            let before = stock.received();
-            handshake().await?;
-            if stock.received() == before {
-                return Err(WireError::NoSession);
-            }
-        }
-        Ok(())
-    }
-
-    fn stock(&self) -> Option<&dyn Stock> {
         match &self.back_end {
-            BackEnd::OpenSsl(connector) => connector.stock(),
-            BackEnd::Rustls(connector) => connector.stock(),
+            BackEnd::OpenSsl(connector) => match &connector.sessions {
+                Some(sessions) => sessions.fill(connections, handshake).await,
+                None => Ok(()),
+            },
+            BackEnd::Rustls(connector) => match &connector.resumable {
+                Some(resumable) => resumable.sessions.fill(connections, handshake).await,
+                None => Ok(()),
+            },
         }
     }
 }

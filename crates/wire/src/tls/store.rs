@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::error::WireError;
+
 /// Tickets kept at most; the oldest make room.
 const MOST_TICKETS: usize = 8192;
 /// Age at which a session that is taken up again and again is replaced when there is time: the shortest life that a
@@ -25,14 +27,6 @@ struct Sessions<Ticket, Older> {
     tickets: VecDeque<Ticket>,
     older: Option<(Older, Instant)>,
     received: u64,
-}
-
-/// What a [`SessionStore`] has, whatever the back end's sessions are.
-pub(super) trait Stock {
-    /// True if `connections` connections at a time find a session each.
-    fn suffices_for(&self, connections: usize) -> bool;
-    /// Sessions that servers gave so far.
-    fn received(&self) -> u64;
 }
 
 impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
@@ -79,7 +73,27 @@ impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     }
 }
 
-impl<Ticket, Older: Clone> Stock for SessionStore<Ticket, Older> {
+impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
+    /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session each.
+    ///
+    /// # Errors
+    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
+    pub(super) async fn fill<T>(
+        &self,
+        connections: usize,
+        handshake: impl AsyncFn() -> Result<T, WireError>,
+    ) -> Result<(), WireError> {
+        while !self.suffices_for(connections) {
+            let before = self.received();
+            handshake().await?;
+            if self.received() == before {
+                return Err(WireError::NoSession);
+            }
+        }
+        Ok(())
+    }
+
+    /// True if `connections` connections at a time find a session each.
     fn suffices_for(&self, connections: usize) -> bool {
         let sessions = self.lock();
         let is_fresh = |(_, received): &(Older, Instant)| received.elapsed() < RENEW_AFTER;
@@ -87,6 +101,7 @@ impl<Ticket, Older: Clone> Stock for SessionStore<Ticket, Older> {
             || sessions.older.as_ref().is_some_and(is_fresh)
     }
 
+    /// Sessions that servers gave so far.
     fn received(&self) -> u64 {
         self.lock().received
     }

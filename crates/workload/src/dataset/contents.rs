@@ -114,46 +114,6 @@ impl Contents {
     }
 }
 
-/// The tables of the `oltp` and bulk workloads alone.
-impl From<Dataset> for Contents {
-    fn from(dataset: Dataset) -> Self {
-        Self {
-            sbtest: Some(dataset),
-            ..Self::NONE
-        }
-    }
-}
-
-/// YCSB's table alone.
-impl From<YcsbTable> for Contents {
-    fn from(table: YcsbTable) -> Self {
-        Self {
-            usertable: Some(table),
-            ..Self::NONE
-        }
-    }
-}
-
-/// pgbench's tables alone.
-impl From<Pgbench> for Contents {
-    fn from(tables: Pgbench) -> Self {
-        Self {
-            pgbench: Some(tables),
-            ..Self::NONE
-        }
-    }
-}
-
-/// TPC-C's tables alone.
-impl From<TpccContents> for Contents {
-    fn from(tables: TpccContents) -> Self {
-        Self {
-            tpcc: Some(tables),
-            ..Self::NONE
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,12 +11,16 @@ pub(crate) mod usertable;
 
 use std::rc::Rc;
 
+use ciphertax_engine::Part;
 use ciphertax_model::{Dataset, YcsbTable};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
 
-use crate::sql::SqlLoader;
+use crate::sql::SqlRecords;
 use crate::sql::session::SqlSession;
-use crate::ycsb::key_value::{Loader, Table};
+use crate::ycsb::{Records, Table};
+
+use sbtest::Chunk;
 
 pub use contents::Contents;
 pub use encryption_proof::{
@@ -24,25 +28,10 @@ pub use encryption_proof::{
     write_cells_proof, write_columns_proof,
 };
 pub use mark::{DatasetError, SCHEMA};
-pub use parallel::{begin, load_part};
 pub use sbtest::{BULK_BYTES, BULK_ROWS};
 
 /// Sessions that load side by side.
 const LOADERS: usize = 4;
-
-/// Makes the tables of the `oltp` and bulk workloads; as [`prepare_contents`] with these alone.
-///
-/// # Errors
-/// As [`prepare_contents`].
-pub async fn prepare<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    options: &S::Options,
-    dataset: &Dataset,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
-    let contents = Contents::from(*dataset);
-    prepare_contents::<S>(reactor, options, &contents, &mut Vec::new(), progress).await
-}
 
 /// Makes the data set over sessions of its own, in a schema that is marked. What an interrupted run left of the same
 /// data set is kept where it is right. `opened` gets the numbers of the sessions, which a server may still work for when
@@ -57,9 +46,7 @@ pub async fn prepare_contents<S: SqlSession>(
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
-    mark::claim(&mut session, contents).await?;
-    session.close().await?;
+    claim::<S>(reactor, options, contents).await?;
     make_contents::<S>(reactor, options, contents, opened, progress).await
 }
 
@@ -74,100 +61,197 @@ pub async fn make_contents<S: SqlSession>(
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let inside = S::within(options, Some(SCHEMA));
+    let mut opener = Opener::<S>::new(reactor, options, opened);
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {
-        prepare_sbtest::<S>(reactor, &inside, dataset, opened, progress).await?;
+        let load = async |sessions: &mut [S]| sbtest::load(sessions, dataset, progress).await;
+        opener.with_sessions(load).await?;
         there = dataset.rows();
     }
     if let Some(table) = &contents.usertable {
-        let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, opened).await?;
-        usertable::load(&mut loaders, table, &mut |records| progress(there + records)).await?;
-        loaders[0].settle().await?;
+        let load = async |loaders: &mut [SqlRecords<S>]| {
+            usertable::load(loaders, table, &mut |records| progress(there + records)).await?;
+            Ok(loaders[0].settle().await?)
+        };
+        opener.with_records(contents, table, load).await?;
         there += u64::from(table.record_count);
-        close_table_loaders(loaders).await?;
     }
     if let Some(tables) = &contents.pgbench {
-        let mut sessions = open_loaders::<S>(reactor, &inside, opened).await?;
-        pgbench::load(&mut sessions, tables, &mut |rows| progress(there + rows)).await?;
-        close_loaders(sessions).await?;
+        let load = async |sessions: &mut [S]| {
+            pgbench::load(sessions, tables, &mut |rows| progress(there + rows)).await
+        };
+        opener.with_sessions(load).await?;
         there += tables.rows();
     }
     if let Some(tables) = &contents.tpcc {
-        tpcc::load::load::<S>(reactor, &inside, tables, opened, &mut |rows| {
-            progress(there + rows)
-        })
-        .await?;
+        tpcc::load::load(&mut opener, tables, &mut |rows| progress(there + rows)).await?;
     }
     Ok(())
 }
 
-async fn open_loaders<S: SqlSession>(
+/// Has the tables there, in a schema that is marked, and tells whether they hold nothing that could stay: then several processes may
+/// write a part each by [`load_part`], before the first makes the rest as it makes all of it alone, and checks it.
+///
+/// # Errors
+/// As [`prepare_contents`].
+pub async fn begin<S: SqlSession>(
     reactor: &Rc<Reactor>,
-    inside: &S::Options,
-    opened: &mut Vec<u32>,
-) -> Result<Vec<S>, DatasetError> {
-    let mut sessions = Vec::with_capacity(LOADERS);
-    for _ in 0..LOADERS {
-        let (session, _) = S::connect(reactor, inside).await?;
-        opened.push(session.id());
-        sessions.push(session);
-    }
-    Ok(sessions)
-}
-
-async fn close_loaders<S: SqlSession>(sessions: Vec<S>) -> Result<(), DatasetError> {
-    for session in sessions {
-        session.close().await?;
-    }
-    Ok(())
-}
-
-/// Loaders of YCSB's table.
-async fn open_table_loaders<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    options: &S::Options,
     contents: &Contents,
-    table: &YcsbTable,
-    opened: &mut Vec<u32>,
-) -> Result<Vec<SqlLoader<S>>, DatasetError> {
-    let mut loaders = Vec::with_capacity(table.load_threads as usize);
-    for _ in 0..table.load_threads {
-        let (session, _) = S::connect(reactor, inside).await?;
-        opened.push(session.id());
-        let (columns, fields) = (contents.columns, contents.fields.as_ref());
-        loaders.push(SqlLoader::open(session, Table::Usertable, table, columns, fields).await?);
+) -> Result<bool, DatasetError> {
+    claim::<S>(reactor, options, contents).await?;
+    let mut opened = Vec::new();
+    let mut opener = Opener::<S>::new(reactor, options, &mut opened);
+    let mut session = opener.session().await?;
+    let mut is_empty = true;
+    if let Some(dataset) = &contents.sbtest {
+        for table in 1..=dataset.tables {
+            sbtest::create(&mut session, table).await?;
+            is_empty &= sbtest::is_empty(&mut session, table).await?;
+        }
     }
-    Ok(loaders)
+    if contents.pgbench.is_some() {
+        is_empty &= pgbench::begin(&mut session).await?;
+    }
+    if let Some(tables) = &contents.tpcc {
+        is_empty &= tpcc::load::begin(&mut opener, tables).await?;
+    }
+    match &contents.usertable {
+        None => drop(session.close().await?),
+        Some(table) => {
+            let mut loader = SqlRecords::open(session, Table::Usertable, table, None, None).await?;
+            loader.create().await?;
+            is_empty &= loader.count().await? == 0;
+            loader.close().await?;
+        }
+    }
+    Ok(is_empty)
+}
+
+/// Writes a part of the rows of tables that are there. `progress` hears how many it has written, each time that it is more.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop.
+pub async fn load_part<S: SqlSession>(
+    reactor: &Rc<Reactor>,
+    options: &S::Options,
+    contents: &Contents,
+    part: Part,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), DatasetError> {
+    let mut opened = Vec::new();
+    let mut opener = Opener::<S>::new(reactor, options, &mut opened);
+    let mut written = 0;
+    let mut more = |rows| {
+        written += rows;
+        progress(written);
+    };
+    if let Some(dataset) = &contents.sbtest {
+        let chunks = (1..=dataset.tables).flat_map(|table| Chunk::of(table, dataset));
+        let write =
+            async |sessions: &mut [S]| sbtest::write(sessions, dataset, part.own(chunks), &mut more).await;
+        opener.with_sessions(write).await?;
+    }
+    if let Some(tables) = &contents.pgbench {
+        let write = async |sessions: &mut [S]| pgbench::write_part(sessions, tables, part, &mut more).await;
+        opener.with_sessions(write).await?;
+    }
+    if let Some(tables) = &contents.tpcc {
+        tpcc::load::load_part(&mut opener, tables, part, &mut more).await?;
+    }
+    if let Some(table) = &contents.usertable {
+        let write = async |loaders: &mut [SqlRecords<S>]| {
+            usertable::write_part(loaders, table, part, &mut |records| progress(written + records)).await
+        };
+        opener.with_records(contents, table, write).await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
+async fn claim<S: SqlSession>(
+    reactor: &Rc<Reactor>,
+    options: &S::Options,
+    contents: &Contents,
+) -> Result<(), DatasetError> {
+    let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
+    mark::claim(&mut session, contents).await?;
+    session.close().await?;
+    Ok(())
+}
+
+/// Opens sessions in ciphertax's schema, and keeps their numbers.
+struct Opener<'a, S: SqlSession> {
+    reactor: &'a Rc<Reactor>,
+    inside: S::Options,
+    opened: &'a mut Vec<u32>,
+}
+
+impl<'a, S: SqlSession> Opener<'a, S> {
+    fn new(reactor: &'a Rc<Reactor>, options: &S::Options, opened: &'a mut Vec<u32>) -> Self {
+        Self {
+            reactor,
+            inside: S::within(options, Some(SCHEMA)),
+            opened,
+        }
+    }
+
+    async fn session(&mut self) -> Result<S, WireError> {
+        let (session, _) = S::connect(self.reactor, &self.inside).await?;
+        self.opened.push(session.id());
+        Ok(session)
+    }
+
+    /// One that may load lines.
+    async fn loading_session(&mut self) -> Result<S, WireError> {
+        let (session, _) = S::connect(self.reactor, &S::that_loads(&self.inside)).await?;
+        self.opened.push(session.id());
+        Ok(session)
+    }
+
+    /// Over several sessions, which are closed afterwards.
+    async fn with_sessions(
+        &mut self,
+        work: impl AsyncFnOnce(&mut [S]) -> Result<(), DatasetError>,
+    ) -> Result<(), DatasetError> {
+        let mut sessions = Vec::with_capacity(LOADERS);
+        for _ in 0..LOADERS {
+            sessions.push(self.session().await?);
+        }
+        work(&mut sessions).await?;
+        for session in sessions {
+            session.close().await?;
+        }
+        Ok(())
+    }
+
+    /// The same over those of YCSB's table.
+    async fn with_records(
+        &mut self,
+        contents: &Contents,
+        table: &YcsbTable,
+        work: impl AsyncFnOnce(&mut [SqlRecords<S>]) -> Result<(), DatasetError>,
+    ) -> Result<(), DatasetError> {
+        let mut loaders = Vec::with_capacity(table.load_threads as usize);
+        for _ in 0..table.load_threads {
+            let session = self.session().await?;
+            let (columns, fields) = (contents.columns, contents.fields.as_ref());
+            loaders.push(SqlRecords::open(session, Table::Usertable, table, columns, fields).await?);
+        }
+        work(&mut loaders).await?;
+        close_table_loaders(loaders).await
+    }
 }
 
 /// Those of YCSB's table, on any server.
-pub(crate) async fn close_table_loaders(loaders: Vec<impl Loader>) -> Result<(), DatasetError> {
+pub(crate) async fn close_table_loaders(loaders: Vec<impl Records>) -> Result<(), DatasetError> {
     for loader in loaders {
         loader.close().await?;
     }
     Ok(())
 }
 
-async fn prepare_sbtest<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
-    dataset: &Dataset,
-    opened: &mut Vec<u32>,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
-    let mut sessions = open_loaders::<S>(reactor, inside, opened).await?;
-    parallel::tables(&mut sessions, dataset, progress).await?;
-    sbtest::load_bulk(&mut sessions[0]).await?;
-    parallel::each(&mut sessions, 1..=dataset.tables, async |session, table| {
-        sbtest::check(session, table, dataset).await
-    })
-    .await?;
-    sbtest::check_bulk(&mut sessions[0]).await?;
-    close_loaders(sessions).await
-}
-
-/// Makes sure that the data set is what [`prepare`] wrote; reads all of it, so that it is in memory.
+/// Makes sure that the data set is what [`prepare_contents`] wrote; reads all of it, so that it is in memory.
 ///
 /// # Errors
 /// Says what differs.

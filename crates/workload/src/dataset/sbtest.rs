@@ -1,10 +1,13 @@
 //! The tables of sysbench, and that of large values.
 
+use std::cell::RefCell;
+
 use ciphertax_model::Dataset;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::mark::{DatasetError, SCHEMA, expect, run, vacuum};
+use super::parallel;
 use crate::digits::hexadecimal;
 use crate::sql::distribution::Picker;
 use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
@@ -38,6 +41,70 @@ impl Chunk {
     }
 }
 
+/// Makes the tables, and the one of large values; what is there of them stays if it is right. `progress` hears the rows that are there,
+/// each time that it is more.
+pub(super) async fn load<S: SqlSession>(
+    sessions: &mut [S],
+    dataset: &Dataset,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), DatasetError> {
+    make(sessions, dataset, progress).await?;
+    load_bulk(&mut sessions[0]).await?;
+    parallel::each(sessions, 1..=dataset.tables, async |session, table| {
+        check(session, table, dataset).await
+    })
+    .await?;
+    check_bulk(&mut sessions[0]).await
+}
+
+/// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
+async fn make<S: SqlSession>(
+    sessions: &mut [S],
+    dataset: &Dataset,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), DatasetError> {
+    let chunks: RefCell<Vec<Chunk>> = RefCell::default();
+    parallel::each(sessions, 1..=dataset.tables, async |session, table| {
+        create(session, table).await?;
+        let of_table = missing(session, table, dataset).await?;
+        chunks.borrow_mut().extend(of_table);
+        Ok(())
+    })
+    .await?;
+
+    let missing = chunks.into_inner();
+    let absent: u64 = missing.iter().map(|chunk| u64::from(chunk.rows())).sum();
+    let mut there = dataset.rows() - absent;
+    if there > 0 {
+        progress(there);
+    }
+    write(sessions, dataset, missing, &mut |rows| {
+        there += rows;
+        progress(there);
+    })
+    .await?;
+
+    parallel::each(sessions, 1..=dataset.tables, async |session, table| {
+        create_index(session, table).await?;
+        settle(session, table, dataset).await
+    })
+    .await
+}
+
+/// Writes chunks. `written` hears of each how many rows it has.
+pub(super) async fn write<S: SqlSession>(
+    sessions: &mut [S],
+    dataset: &Dataset,
+    chunks: impl IntoIterator<Item = Chunk>,
+    written: &mut dyn FnMut(u64),
+) -> Result<(), DatasetError> {
+    let write = async |session: &mut S, chunk| {
+        write_chunk(session, chunk, dataset).await?;
+        Ok(chunk.rows().into())
+    };
+    parallel::each_counted(sessions, chunks, write, written).await
+}
+
 /// Makes the table if there is none.
 pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result<(), DatasetError> {
     let (identity, storage) = (S::DIALECT.identity, S::DIALECT.storage);
@@ -61,7 +128,7 @@ pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Resul
 }
 
 /// Adds the index of `k` if there is none: after the rows, as sysbench does.
-pub(super) async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<(), DatasetError> {
+async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<(), DatasetError> {
     if index(session, table).await?.is_empty() {
         run(session, &format!("CREATE INDEX k_{table} ON sbtest{table}(k)")).await?;
     }
@@ -70,7 +137,7 @@ pub(super) async fn create_index(session: &mut impl SqlSession, table: u32) -> R
 
 /// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are
 /// removed.
-pub(super) async fn missing(
+async fn missing(
     session: &mut impl SqlSession,
     table: u32,
     dataset: &Dataset,
@@ -99,7 +166,7 @@ pub(super) async fn missing(
 
 /// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
 /// ago has still written. Its rows depend on nothing else, so that the same are made every time.
-pub(super) async fn write<S: SqlSession>(
+async fn write_chunk<S: SqlSession>(
     session: &mut S,
     chunk: Chunk,
     dataset: &Dataset,
@@ -118,11 +185,7 @@ pub(super) async fn write<S: SqlSession>(
 }
 
 /// Has the server know how large the table is, and count on after its rows.
-pub(super) async fn settle<S: SqlSession>(
-    session: &mut S,
-    table: u32,
-    dataset: &Dataset,
-) -> Result<(), DatasetError> {
+async fn settle<S: SqlSession>(session: &mut S, table: u32, dataset: &Dataset) -> Result<(), DatasetError> {
     let name = format!("sbtest{table}");
     if let Some(continue_identity) = S::DIALECT.continue_identity {
         run(session, &continue_identity(&name, dataset.table_size)).await?;
@@ -188,7 +251,7 @@ pub const BULK_BYTES: u64 = BULK_ROWS as u64 * BULK_ROW_BYTES as u64;
 const BULK_ROW_BYTES: usize = 64 * 1024;
 
 /// Makes the table unless it is there and right.
-pub(super) async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
     let bytes = S::DIALECT.bytes;
     let create = format!(
         "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload {bytes} NOT NULL)"

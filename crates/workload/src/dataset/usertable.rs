@@ -9,7 +9,7 @@ use ciphertax_model::YcsbTable;
 use super::mark::DatasetError;
 use super::parallel;
 use crate::ycsb::KeySpace;
-use crate::ycsb::key_value::Loader;
+use crate::ycsb::Records;
 
 /// Records beyond those of the table that are looked for at a time: more than one load generator has connections, of each of which one
 /// number may have been left out.
@@ -19,7 +19,7 @@ const SAMPLE: u32 = 200;
 
 /// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are
 /// there, each time that it is more.
-pub(crate) async fn load<L: Loader>(
+pub(crate) async fn load<L: Records>(
     loaders: &mut [L],
     table: &YcsbTable,
     progress: &mut dyn FnMut(u64),
@@ -40,7 +40,7 @@ pub(crate) async fn load<L: Loader>(
 }
 
 /// Writes a part of a table that is there. `progress` hears how many records it has written, each time that it is more.
-pub(crate) async fn write_part<L: Loader>(
+pub(crate) async fn write_part<L: Records>(
     loaders: &mut [L],
     table: &YcsbTable,
     part: Part,
@@ -51,7 +51,7 @@ pub(crate) async fn write_part<L: Loader>(
 
 /// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and
 /// compares a sample byte for byte.
-pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), DatasetError> {
+pub(crate) async fn check(loader: &mut impl Records, table: &YcsbTable) -> Result<(), DatasetError> {
     let wrong = |failure| match failure {
         Failure::Error(problem) => DatasetError::Wrong(problem),
         other => DatasetError::Failed(other),
@@ -70,7 +70,7 @@ pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result
 }
 
 /// Deletes what a run that was killed inserted, each of its load generators from another number on.
-async fn delete_foreign(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
+async fn delete_foreign(loader: &mut impl Records, table: &YcsbTable) -> Result<(), Failure> {
     let mut part = 0;
     while delete_from(loader, KeySpace::first_inserted(table, part)).await? {
         part += 1;
@@ -79,7 +79,7 @@ async fn delete_foreign(loader: &mut impl Loader, table: &YcsbTable) -> Result<(
 }
 
 /// Deletes the records from this number on, as far as they are close together, and tells whether there were any.
-async fn delete_from(loader: &mut impl Loader, begin: u64) -> Result<bool, Failure> {
+async fn delete_from(loader: &mut impl Records, begin: u64) -> Result<bool, Failure> {
     let mut first = begin;
     while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
         first += FOREIGN_AT_A_TIME;
@@ -88,7 +88,7 @@ async fn delete_from(loader: &mut impl Loader, begin: u64) -> Result<bool, Failu
 }
 
 /// The batches that are not there as a whole.
-async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<Range<u64>>, DatasetError> {
+async fn missing<L: Records>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<Range<u64>>, DatasetError> {
     if loaders[0].count().await? == u64::from(table.record_count) {
         return Ok(Vec::new());
     }
@@ -105,7 +105,7 @@ async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<
 }
 
 /// Writes batches into a table of which so many records are `there`.
-async fn write<L: Loader>(
+async fn write<L: Records>(
     loaders: &mut [L],
     batches: impl IntoIterator<Item = Range<u64>>,
     mut there: u64,
@@ -127,7 +127,7 @@ async fn write<L: Loader>(
 
 /// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a
 /// moment ago has still written.
-async fn insert(loader: &mut impl Loader, batch: Range<u64>) -> Result<(), Failure> {
+async fn insert(loader: &mut impl Records, batch: Range<u64>) -> Result<(), Failure> {
     match loader.insert_many(batch.clone()).await {
         Err(Failure::Error(_)) => {
             loader.delete_many(batch.clone()).await?;

@@ -12,8 +12,7 @@ use ciphertax_wire::mongodb::{
 };
 use ciphertax_wire::{Address, Client as _, Session as _};
 
-use super::lookup::FindRecord;
-use super::records::MongodbTable;
+use super::records::{FindRecord, MongodbTable};
 use crate::connect::{self, Nothing};
 use crate::driver::{Access, Job, failure};
 use crate::ycsb::{self, FieldEncryption, YcsbLoad};

@@ -12,15 +12,13 @@ use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::{Session as _, WireError};
 
-use super::records::{DATABASE, MongodbLoader};
+use super::records::{DATABASE, MongodbRecords, NAMESPACE_NOT_FOUND};
 use crate::dataset::{Contents, DatasetError, close_table_loaders, usertable};
-use crate::ycsb::{FieldEncryption, Loader, Table};
+use crate::ycsb::{FieldEncryption, Records, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
 /// What a proof writes and drops at once; where one was interrupted, it is all that there is.
 const PROOFS: &str = "ciphertax_proofs";
-/// What a server says of a collection that is not there (MongoDB's error_codes.yml).
-const NAMESPACE_NOT_FOUND: i32 = 26;
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
 
 /// How often a database is dropped that comes again, and how long is waited before.
@@ -64,7 +62,7 @@ pub async fn begin(
 ) -> Result<bool, DatasetError> {
     let (mut session, _) = Session::connect(reactor, options).await?;
     claim(&mut session, table, None).await?;
-    let mut loader = MongodbLoader::open(session, Table::Usertable, table, None)?;
+    let mut loader = MongodbRecords::open(session, Table::Usertable, table, None)?;
     loader.create().await?;
     let is_empty = loader.count().await? == 0;
     loader.close().await?;
@@ -92,11 +90,11 @@ async fn open_loaders(
     options: &ConnectOptions,
     table: &YcsbTable,
     fields: Option<&FieldEncryption>,
-) -> Result<Vec<MongodbLoader>, DatasetError> {
+) -> Result<Vec<MongodbRecords>, DatasetError> {
     let mut loaders = Vec::with_capacity(table.load_threads as usize);
     for _ in 0..table.load_threads {
         let (session, _) = Session::connect(reactor, options).await?;
-        loaders.push(MongodbLoader::open(session, Table::Usertable, table, fields)?);
+        loaders.push(MongodbRecords::open(session, Table::Usertable, table, fields)?);
     }
     Ok(loaders)
 }
@@ -112,7 +110,7 @@ pub async fn check(
     fields: Option<&FieldEncryption>,
 ) -> Result<(), DatasetError> {
     let (session, _) = Session::connect(reactor, options).await?;
-    let mut loader = MongodbLoader::open(session, Table::Usertable, table, fields)?;
+    let mut loader = MongodbRecords::open(session, Table::Usertable, table, fields)?;
     usertable::check(&mut loader, table).await?;
     Ok(loader.close().await?)
 }
@@ -229,8 +227,9 @@ async fn claim(
     fields: Option<&FieldEncryption>,
 ) -> Result<(), DatasetError> {
     let contents = Contents {
+        usertable: Some(*table),
         fields: fields.cloned(),
-        ..Contents::from(*table)
+        ..Contents::NONE
     };
     let description = contents.description();
     match find(session).await? {
@@ -260,12 +259,8 @@ async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
 /// Drops a collection if it is there.
 async fn drop_collection(session: &mut Session, name: &str) -> Result<(), DatasetError> {
     match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
-        Err(WireError::Command {
-            code: NAMESPACE_NOT_FOUND,
-            ..
-        })
-        | Ok(_) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
+        dropped => dropped.map(drop).map_err(DatasetError::from),
     }
 }
 

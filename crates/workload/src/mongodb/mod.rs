@@ -2,9 +2,8 @@
 
 mod access;
 pub mod dataset;
-mod lookup;
+mod documents;
 mod records;
 
 pub use access::MongodbAccess;
-pub use lookup::FindRecord;
-pub use records::{DATABASE, MongodbConnection, MongodbLoader, MongodbReader, MongodbTable};
+pub use records::{DATABASE, FindRecord, MongodbReader, MongodbRecords, MongodbTable};

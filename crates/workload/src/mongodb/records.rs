@@ -7,27 +7,34 @@ use std::rc::Rc;
 use ciphertax_engine::{Failure, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawArrayBuf, RawBsonRef, RawDocument, cstr};
-use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
+use ciphertax_wire::mongodb::bson::raw::{CString, RawArrayBuf, RawDocument, cstr};
 use ciphertax_wire::mongodb::bson::{self, rawdoc};
-use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request, Session};
+use ciphertax_wire::mongodb::{Request, Session};
 use ciphertax_wire::{Session as _, WireError};
+use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
+use super::documents::{
+    check_fields, check_one, field_names, key_of, number, record_size, write_command, write_field,
+    write_find_one, write_read_mode, write_record,
+};
+use crate::connect::Task;
 use crate::dataset::mark::SCHEMA;
 use crate::driver::{Access as _, failure};
-use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
-use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there};
-use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
+use crate::ycsb::fields::{FieldEncryption, Fields};
+use crate::ycsb::records::{Scan, Value, all_inserted, is_there, pieces, written_once};
+use crate::ycsb::{Key, KeyValue, Records, Table, Work};
 
 /// The only database that is ever touched.
 pub const DATABASE: &str = SCHEMA;
 
 /// A message ends with the record that makes it this long, in bytes: a third of what every server takes.
 const LONG_MESSAGE: usize = 16 << 20;
-/// Keys that one command names.
-const KEYS_AT_A_TIME: usize = 1000;
+
+/// What a server says of a collection that is there already, or is not there (MongoDB's error_codes.yml).
+const NAMESPACE_EXISTS: i32 = 48;
+pub(super) const NAMESPACE_NOT_FOUND: i32 = 26;
 
 /// YCSB's table as an arm reaches it.
 pub struct MongodbTable {
@@ -42,38 +49,38 @@ pub struct MongodbTable {
 }
 
 impl KeyValue for MongodbTable {
-    type Connection = MongodbConnection;
-    type Loader = MongodbLoader;
+    type Records = MongodbRecords;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MongodbConnection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MongodbRecords, Failure> {
         let (session, writer) = match self.writes {
             true => self.access.open_to_read_and_write(reactor, slot.index).await?,
             false => (self.access.open(reactor, slot.index).await?, None),
         };
-        let fields = Fields::open(&self.table, Table::Usertable, self.fields.as_ref())?;
-        Ok(MongodbConnection {
-            session,
-            writer,
-            reader: MongodbReader::with_fields(&self.table, fields, self.access.read_mode()),
-        })
+        let mut records = MongodbRecords::open(session, Table::Usertable, &self.table, self.fields.as_ref())?;
+        records.writer = writer;
+        records.reader.read_mode = self.access.read_mode();
+        Ok(records)
     }
 
-    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MongodbLoader, Failure> {
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MongodbRecords, Failure> {
         let session = self.access.open_to_write(reactor).await?;
-        MongodbLoader::open(session, table, &self.table, self.fields.as_ref())
+        MongodbRecords::open(session, table, &self.table, self.fields.as_ref())
     }
 }
 
 /// A session with what reads its records, whose buffer serves all commands.
-pub struct MongodbConnection {
+pub struct MongodbRecords {
     session: Session,
     /// To the primary, if that is another member than is read from.
     writer: Option<Session>,
     reader: MongodbReader,
+    /// Bytes of a record without its key.
+    record_size: usize,
 }
 
 /// Reads records over any session.
 pub struct MongodbReader {
+    table: Table,
     request: Request,
     names: Vec<CString>,
     fields: Fields,
@@ -83,28 +90,74 @@ pub struct MongodbReader {
 
 impl MongodbReader {
     /// Of plain records.
-    pub(crate) fn new(table: &YcsbTable, read_mode: Option<&'static str>) -> Self {
-        Self::with_fields(table, Fields::plain(table, Table::Usertable), read_mode)
-    }
-
-    fn with_fields(table: &YcsbTable, fields: Fields, read_mode: Option<&'static str>) -> Self {
+    pub(crate) fn new(shape: &YcsbTable, read_mode: Option<&'static str>) -> Self {
         Self {
+            table: Table::Usertable,
             request: Request::new(),
-            names: field_names(table),
-            fields,
+            names: field_names(shape),
+            fields: Fields::plain(shape, Table::Usertable),
             read_mode,
         }
     }
 
     /// False if there is no such record.
     pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool, Failure> {
-        write_find_one(&mut self.request, Table::Usertable, key, self.read_mode);
+        write_find_one(&mut self.request, self.table, key, self.read_mode);
         let reply = session.run(&mut self.request).await.map_err(failure)?;
-        check_one(reply, &self.names, key, || self.fields.check(*key))
+        check_one(reply, &self.names, key, &mut self.fields, Fields::check)
+    }
+
+    /// Runs the command in the buffer, and tells how many records it wrote.
+    async fn write(&mut self, session: &mut Session) -> Result<u64, Failure> {
+        let reply = session.run(&mut self.request).await;
+        reply.and_then(|reply| reply.n()).map_err(failure)
     }
 }
 
-impl Connection for MongodbConnection {
+impl MongodbRecords {
+    /// Reads and writes over this session, whose database is ciphertax's own.
+    ///
+    /// # Errors
+    /// When the client cannot encrypt so.
+    pub(crate) fn open(
+        session: Session,
+        table: Table,
+        shape: &YcsbTable,
+        encryption: Option<&FieldEncryption>,
+    ) -> Result<Self, Failure> {
+        let reader = MongodbReader {
+            table,
+            fields: Fields::open(shape, table, encryption)?,
+            ..MongodbReader::new(shape, None)
+        };
+        Ok(Self {
+            session,
+            writer: None,
+            record_size: record_size(&reader.names, &reader.fields),
+            reader,
+        })
+    }
+
+    fn writing(&mut self) -> (&mut Session, &mut MongodbReader) {
+        (
+            self.writer.as_mut().unwrap_or(&mut self.session),
+            &mut self.reader,
+        )
+    }
+
+    /// The first document that an aggregation over the table gives, if any.
+    async fn aggregate(&mut self, pipeline: RawArrayBuf) -> Result<Option<bson::RawDocumentBuf>, Failure> {
+        let command = rawdoc! {
+            "aggregate": self.reader.table.name(), "pipeline": pipeline, "cursor": {}, "$db": DATABASE,
+        };
+        let mut request = Request::of(&command);
+        let reply = self.session.run(&mut request).await.map_err(failure)?;
+        let first = reply.batch().map_err(failure)?.next();
+        Ok(first.transpose().map_err(failure)?.map(RawDocument::to_owned))
+    }
+}
+
+impl Records for MongodbRecords {
     async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
         self.reader.read(&mut self.session, key).await
     }
@@ -112,7 +165,7 @@ impl Connection for MongodbConnection {
     async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
         let (session, reader) = self.writing();
         let mut made = Ok(());
-        write_command(&mut reader.request, cstr!("update"), Table::Usertable, |_| {});
+        write_command(&mut reader.request, cstr!("update"), reader.table, |_| {});
         reader.request.sequence(cstr!("updates"), |updates| {
             updates.document(|update| {
                 update.document(cstr!("q"), |filter| filter.string(cstr!("_id"), key.as_str()));
@@ -126,26 +179,26 @@ impl Connection for MongodbConnection {
             });
         });
         made?;
-        written_once(session, &mut reader.request, key, "updated").await
+        written_once(key, "updated", reader.write(session).await?)
     }
 
     async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
         let (session, reader) = self.writing();
         let mut made = Ok(());
-        write_command(&mut reader.request, cstr!("insert"), Table::Usertable, |_| {});
+        write_command(&mut reader.request, cstr!("insert"), reader.table, |_| {});
         reader.request.sequence(cstr!("documents"), |documents| {
             documents
                 .document(|document| made = write_record(document, key, &reader.names, &mut reader.fields));
         });
         made?;
-        written_once(session, &mut reader.request, key, "inserted").await
+        written_once(key, "inserted", reader.write(session).await?)
     }
 
     async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
         // At most 100.
         let limit = count as i32;
         let reader = &mut self.reader;
-        write_command(&mut reader.request, cstr!("find"), Table::Usertable, |find| {
+        write_command(&mut reader.request, cstr!("find"), reader.table, |find| {
             find.document(cstr!("filter"), |filter| {
                 filter.document(cstr!("_id"), |id| id.string(cstr!("$gte"), first.as_str()));
             });
@@ -155,25 +208,14 @@ impl Connection for MongodbConnection {
             write_read_mode(find, reader.read_mode);
         });
         let reply = self.session.run(&mut reader.request).await.map_err(failure)?;
-        let mut last: Option<Key> = None;
-        let mut has_first = false;
-        let mut records = 0;
+        let mut scan = Scan::from(first);
         for document in reply.batch().map_err(failure)? {
             let document = document.map_err(failure)?;
             let key = key_of(document, None)?;
             check_fields(document, &reader.names, key, reader.fields.check(key))?;
-            has_first |= key == *first;
-            let before = last.replace(key);
-            in_order(before.as_ref(), &key)?;
-            records += 1;
+            scan.record(key)?;
         }
-        match records {
-            records if records > count => Err(changed(
-                first,
-                format_args!("begins a scan of {records} records; asked for {count}"),
-            )),
-            _ => Ok(has_first),
-        }
+        scan.end(count)
     }
 
     /// Of a replica set another member than the primary has the writes later.
@@ -181,114 +223,21 @@ impl Connection for MongodbConnection {
         self.writer.is_some()
     }
 
-    fn work(&self) -> Work {
-        let mut traffic = self.session.traffic();
-        let written = self.writer.as_ref().map(Session::traffic).unwrap_or_default();
-        traffic.sent += written.sent;
-        traffic.received += written.received;
-        Work {
-            traffic,
-            cells: self.reader.fields.counts(),
-        }
-    }
-}
-
-impl MongodbConnection {
-    fn writing(&mut self) -> (&mut Session, &mut MongodbReader) {
-        (
-            self.writer.as_mut().unwrap_or(&mut self.session),
-            &mut self.reader,
-        )
-    }
-}
-
-/// A session that writes and looks at many records at a time.
-pub struct MongodbLoader {
-    session: Session,
-    table: Table,
-    request: Request,
-    names: Vec<CString>,
-    fields: Fields,
-    /// Bytes of a record without its key.
-    record_size: usize,
-}
-
-impl MongodbLoader {
-    /// Writes over this session, whose database is ciphertax's own.
-    ///
-    /// # Errors
-    /// When the client cannot encrypt so.
-    pub(crate) fn open(
-        session: Session,
-        table: Table,
-        shape: &YcsbTable,
-        encryption: Option<&FieldEncryption>,
-    ) -> Result<Self, Failure> {
-        let names = field_names(shape);
-        let mut fields = Fields::open(shape, table, encryption)?;
-        let mut one = Request::new();
-        let empty = one.size();
-        let key = Key::of(0);
-        let mut made = Ok(());
-        one.command(|document| made = write_record(document, &key, &names, &mut fields));
-        made?;
-        // An empty document has five bytes.
-        let record_size = one.size() - empty + 5 - key.as_bytes().len();
-        Ok(Self {
-            session,
-            table,
-            request: one,
-            names,
-            fields,
-            record_size,
-        })
-    }
-
-    async fn command(&mut self, command: &RawDocument) -> Result<bson::RawDocumentBuf, Failure> {
-        self.session.command(command).await.map_err(failure)
-    }
-
-    /// The first document that an aggregation over the table gives, if any.
-    async fn aggregate(&mut self, pipeline: RawArrayBuf) -> Result<Option<bson::RawDocumentBuf>, Failure> {
-        let command = rawdoc! {
-            "aggregate": self.table.name(), "pipeline": pipeline, "cursor": {}, "$db": DATABASE,
-        };
-        let mut request = Request::of(&command);
-        let reply = self.session.run(&mut request).await.map_err(failure)?;
-        let first = reply
-            .batch()
-            .map_err(failure)?
-            .next()
-            .transpose()
-            .map_err(failure)?;
-        Ok(first.map(RawDocument::to_owned))
-    }
-}
-
-impl Loader for MongodbLoader {
     async fn create(&mut self) -> Result<(), Failure> {
-        const NAMESPACE_EXISTS: i32 = 48;
-        let command = rawdoc! { "create": self.table.name(), "$db": DATABASE };
+        let command = rawdoc! { "create": self.reader.table.name(), "$db": DATABASE };
         match self.session.command(&command).await {
-            Err(WireError::Command {
-                code: NAMESPACE_EXISTS,
-                ..
-            }) => Ok(()),
-            created => created.map(|_| ()).map_err(failure),
+            Err(WireError::Command { code, .. }) if code == NAMESPACE_EXISTS => Ok(()),
+            created => created.map(drop).map_err(failure),
         }
     }
 
     async fn empty(&mut self) -> Result<(), Failure> {
-        const NAMESPACE_NOT_FOUND: i32 = 26;
-        let command = rawdoc! { "drop": self.table.name(), "$db": DATABASE };
+        let command = rawdoc! { "drop": self.reader.table.name(), "$db": DATABASE };
         match self.session.command(&command).await {
-            Err(WireError::Command {
-                code: NAMESPACE_NOT_FOUND,
-                ..
-            })
-            | Ok(_) => self.create().await,
-            Err(error) => Err(failure(error)),
+            Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => {}
+            dropped => drop(dropped.map_err(failure)?),
         }
+        self.create().await
     }
 
     /// By looking at all, since the number that the server keeps may be off after it was killed.
@@ -309,48 +258,45 @@ impl Loader for MongodbLoader {
                 keys.push(Key::of(number).as_str());
             }
             let command = rawdoc! {
-                "count": self.table.name(), "query": { "_id": { "$in": keys } }, "$db": DATABASE,
+                "count": self.reader.table.name(), "query": { "_id": { "$in": keys } }, "$db": DATABASE,
             };
-            count += number(&self.command(&command).await?, "n")?;
+            let counted = self.session.command(&command).await.map_err(failure)?;
+            count += number(&counted, "n")?;
         }
         Ok(count)
     }
 
     async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
         let a_message = (LONG_MESSAGE / self.record_size).max(1);
+        let (session, reader) = self.writing();
         let mut requests = 0;
         let end = numbers.end;
         for first in numbers.step_by(a_message) {
             let few = first..end.min(first + a_message as u64);
             let mut made = Ok(());
-            write_command(&mut self.request, cstr!("insert"), self.table, |_| {});
-            self.request.sequence(cstr!("documents"), |documents| {
+            write_command(&mut reader.request, cstr!("insert"), reader.table, |_| {});
+            reader.request.sequence(cstr!("documents"), |documents| {
                 for number in few.clone() {
                     documents.document(|document| {
-                        let written = write_record(document, &Key::of(number), &self.names, &mut self.fields);
+                        let written =
+                            write_record(document, &Key::of(number), &reader.names, &mut reader.fields);
                         made = std::mem::replace(&mut made, Ok(())).and(written);
                     });
                 }
             });
             made?;
-            let reply = self.session.run(&mut self.request).await;
-            let inserted = reply.and_then(|reply| reply.n()).map_err(failure)?;
+            all_inserted(reader.write(session).await?, few.end - few.start)?;
             requests += 1;
-            let records = few.end - few.start;
-            if inserted != records {
-                return Err(Failure::Error(format!(
-                    "{inserted} of {records} records were inserted"
-                )));
-            }
         }
         Ok(requests)
     }
 
     async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        let (session, reader) = self.writing();
         let mut deleted = 0;
         for few in pieces(numbers) {
-            write_command(&mut self.request, cstr!("delete"), self.table, |_| {});
-            self.request.sequence(cstr!("deletes"), |deletes| {
+            write_command(&mut reader.request, cstr!("delete"), reader.table, |_| {});
+            reader.request.sequence(cstr!("deletes"), |deletes| {
                 for number in few {
                     deletes.document(|delete| {
                         delete.document(cstr!("q"), |filter| {
@@ -360,8 +306,7 @@ impl Loader for MongodbLoader {
                     });
                 }
             });
-            let reply = self.session.run(&mut self.request).await;
-            deleted += reply.and_then(|reply| reply.n()).map_err(failure)?;
+            deleted += reader.write(session).await?;
         }
         Ok(deleted)
     }
@@ -379,7 +324,7 @@ impl Loader for MongodbLoader {
         let (least, most) = (number(&found, "least")?, number(&found, "most")?);
         let expected = self.record_size as u64;
         if (least, most) != (expected, expected) {
-            let table = self.table.name();
+            let table = self.reader.table.name();
             return Err(Failure::Error(format!(
                 "records of {table} have from {least} to {most} bytes besides their keys; expected {expected}"
             )));
@@ -389,201 +334,48 @@ impl Loader for MongodbLoader {
 
     async fn verify(&mut self, number: u64) -> Result<(), Failure> {
         let key = Key::of(number);
-        write_find_one(&mut self.request, self.table, &key, None);
-        let reply = self.session.run(&mut self.request).await.map_err(failure)?;
-        let is_found = check_one(reply, &self.names, &key, || self.fields.check_all(key))?;
+        let reader = &mut self.reader;
+        write_find_one(&mut reader.request, reader.table, &key, None);
+        let reply = self.session.run(&mut reader.request).await.map_err(failure)?;
+        let is_found = check_one(reply, &reader.names, &key, &mut reader.fields, Fields::check_all)?;
         is_there(&key, is_found)
     }
 
     fn work(&self) -> Work {
+        let mut traffic = self.session.traffic();
+        let written = self.writer.as_ref().map(Session::traffic).unwrap_or_default();
+        traffic.sent += written.sent;
+        traffic.received += written.received;
         Work {
-            traffic: self.session.traffic(),
-            cells: self.fields.counts(),
+            traffic,
+            cells: self.reader.fields.counts(),
         }
     }
 
     async fn close(self) -> Result<(), Failure> {
-        self.session.close().await.map(|_| ()).map_err(failure)
+        self.session.close().await.map(drop).map_err(failure)
     }
 }
 
-/// Writes a command on a table anew.
-fn write_command(
-    request: &mut Request,
-    name: &CStr,
-    table: Table,
-    more: impl FnOnce(&mut DocumentWriter<'_>),
-) {
-    request.command(|command| {
-        command.string(name, table.name());
-        more(command);
-        command.string(cstr!("$db"), DATABASE);
-    });
-}
+/// What a short connection is made for: one record of YCSB's table, by its key, picked uniformly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindRecord(pub YcsbTable);
 
-/// Writes the command that finds a record by its key.
-fn write_find_one(request: &mut Request, table: Table, key: &Key, read_mode: Option<&'static str>) {
-    write_command(request, cstr!("find"), table, |find| {
-        find.document(cstr!("filter"), |filter| {
-            filter.string(cstr!("_id"), key.as_str())
-        });
-        find.int32(cstr!("limit"), 1);
-        find.boolean(cstr!("singleBatch"), true);
-        write_read_mode(find, read_mode);
-    });
-}
+impl Task<MongodbAccess> for FindRecord {
+    type State = MongodbReader;
 
-fn write_read_mode(find: &mut DocumentWriter<'_>, read_mode: Option<&'static str>) {
-    if let Some(mode) = read_mode {
-        find.document(cstr!("$readPreference"), |preference| {
-            preference.string(cstr!("mode"), mode);
-        });
+    fn state(&self, access: &MongodbAccess) -> MongodbReader {
+        MongodbReader::new(&self.0, access.read_mode())
     }
-}
 
-fn write_record(
-    document: &mut DocumentWriter<'_>,
-    key: &Key,
-    names: &[CString],
-    fields: &mut Fields,
-) -> Result<(), Failure> {
-    document.string(cstr!("_id"), key.as_str());
-    for (number, name) in (0..).zip(names) {
-        write_field(document, name, number, Value::inserted(key, number), fields)?;
+    async fn run(
+        &self,
+        reader: &mut MongodbReader,
+        random: &mut Pcg64Mcg,
+        session: &mut Session,
+    ) -> Result<u64, Failure> {
+        let key = Key::of(random.random_range(0..self.0.record_count).into());
+        is_there(&key, reader.read(session, &key).await?)?;
+        Ok(1)
     }
-    Ok(())
-}
-
-fn write_field(
-    document: &mut DocumentWriter<'_>,
-    name: &CStr,
-    field: u16,
-    value: Value,
-    fields: &mut Fields,
-) -> Result<(), Failure> {
-    let length = fields.length(field);
-    let blank = match fields.is_cell(field) {
-        true => document.blank_encrypted(name, length),
-        false => document.blank_binary(name, length),
-    };
-    fields.write(field, value, blank)
-}
-
-/// Makes sure that what was found is one record, and is right; false if nothing was found.
-fn check_one<'a>(
-    reply: Reply<'_>,
-    names: &[CString],
-    key: &Key,
-    check: impl FnOnce() -> FieldsCheck<'a>,
-) -> Result<bool, Failure> {
-    let mut check = Some(check);
-    let mut records = 0;
-    for document in reply.batch().map_err(failure)? {
-        let document = document.map_err(failure)?;
-        key_of(document, Some(key))?;
-        if let Some(check) = check.take() {
-            check_fields(document, names, *key, check())?;
-        }
-        records += 1;
-    }
-    at_most_one(key, records)
-}
-
-/// The key of a record, which is `expected` if it is known which.
-fn key_of(document: &RawDocument, expected: Option<&Key>) -> Result<Key, Failure> {
-    let id = document.iter_elements().next().transpose().map_err(broken)?;
-    let id = match id.map(|id| id.value()).transpose().map_err(broken)? {
-        Some(RawBsonRef::String(id)) => id,
-        _ => "",
-    };
-    match expected {
-        Some(expected) if expected.as_str() == id => Ok(*expected),
-        Some(expected) => Err(changed(expected, format_args!("was asked for, and {id:?} came"))),
-        None => Key::parse(id.as_bytes())
-            .ok_or_else(|| Failure::Error(format!("{id:?} is no key of YCSB's: was the table changed?"))),
-    }
-}
-
-/// Checks what follows a record's key.
-fn check_fields(
-    document: &RawDocument,
-    names: &[CString],
-    key: Key,
-    mut check: FieldsCheck<'_>,
-) -> Result<(), Failure> {
-    for element in document.iter_elements().skip(1) {
-        let element = element.map_err(broken)?;
-        let field = usize::from(check.next);
-        let name = element.key();
-        if names.get(field).is_some_and(|expected| &**expected != name) {
-            let name = name.as_str();
-            return Err(changed(
-                &key,
-                format_args!("has {name:?} in the place of field{field}"),
-            ));
-        }
-        let (subtype, expected) = match check.is_next_cell() {
-            true => (BinarySubtype::Encrypted, "encrypted"),
-            false => (BinarySubtype::Generic, "binary"),
-        };
-        match element.value().map_err(broken)? {
-            RawBsonRef::Binary(value) if value.subtype == subtype => check.field(value.bytes)?,
-            _ => {
-                return Err(changed(
-                    &key,
-                    format_args!("has a field{field} that is not {expected}"),
-                ));
-            }
-        }
-    }
-    check.end()
-}
-
-fn broken(error: impl std::fmt::Display) -> Failure {
-    Failure::Error(format!("a record that cannot be read: {error}"))
-}
-
-fn field_names(table: &YcsbTable) -> Vec<CString> {
-    (0..table.field_count)
-        .filter_map(|field| CString::try_from(format!("field{field}")).ok())
-        .collect()
-}
-
-/// A count in an answer, of whichever type the server chose.
-fn number(document: &RawDocument, name: &str) -> Result<u64, Failure> {
-    let found = document.get(name).ok().flatten();
-    let number = match found {
-        Some(RawBsonRef::Int32(number)) => Some(number.into()),
-        Some(RawBsonRef::Int64(number)) => Some(number),
-        Some(RawBsonRef::Double(number)) if number.fract() == 0.0 => Some(number as i64),
-        _ => None,
-    };
-    number
-        .and_then(|number| u64::try_from(number).ok())
-        .ok_or_else(|| Failure::Error(format!("an answer without the number {name}")))
-}
-
-/// Runs a command that writes one record.
-async fn written_once(
-    session: &mut Session,
-    request: &mut Request,
-    key: &Key,
-    how: &str,
-) -> Result<(), Failure> {
-    let reply = session.run(request).await;
-    match reply.and_then(|reply| reply.n()).map_err(failure)? {
-        1 => Ok(()),
-        records => Err(changed(
-            key,
-            format_args!("was {how} {records} times; expected once"),
-        )),
-    }
-}
-
-/// The numbers, cut into as many as one command names.
-fn pieces(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let end = numbers.end;
-    numbers
-        .step_by(KEYS_AT_A_TIME)
-        .map(move |first| first..end.min(first + KEYS_AT_A_TIME as u64))
 }

@@ -11,6 +11,7 @@ mod mock;
 mod oltp;
 mod pgbench;
 mod point_select;
+mod record_rows;
 mod records;
 pub(crate) mod rows;
 pub(crate) mod session;
@@ -35,7 +36,7 @@ pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
 pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::{PointSelect, Random, SelectRandom};
-pub use records::{SqlConnection, SqlLoader, SqlTable};
+pub use records::{SqlRecords, SqlTable};
 pub use session::{Parameter, Query, ResultSummary, SqlSession, Statement, Tables, TextRow, Value};
 
 /// What clients of SQL servers speak.

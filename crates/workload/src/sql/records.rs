@@ -13,18 +13,16 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Loading;
 use super::columns::Columns;
+use super::record_rows::{around_value, check_row, field_text, note, number, push_records, record};
 use super::rows::{Rows, statement};
 use super::session::{Parameter, Query, SqlSession, Statement, Trouble};
 use crate::dataset::mark::vacuum;
 use crate::driver::{Access, failure};
 use crate::ycsb::fields::{FieldEncryption, Fields, FieldsCheck};
-use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there, values_differ};
-use crate::ycsb::{Connection, Key, KeyValue, Loader, Table, Work};
-
-/// A statement ends with the record that makes it this long, in bytes: every server's packets hold it.
-const LONG_STATEMENT: usize = 1 << 20;
-/// Keys that one statement names.
-const KEYS_AT_A_TIME: usize = 1000;
+use crate::ycsb::records::{
+    Scan, Value, all_inserted, at_most_one, is_there, pieces, values_differ, written_once,
+};
+use crate::ycsb::{Key, KeyValue, Records, Table, Work};
 
 /// YCSB's table as an arm reaches it.
 pub struct SqlTable<C> {
@@ -39,65 +37,78 @@ pub struct SqlTable<C> {
 }
 
 impl<C: Access<Session: SqlSession>> KeyValue for SqlTable<C> {
-    type Connection = SqlConnection<C::Session>;
-    type Loader = SqlLoader<C::Session>;
+    type Records = SqlRecords<C::Session>;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Records, Failure> {
         let session = self.access.open(reactor, slot.index).await?;
-        let fields = Fields::open(&self.table, Table::Usertable, self.fields.as_ref())?;
-        SqlConnection::prepare(session, fields, self.columns)
-            .await
-            .map_err(failure)
+        let (columns, fields) = (self.columns, self.fields.as_ref());
+        let mut records = SqlRecords::open(session, Table::Usertable, &self.table, columns, fields).await?;
+        records.prepare().await?;
+        Ok(records)
     }
 
-    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Loader, Failure> {
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Records, Failure> {
         let session = self.access.open(reactor, 0).await?;
-        SqlLoader::open(session, table, &self.table, self.columns, self.fields.as_ref()).await
+        SqlRecords::open(session, table, &self.table, self.columns, self.fields.as_ref()).await
     }
 }
 
 /// A session with its statements.
-pub struct SqlConnection<S: SqlSession> {
+pub struct SqlRecords<S: SqlSession> {
     session: S,
+    table: Table,
+    fields: Fields,
+    encrypted: Option<Columns>,
+    /// A statement about many records.
+    query: Query,
+    /// What an insert of many begins with.
+    insert: String,
+    /// Those about single ones; `None` until they are prepared, since the table may not be there yet.
+    prepared: Option<Prepared<S>>,
+}
+
+/// Statements about single records.
+struct Prepared<S: SqlSession> {
     read: S::Statement,
     /// One a field.
     updates: Vec<S::Statement>,
     insert: S::Statement,
     scan: S::Statement,
-    fields: Fields,
 }
 
-impl<S: SqlSession> SqlConnection<S> {
-    async fn prepare(mut session: S, fields: Fields, encrypted: Option<Columns>) -> Result<Self, WireError> {
+impl<S: SqlSession> Prepared<S> {
+    async fn open(
+        session: &mut S,
+        table: &str,
+        fields: &Fields,
+        encrypted: Option<Columns>,
+    ) -> Result<Self, WireError> {
         let field_count = fields.shape.field_count;
-        if let Some(encrypted) = encrypted {
-            encrypted.begin(&mut session).await?;
-        }
-        let dialect = S::DIALECT;
-        let table = Table::Usertable.name();
         let record = record(field_count, encrypted);
         let [before, after] = around_value(encrypted);
-        let read = format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?");
-        let scan = format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
         let field = |number| Parameter::Text(fields.length(number));
         let mut updates = Vec::with_capacity(field_count.into());
         let mut columns = String::new();
         for number in 0..field_count {
             let update = format!("UPDATE {table} SET FIELD{number} = {before}?{after} WHERE YCSB_KEY = ?");
-            let update = dialect.prepared(&update);
+            let parameters = [field(number), Parameter::VariableText];
             updates.push(
                 session
-                    .prepare(&update, &[field(number), Parameter::VariableText])
+                    .prepare(&S::DIALECT.prepared(&update), &parameters)
                     .await?,
             );
             // Writing to a text cannot fail.
             let _ = write!(columns, ", FIELD{number}");
         }
         let blanks = format!(", {before}?{after}").repeat(field_count.into());
-        let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
-        let [read, insert, scan] = [read, insert, scan].map(|sql| dialect.prepared(&sql));
         let mut of_insert = vec![Parameter::VariableText];
         of_insert.extend((0..field_count).map(field));
+        let [read, insert, scan] = [
+            format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?"),
+            format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})"),
+            format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?"),
+        ]
+        .map(|sql| S::DIALECT.prepared(&sql));
         Ok(Self {
             read: session.prepare(&read, &[Parameter::VariableText]).await?,
             updates,
@@ -105,111 +116,12 @@ impl<S: SqlSession> SqlConnection<S> {
             scan: session
                 .prepare(&scan, &[Parameter::VariableText, Parameter::Integer])
                 .await?,
-            session,
-            fields,
         })
     }
 }
 
-impl<S: SqlSession> Connection for SqlConnection<S> {
-    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
-        self.read.set_text(0, key.as_bytes()).map_err(failure)?;
-        let mut right = Ok(());
-        let answer = self
-            .session
-            .execute_rows(&mut self.read, |row| {
-                note(&mut right, check_row::<S>(&mut self.fields, row, Some(key)))
-            })
-            .await
-            .map_err(failure)?;
-        right?;
-        at_most_one(key, answer.rows)
-    }
-
-    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
-        let update = &mut self.updates[usize::from(field)];
-        self.fields
-            .write(field, Value::another(key, field, values), update.text_mut(0))?;
-        update.set_text(1, key.as_bytes()).map_err(failure)?;
-        let answer = self.session.execute(update).await.map_err(failure)?;
-        match answer.affected_rows {
-            1 => Ok(()),
-            // The server does not count a row that had the very value already, which short ones may.
-            0 if !values_differ(self.fields.shape.field_length as usize) => Ok(()),
-            rows => Err(changed(
-                key,
-                format_args!("was updated {rows} times; expected once"),
-            )),
-        }
-    }
-
-    async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
-        self.insert.set_text(0, key.as_bytes()).map_err(failure)?;
-        for field in 0..self.fields.shape.field_count {
-            let bytes = self.insert.text_mut(1 + usize::from(field));
-            self.fields.write(field, Value::inserted(key, field), bytes)?;
-        }
-        let answer = self.session.execute(&mut self.insert).await.map_err(failure)?;
-        match answer.affected_rows {
-            1 => Ok(()),
-            rows => Err(changed(
-                key,
-                format_args!("was inserted {rows} times; expected once"),
-            )),
-        }
-    }
-
-    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
-        self.scan.set_text(0, first.as_bytes()).map_err(failure)?;
-        self.scan.set_integer(1, count.into());
-        let mut right = Ok(());
-        let mut last: Option<Key> = None;
-        let mut has_first = false;
-        let answer = self
-            .session
-            .execute_rows(&mut self.scan, |row| {
-                let checked = check_row::<S>(&mut self.fields, row, None).and_then(|key| {
-                    has_first |= key == *first;
-                    let before = last.replace(key);
-                    in_order(before.as_ref(), &key)
-                });
-                note(&mut right, checked)
-            })
-            .await
-            .map_err(failure)?;
-        right?;
-        match answer.rows {
-            rows if rows > count.into() => Err(changed(
-                first,
-                format_args!("begins a scan of {rows} records; asked for {count}"),
-            )),
-            _ => Ok(has_first),
-        }
-    }
-
-    fn work(&self) -> Work {
-        Work {
-            traffic: self.session.traffic(),
-            cells: self.fields.counts(),
-        }
-    }
-}
-
-/// A session that writes and looks at many records at a time.
-pub struct SqlLoader<S: SqlSession> {
-    session: S,
-    table: Table,
-    fields: Fields,
-    encrypted: Option<Columns>,
-    query: Query,
-    /// Reads a record whose cells are decrypted here.
-    read: Option<S::Statement>,
-    /// What an insert begins with.
-    insert: String,
-}
-
-impl<S: SqlSession> SqlLoader<S> {
-    /// Writes over this session, whose schema is ciphertax's own.
+impl<S: SqlSession> SqlRecords<S> {
+    /// Reads and writes over this session, whose schema is ciphertax's own.
     ///
     /// # Errors
     /// When the server refuses, or the client cannot encrypt so.
@@ -229,9 +141,39 @@ impl<S: SqlSession> SqlLoader<S> {
             fields: Fields::open(shape, table, fields)?,
             encrypted,
             query: Query::new(""),
-            read: None,
             insert: statement(Loading::Insert, table.name()),
+            prepared: None,
         })
+    }
+
+    /// Makes ready for single records, once the table is there.
+    async fn prepare(&mut self) -> Result<(), Failure> {
+        if self.prepared.is_none() {
+            let table = self.table.name();
+            let prepared = Prepared::open(&mut self.session, table, &self.fields, self.encrypted).await;
+            self.prepared = Some(prepared.map_err(failure)?);
+        }
+        Ok(())
+    }
+
+    /// Reads a record, which is checked so; false if it is not there.
+    async fn fetch(
+        &mut self,
+        key: &Key,
+        check: impl for<'a> Fn(&'a mut Fields, Key) -> FieldsCheck<'a>,
+    ) -> Result<bool, Failure> {
+        let Prepared { read, .. } = ready(&mut self.prepared)?;
+        read.set_text(0, key.as_bytes()).map_err(failure)?;
+        let mut right = Ok(());
+        let fetched = self.session.execute_rows(read, |row| {
+            note(
+                &mut right,
+                check_row::<S>(&mut self.fields, row, Some(key), &check),
+            )
+        });
+        let answer = fetched.await.map_err(failure)?;
+        right?;
+        at_most_one(key, answer.rows)
     }
 
     /// Has the server know how large the table is.
@@ -287,34 +229,6 @@ impl<S: SqlSession> SqlLoader<S> {
         Ok(next)
     }
 
-    /// Reads a record whose cells may be bytes that are no text.
-    async fn verify_cells(&mut self, key: &Key) -> Result<(), Failure> {
-        let read = match self.read.take() {
-            Some(read) => read,
-            None => {
-                let sql = format!("SELECT * FROM {} WHERE YCSB_KEY = ?", self.table.name());
-                let sql = S::DIALECT.prepared(&sql);
-                let prepared = self.session.prepare(&sql, &[Parameter::VariableText]);
-                prepared.await.map_err(failure)?
-            }
-        };
-        let Self { session, fields, .. } = self;
-        let read = self.read.insert(read);
-        read.set_text(0, key.as_bytes()).map_err(failure)?;
-        let mut right = Ok(());
-        let answer = session
-            .execute_rows(read, |row| {
-                let checked = check_fields::<S>(row, Some(key), fields.shape.field_count, |_| {
-                    fields.check_all(*key)
-                });
-                note(&mut right, checked)
-            })
-            .await
-            .map_err(failure)?;
-        right?;
-        is_there(key, at_most_one(key, answer.rows)?)
-    }
-
     /// `… WHERE YCSB_KEY IN (…)`
     fn write_condition(&mut self, numbers: Range<u64>) {
         self.query.push(b" WHERE YCSB_KEY IN (");
@@ -328,7 +242,56 @@ impl<S: SqlSession> SqlLoader<S> {
     }
 }
 
-impl<S: SqlSession> Loader for SqlLoader<S> {
+/// The statements about single records, which were prepared.
+fn ready<S: SqlSession>(prepared: &mut Option<Prepared<S>>) -> Result<&mut Prepared<S>, Failure> {
+    let unprepared = || Failure::Error("a session that loads was asked for a single record".to_owned());
+    prepared.as_mut().ok_or_else(unprepared)
+}
+
+impl<S: SqlSession> Records for SqlRecords<S> {
+    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
+        self.fetch(key, Fields::check).await
+    }
+
+    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
+        let update = &mut ready(&mut self.prepared)?.updates[usize::from(field)];
+        self.fields
+            .write(field, Value::another(key, field, values), update.text_mut(0))?;
+        update.set_text(1, key.as_bytes()).map_err(failure)?;
+        let answer = self.session.execute(update).await.map_err(failure)?;
+        match answer.affected_rows {
+            // The server does not count a row that had the very value already, which short ones may.
+            0 if !values_differ(self.fields.shape.field_length as usize) => Ok(()),
+            rows => written_once(key, "updated", rows),
+        }
+    }
+
+    async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
+        let Prepared { insert, .. } = ready(&mut self.prepared)?;
+        insert.set_text(0, key.as_bytes()).map_err(failure)?;
+        for field in 0..self.fields.shape.field_count {
+            let bytes = insert.text_mut(1 + usize::from(field));
+            self.fields.write(field, Value::inserted(key, field), bytes)?;
+        }
+        let answer = self.session.execute(insert).await.map_err(failure)?;
+        written_once(key, "inserted", answer.affected_rows)
+    }
+
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
+        let Prepared { scan: statement, .. } = ready(&mut self.prepared)?;
+        statement.set_text(0, first.as_bytes()).map_err(failure)?;
+        statement.set_integer(1, count.into());
+        let mut right = Ok(());
+        let mut scan = Scan::from(first);
+        let scanned = self.session.execute_rows(statement, |row| {
+            let checked = check_row::<S>(&mut self.fields, row, None, Fields::check);
+            note(&mut right, checked.and_then(|key| scan.record(key)))
+        });
+        scanned.await.map_err(failure)?;
+        right?;
+        scan.end(count)
+    }
+
     async fn create(&mut self) -> Result<(), Failure> {
         let dialect = S::DIALECT;
         let kind = |field| match (self.encrypted, self.fields.are_bytes(field)) {
@@ -434,23 +397,8 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
 
     async fn verify(&mut self, number: u64) -> Result<(), Failure> {
         let key = Key::of(number);
-        if self.fields.have_cells() {
-            return self.verify_cells(&key).await;
-        }
-        let field_count = self.fields.shape.field_count;
-        let sql = format!(
-            "SELECT {} FROM {} WHERE YCSB_KEY = '{}'",
-            record(field_count, self.encrypted),
-            self.table.name(),
-            key.as_str()
-        );
-        let rows = self.session.query(&sql).await.map_err(failure)?;
-        is_there(&key, at_most_one(&key, rows.len() as u64)?)?;
-        let mut check = self.fields.check_all(key);
-        for column in 1..=field_count {
-            check.field(rows[0].text(column.into()).as_bytes())?;
-        }
-        check.end()
+        self.prepare().await?;
+        is_there(&key, self.fetch(&key, Fields::check_all).await?)
     }
 
     fn work(&self) -> Work {
@@ -461,129 +409,6 @@ impl<S: SqlSession> Loader for SqlLoader<S> {
     }
 
     async fn close(self) -> Result<(), Failure> {
-        self.session.close().await.map(|_| ()).map_err(failure)
+        self.session.close().await.map(drop).map_err(failure)
     }
-}
-
-/// The columns of a record as they were written.
-fn record(field_count: u16, encrypted: Option<Columns>) -> String {
-    let Some(encrypted) = encrypted else {
-        return "*".to_owned();
-    };
-    let fields = (0..field_count).map(|field| field_text(field, Some(encrypted)));
-    let columns: Vec<String> = std::iter::once("YCSB_KEY".to_owned()).chain(fields).collect();
-    columns.join(", ")
-}
-
-/// A field as it was written.
-fn field_text(field: u16, encrypted: Option<Columns>) -> String {
-    let column = format!("FIELD{field}");
-    encrypted.map_or(column.clone(), |encrypted| encrypted.decrypted(&column))
-}
-
-/// What stands around a value of a field.
-fn around_value(encrypted: Option<Columns>) -> [&'static str; 2] {
-    encrypted.map_or(["", ""], |encrypted| encrypted.around_value())
-}
-
-/// Writes records until they are many, and returns the number of the first that is left; `around` stands around each field.
-fn push_records<S: SqlSession>(
-    mut rows: Rows<'_>,
-    fields: &mut Fields,
-    around: [&str; 2],
-    numbers: Range<u64>,
-) -> Result<u64, Failure> {
-    // Quotes are those of the rows.
-    let [before_bytes, after_bytes] = S::DIALECT.around_bytes.map(|side| side.trim_matches('\''));
-    for number in numbers.clone() {
-        let key = Key::of(number);
-        rows.begin_row();
-        rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
-        for field in 0..fields.shape.field_count {
-            let value = Value::inserted(&key, field);
-            let length = fields.length(field);
-            let mut made = Ok(());
-            match fields.are_bytes(field) {
-                true => rows.text_in([before_bytes, after_bytes], 2 * length, |digits| {
-                    made = fields.write_digits(field, value, digits);
-                }),
-                false => rows.text_in(around, length, |text| made = fields.write(field, value, text)),
-            }
-            made?;
-        }
-        rows.end_row();
-        if rows.buffer.length() >= LONG_STATEMENT {
-            return Ok(number + 1);
-        }
-    }
-    Ok(numbers.end)
-}
-
-fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
-    match inserted == records {
-        true => Ok(()),
-        false => Err(Failure::Error(format!(
-            "{inserted} of {records} records were inserted"
-        ))),
-    }
-}
-
-/// Checks a row, of the record `expected` if that is known, and returns its key.
-fn check_row<S: SqlSession>(fields: &mut Fields, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
-    check_fields::<S>(row, expected, fields.shape.field_count, |key| fields.check(key))
-}
-
-/// The same by what checks the fields of that record.
-fn check_fields<'a, S: SqlSession>(
-    row: &[u8],
-    expected: Option<&Key>,
-    field_count: u16,
-    check: impl FnOnce(Key) -> FieldsCheck<'a>,
-) -> Result<Key, Failure> {
-    let columns = 1 + usize::from(field_count);
-    let mut texts = S::texts(row, columns).map_err(failure)?;
-    let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
-    let key = match expected {
-        Some(expected) if expected.as_bytes() == text => *expected,
-        Some(expected) => {
-            let other = String::from_utf8_lossy(text);
-            return Err(changed(
-                expected,
-                format_args!("was asked for, and {other:?} came"),
-            ));
-        }
-        None => Key::parse(text).ok_or_else(|| {
-            let text = String::from_utf8_lossy(text);
-            Failure::Error(format!("{text:?} is no key of YCSB's: was the table changed?"))
-        })?,
-    };
-    let mut check = check(key);
-    for value in texts {
-        check.field(value.map_err(failure)?)?;
-    }
-    check.end()?;
-    Ok(key)
-}
-
-/// Keeps the first thing that is wrong; the rows after it are still read.
-fn note(right: &mut Result<(), Failure>, checked: Result<impl Sized, Failure>) -> Result<(), WireError> {
-    if right.is_ok() {
-        *right = checked.map(|_| ());
-    }
-    Ok(())
-}
-
-/// A number that the server gave as text.
-fn number(text: Option<String>) -> Result<u64, Failure> {
-    let text = text.unwrap_or_default();
-    text.parse()
-        .map_err(|_| Failure::Error(format!("{text:?} came where a number was asked for")))
-}
-
-/// The numbers, cut into as many as one statement names.
-fn pieces(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let end = numbers.end;
-    numbers
-        .step_by(KEYS_AT_A_TIME)
-        .map(move |first| first..end.min(first + KEYS_AT_A_TIME as u64))
 }

@@ -104,11 +104,6 @@ impl Fields {
         self.is_cell(field) && self.cells.as_ref().is_some_and(|cells| cells.are_bytes)
     }
 
-    /// True if any field is a cell.
-    pub(crate) fn have_cells(&self) -> bool {
-        self.cells.is_some()
-    }
-
     /// Bytes of a field as it lies in the table.
     pub(crate) fn length(&self, field: u16) -> usize {
         match &self.cells {

@@ -13,28 +13,24 @@ use super::keys::Key;
 
 /// A table of records on some server, as an arm reaches it. Everything that is read is checked before it counts.
 pub trait KeyValue: Send + Sync + 'static {
-    /// A connection that asks for single records.
-    type Connection: Connection;
-    /// A connection that writes and looks at many records at a time.
-    type Loader: Loader;
+    /// A session on it.
+    type Records: Records;
 
-    /// Opens a connection to `usertable`, and makes sure that it is what the arm says.
-    fn open(
-        &self,
-        reactor: &Rc<Reactor>,
-        slot: Slot,
-    ) -> impl Future<Output = Result<Self::Connection, Failure>>;
+    /// Opens a session that asks for single records of `usertable`, and makes sure that it is what the arm says.
+    fn open(&self, reactor: &Rc<Reactor>, slot: Slot)
+    -> impl Future<Output = Result<Self::Records, Failure>>;
 
-    /// Opens a connection to a table, and makes sure that it is what the arm says.
+    /// Opens a session that writes and looks at many records of a table, which may not be there yet, and makes sure that it is
+    /// what the arm says.
     fn open_loader(
         &self,
         reactor: &Rc<Reactor>,
         table: Table,
-    ) -> impl Future<Output = Result<Self::Loader, Failure>>;
+    ) -> impl Future<Output = Result<Self::Records, Failure>>;
 }
 
-/// Asks for single records. Its operations allocate nothing and format nothing.
-pub trait Connection {
+/// A session on a table of records. What asks for single records allocates nothing and formats nothing.
+pub trait Records {
     /// Reads all fields of a record; false if it is not there.
     fn read(&mut self, key: &Key) -> impl Future<Output = Result<bool, Failure>>;
 
@@ -57,12 +53,6 @@ pub trait Connection {
         false
     }
 
-    /// What went over the connection so far.
-    fn work(&self) -> Work;
-}
-
-/// Writes and looks at many records at a time, by their numbers.
-pub trait Loader {
     /// Makes the table if there is none.
     fn create(&mut self) -> impl Future<Output = Result<(), Failure>>;
 

@@ -7,7 +7,7 @@ use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 
-use super::key_value::{KeyValue, Loader, Table};
+use super::key_value::{KeyValue, Records, Table};
 
 /// Inserts batches into a table of its own, which is emptied before every slice, outside the measured time, so that all
 /// arms insert the same records into the same table. An operation is a batch, from the request to the answer, and its
@@ -38,14 +38,14 @@ impl<S: KeyValue> YcsbLoad<S> {
 }
 
 impl<S: KeyValue> Workload for YcsbLoad<S> {
-    type Connection = S::Loader;
+    type Connection = S::Records;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().kinds;
     const COUNTS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().counts;
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Loader, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Records, Failure> {
         self.store.open_loader(reactor, Table::Load).await
     }
 
@@ -57,7 +57,7 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
         loader.close().await
     }
 
-    async fn operate(&self, loader: &mut S::Loader, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, loader: &mut S::Records, _: &Context) -> Result<Operation, Failure> {
         let before = loader.work();
         let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
         let queries = loader.insert_many(first..first + self.batch).await?;

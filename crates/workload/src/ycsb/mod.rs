@@ -25,7 +25,7 @@ use crate::driver::Job;
 
 pub use fields::FieldEncryption;
 pub use key_space::KeySpace;
-pub use key_value::{Connection, KeyValue, Loader, Table, Work};
+pub use key_value::{KeyValue, Records, Table, Work};
 pub use keys::Key;
 pub use load::YcsbLoad;
 use records::is_there;
@@ -85,7 +85,7 @@ pub struct Client<C> {
 }
 
 impl<S: KeyValue> Workload for Ycsb<S> {
-    type Connection = Client<S::Connection>;
+    type Connection = Client<S::Records>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().kinds;
     const COUNTS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().counts;
@@ -128,7 +128,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
 }
 
 impl<S: KeyValue> Ycsb<S> {
-    async fn run(&self, kind: Kind, client: &mut Client<S::Connection>) -> Result<Ran, Failure> {
+    async fn run(&self, kind: Kind, client: &mut Client<S::Records>) -> Result<Ran, Failure> {
         let Client {
             connection,
             requests,

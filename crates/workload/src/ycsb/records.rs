@@ -1,5 +1,7 @@
 //! What records hold, and whether what was read is that.
 
+use std::ops::Range;
+
 use ciphertax_engine::Failure;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -111,15 +113,92 @@ pub(crate) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
     ))
 }
 
-/// Makes sure that a scan gave a record after the one before it.
-pub(crate) fn in_order(before: Option<&Key>, key: &Key) -> Result<(), Failure> {
-    match before {
-        Some(before) if before.as_bytes() >= key.as_bytes() => {
-            let before = before.as_str();
-            Err(changed(key, format_args!("came after {before} in a scan")))
-        }
-        _ => Ok(()),
+/// The key that a record came with, which is `expected` where it is known which was asked for.
+pub(crate) fn key_that_came(came: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
+    let text = String::from_utf8_lossy(came);
+    match expected {
+        Some(expected) if expected.as_bytes() == came => Ok(*expected),
+        Some(expected) => Err(changed(
+            expected,
+            format_args!("was asked for, and {text:?} came"),
+        )),
+        None => Key::parse(came)
+            .ok_or_else(|| Failure::Error(format!("{text:?} is no key of YCSB's: was the table changed?"))),
     }
+}
+
+/// A scan whose records are looked at one after the other.
+pub(crate) struct Scan<'a> {
+    first: &'a Key,
+    last: Option<Key>,
+    has_first: bool,
+    records: u32,
+}
+
+impl<'a> Scan<'a> {
+    /// One that begins at this key.
+    pub(crate) fn from(first: &'a Key) -> Self {
+        Self {
+            first,
+            last: None,
+            has_first: false,
+            records: 0,
+        }
+    }
+
+    /// Makes sure that a record came after the one before it.
+    pub(crate) fn record(&mut self, key: Key) -> Result<(), Failure> {
+        self.records += 1;
+        self.has_first |= key == *self.first;
+        match self.last.replace(key) {
+            Some(before) if before.as_bytes() >= key.as_bytes() => {
+                let before = before.as_str();
+                Err(changed(&key, format_args!("came after {before} in a scan")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes sure that no more records came than were asked for; false if the first was not there.
+    pub(crate) fn end(self, count: u32) -> Result<bool, Failure> {
+        match self.records {
+            records if records > count => Err(changed(
+                self.first,
+                format_args!("begins a scan of {records} records; asked for {count}"),
+            )),
+            _ => Ok(self.has_first),
+        }
+    }
+}
+
+/// Makes sure that a record was written once.
+pub(crate) fn written_once(key: &Key, how: &str, records: u64) -> Result<(), Failure> {
+    match records {
+        1 => Ok(()),
+        records => Err(changed(
+            key,
+            format_args!("was {how} {records} times; expected once"),
+        )),
+    }
+}
+
+/// Makes sure that a request inserted all its records.
+pub(crate) fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
+    match inserted == records {
+        true => Ok(()),
+        false => Err(Failure::Error(format!(
+            "{inserted} of {records} records were inserted"
+        ))),
+    }
+}
+
+/// The numbers, cut into as many as one request names.
+pub(crate) fn pieces(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    const AT_A_TIME: usize = 1000;
+    let end = numbers.end;
+    numbers
+        .step_by(AT_A_TIME)
+        .map(move |first| first..end.min(first + AT_A_TIME as u64))
 }
 
 /// Makes sure that a record is there.

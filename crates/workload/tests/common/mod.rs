@@ -25,8 +25,8 @@ pub(crate) use ciphertax_engine::{Engine, Failure, Part, SliceYield};
 pub(crate) use ciphertax_lab::PrivateServer;
 pub(crate) use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
 pub(crate) use ciphertax_model::{
-    AuthenticationMethod, ColumnFunctions, Dataset, Distribution, Load, TlsVersion, Tpcc, Transport, YcsbMix,
-    YcsbTable,
+    AuthenticationMethod, ColumnFunctions, Dataset, Distribution, Load, Pgbench, TlsVersion, Tpcc, Transport,
+    YcsbMix, YcsbTable,
 };
 pub(crate) use ciphertax_testkit::peers::{Limit, run_program};
 pub(crate) use ciphertax_testkit::{
@@ -121,6 +121,38 @@ pub(crate) fn tables(tables: u32, table_size: u32) -> Tables {
     }
 }
 
+/// The tables of the `oltp` and bulk workloads alone.
+pub(crate) fn sbtest(dataset: Dataset) -> Contents {
+    Contents {
+        sbtest: Some(dataset),
+        ..Contents::NONE
+    }
+}
+
+/// YCSB's table alone.
+pub(crate) fn usertable(table: YcsbTable) -> Contents {
+    Contents {
+        usertable: Some(table),
+        ..Contents::NONE
+    }
+}
+
+/// pgbench's tables alone.
+pub(crate) fn pgbench(tables: Pgbench) -> Contents {
+    Contents {
+        pgbench: Some(tables),
+        ..Contents::NONE
+    }
+}
+
+/// TPC-C's tables alone.
+pub(crate) fn tpcc(tables: TpccContents) -> Contents {
+    Contents {
+        tpcc: Some(tables),
+        ..Contents::NONE
+    }
+}
+
 /// Makes a MySQL's data set.
 pub(crate) fn prepare(
     server: &PrivateServer,
@@ -128,7 +160,15 @@ pub(crate) fn prepare(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
     run(async |reactor| {
-        dataset::prepare::<Session>(reactor, &options(server, None, None), dataset, progress).await
+        let contents = crate::common::sbtest(*dataset);
+        dataset::prepare_contents::<Session>(
+            reactor,
+            &options(server, None, None),
+            &contents,
+            &mut Vec::new(),
+            progress,
+        )
+        .await
     })
 }
 

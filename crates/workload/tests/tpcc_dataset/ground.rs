@@ -60,12 +60,12 @@ pub(crate) fn one_warehouse() -> TpccContents {
 impl<S: SqlSession> Ground<S> {
     /// Makes the data set, and returns what progress was heard.
     pub(crate) fn prepare(&self, contents: &TpccContents) -> Result<Vec<u64>, DatasetError> {
-        prepared::<S>(&self.options, &Contents::from(contents.clone()))
+        prepared::<S>(&self.options, &crate::common::tpcc(contents.clone()))
     }
 
     /// Has the tables there, and tells whether they hold nothing.
     pub(crate) fn begin(&self, contents: &TpccContents) -> bool {
-        let contents = Contents::from(contents.clone());
+        let contents = crate::common::tpcc(contents.clone());
         run_within(PATIENCE, async |reactor| {
             dataset::begin::<S>(reactor, &self.options, &contents).await
         })
@@ -75,7 +75,7 @@ impl<S: SqlSession> Ground<S> {
 
     /// Writes a part of the rows, and returns how many.
     pub(crate) fn load_part(&self, contents: &TpccContents, index: u32, of: u32) -> u64 {
-        let heard = load_part::<S>(&self.options, &Contents::from(contents.clone()), index, of);
+        let heard = load_part::<S>(&self.options, &crate::common::tpcc(contents.clone()), index, of);
         heard.last().copied().unwrap_or(0)
     }
 
@@ -83,7 +83,7 @@ impl<S: SqlSession> Ground<S> {
     pub(crate) fn interrupt(&self, contents: &TpccContents, rows: u64) {
         run_within(PATIENCE, async |reactor| {
             let reached = Cell::new(false);
-            let contents = Contents::from(contents.clone());
+            let contents = crate::common::tpcc(contents.clone());
             let mut progress = |there| reached.set(there >= rows);
             let mut opened = Vec::new();
             let load =

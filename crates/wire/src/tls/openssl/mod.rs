@@ -14,7 +14,7 @@ use openssl::x509::X509VerifyResult;
 
 use super::hello::HelloWatch;
 use super::policy::{TlsPolicy, Verification};
-use super::store::{SessionStore, Stock};
+use super::store::SessionStore;
 use super::{FLIGHT, OUTGOING, Offer, Progress, TlsSession, TlsSummary, certificate, group_called};
 use crate::buffer::ReadBuffer;
 use crate::error::{Distrust, WireError};
@@ -26,7 +26,7 @@ pub fn library_version() -> String {
 }
 
 /// Sessions of TLS 1.3 are tickets; those of older versions can be used again.
-type Sessions = SessionStore<SslSession, SslSession>;
+pub(super) type Sessions = SessionStore<SslSession, SslSession>;
 
 /// What a connection has to do with earlier sessions.
 struct Resumable {
@@ -40,7 +40,7 @@ pub(crate) struct Connector {
     context: SslContext,
     verification: Verification,
     /// `None` where every handshake is a full one.
-    sessions: Option<Arc<Sessions>>,
+    pub(super) sessions: Option<Arc<Sessions>>,
 }
 
 impl Connector {
@@ -81,10 +81,6 @@ impl Connector {
             self.verification.verified(),
             resumable,
         )))
-    }
-
-    pub(crate) fn stock(&self) -> Option<&dyn Stock> {
-        self.sessions.as_deref().map(|sessions| sessions as &dyn Stock)
     }
 }
 

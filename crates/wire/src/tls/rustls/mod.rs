@@ -20,7 +20,7 @@ use rustls::{CertificateError, ClientConfig, Error, NamedGroup};
 
 use self::session::Session;
 use super::policy::TlsPolicy;
-use super::store::{SessionStore, Stock};
+use super::store::SessionStore;
 use super::{Offer, TlsSession};
 use crate::error::{Distrust, WireError};
 
@@ -36,7 +36,7 @@ pub(crate) struct Connector {
     name: ServerName<'static>,
     verification: Verified,
     /// `None` where every handshake is a full one.
-    resumable: Option<Resumable>,
+    pub(super) resumable: Option<Resumable>,
 }
 
 impl Connector {
@@ -70,12 +70,6 @@ impl Connector {
         Ok(Box::new(Session::new(connection, self.verification, Some(one))))
     }
 
-    pub(crate) fn stock(&self) -> Option<&dyn Stock> {
-        self.resumable
-            .as_ref()
-            .map(|resumable| &*resumable.sessions as &dyn Stock)
-    }
-
     fn connection(&self, config: Arc<ClientConfig>) -> Result<UnbufferedClientConnection, WireError> {
         UnbufferedClientConnection::new(config, self.name.clone()).map_err(failure)
     }
@@ -103,12 +97,12 @@ fn distrust(reason: &CertificateError) -> Distrust {
     }
 }
 
-type Sessions = SessionStore<Tls13ClientSessionValue, Tls12ClientSessionValue>;
+pub(super) type Sessions = SessionStore<Tls13ClientSessionValue, Tls12ClientSessionValue>;
 
 /// The sessions of a connector to take up again, behind rustls' own interface for them.
 #[derive(Clone)]
-struct Resumable {
-    sessions: Arc<Sessions>,
+pub(super) struct Resumable {
+    pub(super) sessions: Arc<Sessions>,
     /// How sessions of TLS 1.2 are taken up. rustls knows no "by ticket alone", so [`OneConnection`] sees to that.
     of_tls12: Tls12Resumption,
 }

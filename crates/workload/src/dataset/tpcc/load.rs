@@ -14,7 +14,7 @@ use super::state::{self, GROWN, Marks, growth, relations};
 use super::table::{Chunk, Table};
 use super::writer::{Cells, Form, Writer};
 use crate::dataset::mark::{is_right, run};
-use crate::dataset::{DatasetError, parallel};
+use crate::dataset::{DatasetError, Opener, parallel};
 use crate::sql::rows::statement;
 use crate::sql::{Loading, Query, SqlSession};
 
@@ -41,13 +41,11 @@ type Job = (usize, Chunk);
 /// Makes the tables unless they are there and right, over sessions within the schema. `opened` gets their numbers. `progress` hears
 /// the rows that are there, ten lines for each order, each time that it is more.
 pub(in crate::dataset) async fn load<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    opener: &mut Opener<'_, S>,
     contents: &TpccContents,
-    opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
+    let mut loaders = open(opener, contents).await?;
     let config = config::ensure_config(&mut loaders[0].session).await?;
     let marks = state::marks(&mut loaders[0].session).await?;
     if marks.is_empty() {
@@ -70,11 +68,10 @@ pub(in crate::dataset) async fn load<S: SqlSession>(
 /// Has the tables there, and tells whether none of them has a row: then several processes may write a part each by [`load_part`], before
 /// [`load`] makes the rest.
 pub(in crate::dataset) async fn begin<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    opener: &mut Opener<'_, S>,
     contents: &TpccContents,
 ) -> Result<bool, DatasetError> {
-    let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
+    let mut loaders = open(opener, contents).await?;
     config::ensure_config(&mut loaders[0].session).await?;
     let is_new = state::marks(&mut loaders[0].session).await?.is_empty();
     if is_new {
@@ -86,13 +83,12 @@ pub(in crate::dataset) async fn begin<S: SqlSession>(
 
 /// Writes a part of the rows of tables that are there. `written` hears of each chunk how many they are.
 pub(in crate::dataset) async fn load_part<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    opener: &mut Opener<'_, S>,
     contents: &TpccContents,
     part: Part,
     written: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let mut loaders = open::<S>(reactor, inside, contents, &mut Vec::new()).await?;
+    let mut loaders = open(opener, contents).await?;
     let config = config::read_config(&mut loaders[0].session).await?;
     // Dealt out by size: the tables of every warehouse come in the same order, and one part would have all that are large.
     let mut all: Vec<Job> = jobs(contents).collect();
@@ -108,15 +104,22 @@ pub(in crate::dataset) async fn load_part<S: SqlSession>(
     close(loaders).await
 }
 
-/// Makes all sets anew.
-pub(super) async fn restore<S: SqlSession>(
+/// Makes all sets anew, over sessions of its own, as they were before anything was asked.
+///
+/// `opened` gets the numbers of the sessions, which a server may still work for when this was given up. `progress` hears the rows that
+/// are there, each time that it is more.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop: what is there then is made whole by the next load.
+pub async fn restore<S: SqlSession>(
     reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    options: &S::Options,
     contents: &TpccContents,
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let mut loaders = open::<S>(reactor, inside, contents, opened).await?;
+    let mut opener = Opener::<S>::new(reactor, options, opened);
+    let mut loaders = open(&mut opener, contents).await?;
     let config = config::ensure_config(&mut loaders[0].session).await?;
     state::marks(&mut loaders[0].session).await?;
     make_anew(&mut loaders, contents, &config, progress).await?;
@@ -135,18 +138,14 @@ async fn make_anew<S: SqlSession>(
 }
 
 async fn open<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    inside: &S::Options,
+    opener: &mut Opener<'_, S>,
     contents: &TpccContents,
-    opened: &mut Vec<u32>,
 ) -> Result<Vec<Loader<S>>, DatasetError> {
     let mut loaders = Vec::new();
     for _ in 0..contents.tables.load_workers.max(1) {
         let cells = contents.cells().collect::<Result<_, _>>()?;
-        let (session, _) = S::connect(reactor, &S::that_loads(inside)).await?;
-        opened.push(session.id());
         loaders.push(Loader {
-            session,
+            session: opener.loading_session().await?,
             cells,
             block: Vec::new(),
             takes_lines: true,

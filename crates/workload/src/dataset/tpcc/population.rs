@@ -86,8 +86,7 @@ impl Population {
 
     fn district(&mut self, rows: &mut Writer<'_>, district: u32) {
         rows.begin_row();
-        rows.number(district);
-        rows.number(self.chunk.warehouse);
+        rows.numbers(&[district, self.chunk.warehouse]);
         rows.text(|out| push_letters(out, &mut self.random, 6..=10));
         self.address(rows);
         rows.decimal(self.random.random_range(0..=2000), 4);
@@ -106,9 +105,7 @@ impl Population {
             false => nurand(random, A_C_LAST, 0..=LAST_NAMES - 1, self.c_load),
         };
         rows.begin_row();
-        rows.number(customer);
-        rows.number(district);
-        rows.number(self.chunk.warehouse);
+        rows.numbers(&[customer, district, self.chunk.warehouse]);
         rows.text(|out| push_letters(out, random, 8..=16));
         rows.text(|out| out.extend_from_slice(b"OE"));
         rows.text(|out| out.extend_from_slice(last_name(name).as_bytes()));
@@ -122,23 +119,15 @@ impl Population {
         rows.decimal(random.random_range(0..=5000), 4);
         rows.constant("-10.00");
         rows.constant("10.00");
-        rows.number(1);
-        rows.number(0);
+        rows.numbers(&[1, 0]);
         rows.text(|out| push_letters(out, random, 300..=500));
         rows.end_row();
     }
 
     fn history(&mut self, rows: &mut Writer<'_>, district: u32, customer: u32) {
         rows.begin_row();
-        for number in [
-            customer,
-            district,
-            self.chunk.warehouse,
-            district,
-            self.chunk.warehouse,
-        ] {
-            rows.number(number);
-        }
+        let warehouse = self.chunk.warehouse;
+        rows.numbers(&[customer, district, warehouse, district, warehouse]);
         rows.date();
         rows.constant("10.00");
         rows.text(|out| push_letters(out, &mut self.random, 12..=24));
@@ -147,9 +136,7 @@ impl Population {
 
     fn new_order(&self, rows: &mut Writer<'_>, district: u32, order: u32) {
         rows.begin_row();
-        rows.number(order);
-        rows.number(district);
-        rows.number(self.chunk.warehouse);
+        rows.numbers(&[order, district, self.chunk.warehouse]);
         rows.end_row();
     }
 
@@ -162,9 +149,7 @@ impl Population {
             }
         }
         rows.begin_row();
-        rows.number(order);
-        rows.number(district);
-        rows.number(self.chunk.warehouse);
+        rows.numbers(&[order, district, self.chunk.warehouse]);
         rows.number(self.customers[order as usize - 1]);
         rows.date();
         let carrier = self.random.random_range(1..=10);
@@ -172,8 +157,7 @@ impl Population {
             true => rows.number(carrier),
             false => rows.null(),
         }
-        rows.number(lines_of_next(&mut self.shapes));
-        rows.number(1);
+        rows.numbers(&[lines_of_next(&mut self.shapes), 1]);
         rows.end_row();
     }
 
@@ -182,12 +166,8 @@ impl Population {
         for line in 1..=lines_of_next(&mut self.shapes) {
             let random = &mut self.random;
             rows.begin_row();
-            rows.number(order);
-            rows.number(district);
-            rows.number(self.chunk.warehouse);
-            rows.number(line);
-            rows.number(random.random_range(1..=Tpcc::ITEMS));
-            rows.number(self.chunk.warehouse);
+            rows.numbers(&[order, district, self.chunk.warehouse, line]);
+            rows.numbers(&[random.random_range(1..=Tpcc::ITEMS), self.chunk.warehouse]);
             match is_delivered {
                 true => rows.date(),
                 false => rows.null(),
@@ -209,8 +189,7 @@ impl Population {
         let random = &mut self.random;
         let is_original = self.tenth.next(random);
         rows.begin_row();
-        rows.number(item);
-        rows.number(random.random_range(1..=10_000));
+        rows.numbers(&[item, random.random_range(1..=10_000)]);
         rows.text(|out| push_letters(out, random, 14..=24));
         rows.decimal(random.random_range(100..=10_000), 2);
         rows.text(|out| push_data(out, random, is_original));
@@ -224,15 +203,11 @@ impl Population {
         let random = &mut self.random;
         let is_original = self.tenth.next(random);
         rows.begin_row();
-        rows.number(item);
-        rows.number(self.chunk.warehouse);
-        rows.number(random.random_range(10..=100));
+        rows.numbers(&[item, self.chunk.warehouse, random.random_range(10..=100)]);
         for _ in 0..Tpcc::DISTRICTS {
             rows.text(|out| push_letters(out, random, 24..=24));
         }
-        rows.number(0);
-        rows.number(0);
-        rows.number(0);
+        rows.numbers(&[0, 0, 0]);
         rows.text(|out| push_data(out, random, is_original));
         rows.end_row();
     }

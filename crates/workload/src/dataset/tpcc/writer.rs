@@ -86,6 +86,12 @@ impl<'a> Writer<'a> {
         self.decimal(number, 0);
     }
 
+    pub(super) fn numbers(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.number(*number);
+        }
+    }
+
     /// A number of units of the last of so many places behind the point.
     pub(super) fn decimal(&mut self, units: u32, places: u32) {
         self.value(false, |out| {

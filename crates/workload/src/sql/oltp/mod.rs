@@ -1,6 +1,5 @@
 //! sysbench's `oltp` scenarios of prepared statements: single writes and transactions.
 
-mod scenario;
 mod statement;
 
 use std::rc::Rc;
@@ -16,8 +15,8 @@ use crate::sql::distribution::Picker;
 use crate::sql::point_select::operation;
 use crate::sql::session::{ResultSummary, SqlSession, Tables, Transaction, Trouble};
 
-pub use scenario::Scenario;
 use statement::Kind;
+pub use statement::Scenario;
 
 /// A scenario over and over; an operation is a transaction. Each statement is sent when the one before was answered.
 pub struct Oltp<C> {
@@ -137,8 +136,7 @@ impl<S: SqlSession> Connection<S> {
 
     async fn begin(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            let begun = bounds.begin(&mut self.session).await;
-            begun?;
+            bounds.begin(&mut self.session).await?;
             self.queries += 1;
         }
         Ok(())
@@ -146,8 +144,7 @@ impl<S: SqlSession> Connection<S> {
 
     async fn commit(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            let ended = bounds.end(&mut self.session).await;
-            ended?;
+            bounds.end(&mut self.session).await?;
             self.queries += 1;
         }
         Ok(())

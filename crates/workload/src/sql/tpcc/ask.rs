@@ -203,7 +203,11 @@ impl<S: SqlSession> Bound<'_, S> {
         read: impl Fn(Row<'_>) -> Result<T, Failure>,
     ) -> Result<T, Trouble> {
         let mut found = None;
-        let answer = self.fetch(ALL, |row| Ok(found = Some(read(row)?))).await?;
+        let fetched = self.fetch(ALL, |row| {
+            found = Some(read(row)?);
+            Ok(())
+        });
+        let answer = fetched.await?;
         match found {
             Some(found) if answer.rows == 1 => Ok(found),
             _ => Err(missing(what, key).into()),

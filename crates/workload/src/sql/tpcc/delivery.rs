@@ -37,7 +37,11 @@ impl<S: SqlSession> Session<S> {
             let mut number = None;
             let mut ask = self.statements.oldest.bind(&mut self.asker);
             ask.integers(&[warehouse, district]);
-            ask.fetch(ALL, |row| Ok(number = Some(row.integer(0)?))).await?;
+            ask.fetch(ALL, |row| {
+                number = Some(row.integer(0)?);
+                Ok(())
+            })
+            .await?;
             if let Some(number) = number {
                 oldest[count] = Oldest {
                     district,

@@ -116,3 +116,10 @@ proptest! {
         check(STUDY, &settings);
     }
 }
+
+#[test]
+fn a_line_break_in_the_name_of_a_setting_is_not_in_what_is_said_of_it() {
+    for setting in ["arm.\nname=", "arm.\n=1", "\n=1", "a\nb.c=1", "cell.x=\"\n\""] {
+        check(STUDY, &[setting.to_owned()]);
+    }
+}

@@ -10,10 +10,13 @@ use ciphertax_stats::histogram::empty;
 use csv::{Writer, WriterBuilder};
 use serde_json::{Value, json};
 
+/// A column's name, and what a line has there.
+type EstimateColumn = (&'static str, fn(&str, &EstimateRow, &str) -> Value);
+
 /// The columns of a comparison, each with what a line has there, by the study, the comparison, and the kind of operation, which is
 /// empty for all operations of a cell together. Changes are fractions: 0.05 is five percent more than the baseline. Differences are
 /// in `unit`.
-const ESTIMATE_COLUMNS: [(&str, fn(&str, &EstimateRow, &str) -> Value); 20] = [
+const ESTIMATE_COLUMNS: [EstimateColumn; 20] = [
     ("study", |study, _, _| json!(study)),
     ("cell", |_, row, _| json!(row.cell)),
     ("arm", |_, row, _| json!(row.arm)),
@@ -71,10 +74,13 @@ fn begun<'a, const N: usize>(
     Ok(lines)
 }
 
+/// A column's name, and what a line has there.
+type SampleColumn = (&'static str, fn(&Sample, &[Option<f64>; 4]) -> Value);
+
 /// The columns of a slice, by its sample, and by mean, median and percentiles of its latencies in microseconds. Times begin with the
 /// run. CPU times are of the whole slice; divided by `operations` they are what the report shows. Instructions and cycles are empty
 /// where the CPU shows no counters. A slice that was looked into is in no comparison; one that is void says why.
-const SAMPLE_COLUMNS: [(&str, fn(&Sample, &[Option<f64>; 4]) -> Value); 25] = [
+const SAMPLE_COLUMNS: [SampleColumn; 25] = [
     ("cell", |sample, _| json!(sample.slice.cell)),
     ("block", |sample, _| json!(sample.slice.block)),
     ("position", |sample, _| json!(sample.slice.position)),

@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests. A crate uses only those before it.
 const SRC: [(&str, usize); 21] = [
-    ("base", 1_050),
-    ("model", 7_500),
+    ("base", 1_100),
+    ("model", 7_200),
     ("stats", 2_150),
     ("records", 4_650),
     ("estimate", 3_750),
-    ("explain", 9_300),
+    ("explain", 8_500),
     ("report-check", 950),
-    ("report", 8_750),
+    ("report", 8_650),
     ("reactor", 900),
     ("supervise", 2_100),
     ("observe", 2_600),
     ("columns", 2_200),
-    ("wire", 12_700),
+    ("wire", 13_100),
     ("engine", 1_700),
-    ("profile", 5_750),
-    ("lab", 18_650),
-    ("workload", 13_600),
-    ("runner", 20_950),
+    ("profile", 5_600),
+    ("lab", 17_500),
+    ("workload", 12_500),
+    ("runner", 20_300),
     ("ranks", 600),
     ("testkit", 1_050),
-    ("cli", 3_900),
+    ("cli", 3_750),
 ];
 const TEST_PROGRAMS: usize = 30;
-const LONGEST_FILE: usize = 625;
+const LONGEST_FILE: usize = 519;
 const LONGEST_FUNCTION: usize = 153;
 /// Files that use each other.
 const LARGEST_CIRCLE: usize = 3;

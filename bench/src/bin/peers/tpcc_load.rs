@@ -108,7 +108,7 @@ fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Measured> {
     let options = ground.access(Transport::Plain)?.options;
     let limit = Contents {
         tpcc: Some(contents.clone()),
-        ..Contents::default()
+        ..Contents::NONE
     }
     .patience();
     used(ground, 1.0, || {
@@ -131,7 +131,7 @@ fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines
         contents.rows() as f64,
         Contents {
             tpcc: Some(contents.clone()),
-            ..Contents::default()
+            ..Contents::NONE
         },
     );
     used(ground, rows, || ground.load(&options, &contents))

@@ -77,7 +77,7 @@ fn load(
     ground.run(
         Contents {
             usertable: Some(*table),
-            ..Contents::default()
+            ..Contents::NONE
         }
         .patience(),
         async |reactor| dataset::prepare(reactor, &options, table, None, &mut progress).await,

@@ -9,6 +9,8 @@ use document::{
 };
 use patch::Additions;
 
+use ciphertax_base::harmless;
+
 use crate::problem::{Position, StudyError, StudyProblem, hint};
 use crate::rules::refusals;
 use crate::study::Study;
@@ -166,7 +168,7 @@ impl<'a> StudyText<'a> {
         faults.dedup();
         let problem = |fault: Fault| StudyProblem {
             position: self.position(fault.origin),
-            message: fault.message,
+            message: harmless(&fault.message),
         };
         StudyError::new(self.name, faults.into_iter().map(problem).collect())
     }

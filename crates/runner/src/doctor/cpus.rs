@@ -5,18 +5,14 @@ use std::time::{Duration, Instant};
 
 use ciphertax_base::Host;
 use ciphertax_base::format::{self, plain, rounded};
-use ciphertax_observe::{ThreadUsage, host, placement};
+use ciphertax_observe::{ThreadUsage, placement};
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus};
 
 use super::{line, quantile};
 
 /// How many CPUs there are.
-pub(super) fn look_at_cpus() -> Vec<Check> {
-    vec![cpus(&host())]
-}
-
-fn cpus(host: &Host) -> Check {
+pub(super) fn cpus(host: &Host) -> Check {
     let machine = match host.virtualization.as_str() {
         "none" => "no virtual machine".to_owned(),
         "unknown" => "virtual machine or not: unknown".to_owned(),

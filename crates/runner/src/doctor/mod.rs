@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use ciphertax_lab::link::check_rights;
 use ciphertax_observe::{SystemCpu, host};
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord, Tool};
@@ -24,7 +25,7 @@ type Look = (&'static str, fn() -> Vec<Check>);
 /// In this order. The load of others is looked at before there is any of ours.
 const LOOKS: [Look; 12] = [
     ("what others use", load::look),
-    ("the CPUs", cpus::look_at_cpus),
+    ("the CPUs", || vec![cpus::cpus(&host())]),
     ("how evenly the CPUs work", cpus::look_at_evenness),
     ("timers and wake-ups", latency::look),
     ("the clocks", cpus::look_at_clocks),
@@ -33,7 +34,7 @@ const LOOKS: [Look; 12] = [
     ("the CPUs' instructions", cpus::look_at_instructions),
     ("the TLS libraries", crypto::look),
     ("the profiler", limits::look_at_profiler),
-    ("links", limits::look_at_links),
+    ("links", || vec![limits::links(&check_rights())]),
     ("the noise, by a target that does nothing", noise::look),
 ];
 

@@ -19,7 +19,8 @@ const PASSWORD_BYTES: usize = 16;
 pub struct Account {
     /// Its name; for `MONGODB-X509` the subject of its certificate. Empty for `none`.
     pub user: String,
-    /// Its password; it exists in this process alone. Empty for methods that ask for none.
+    /// Its password; it exists in this process alone, and in the settings of an Odyssey or Pgpool-II before the server. Empty for
+    /// methods that ask for none.
     pub password: Secret,
     /// How it logs in.
     pub method: AuthenticationMethod,

@@ -13,7 +13,7 @@ use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 use crate::error::Error;
 use crate::files::random_digits;
 use crate::relay::Relay;
-use crate::server::ask_within;
+use crate::server::{NO_ANSWER, ask_within};
 
 /// How long the proof of one arm may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -165,7 +165,7 @@ pub(crate) async fn select(session: &mut impl SqlSession, canary: &str) -> Resul
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
 pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
-    ask_within(PATIENCE, async |reactor| claim.prove(reactor).await)
+    ask_within(PATIENCE, NO_ANSWER, async |reactor| claim.prove(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
         .map_err(|objection| objection.saying(with_remedy::<S>).of(arm))
 }
@@ -250,7 +250,7 @@ pub(crate) fn canary_by<S: Provable>(
     options: S::Options,
 ) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {
     move |address, canary| {
-        let is_back = ask_within(CANARY_PATIENCE, async |reactor| {
+        let is_back = ask_within(CANARY_PATIENCE, NO_ANSWER, async |reactor| {
             exchange::<S>(reactor, &options, address, canary).await
         })?;
         match is_back.map_err(|error| with_remedy::<S>(&error))? {
@@ -368,7 +368,7 @@ pub(crate) fn prove_helper<T>(
     proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, HelperObjection>,
 ) -> Result<T, ProofError> {
     let named = |problem: String| format!("{name}: {problem}");
-    ask_within(HELPER_PATIENCE, async |reactor| proof(reactor).await)
+    ask_within(HELPER_PATIENCE, NO_ANSWER, async |reactor| proof(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(named(problem))))
         .map_err(|objection| objection.saying(|error| named(error.to_string())).of(arm))
 }

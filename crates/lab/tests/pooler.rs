@@ -158,6 +158,8 @@ fn with_shared_connections_prepared_statements_are_found_again() {
             Transport::Plain,
         );
         assert!(pooler::release(program).unwrap().keeps_prepared_statements());
+        let remembered = pooler.facts().remove("max_prepared_statements");
+        assert_eq!(remembered.as_deref(), (program == Pgbouncer).then_some("1000"));
         let arm = options(server, &pooler, server.default_account(), Transport::Tls13);
         let found = run(async |reactor| {
             let mut sessions = Vec::new();

@@ -102,7 +102,7 @@ pub(super) fn run<T>(
     entry: &Entry,
     task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>,
 ) -> Result<T> {
-    ask_within(PATIENCE, task)
+    ask_within(PATIENCE, "it was not done", task)
         .and_then(|outcome| outcome.map_err(|error| error.to_string()))
         .map_err(|problem| Error::set_up(entry.name, problem))
 }

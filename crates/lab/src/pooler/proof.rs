@@ -11,7 +11,9 @@ use ciphertax_supervise::child::descendants;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::sql::SqlSession as _;
+use procfs::net::TcpNetEntry;
 use procfs::process::{FDTarget, Process};
+use procfs::{ProcError, ProcResult};
 
 use super::RunningPooler;
 use crate::proof::{self, Canary, HelperObjection, ProofError, proof, random_text};
@@ -67,16 +69,24 @@ impl RunningPooler {
             Witness::Pooler,
             "a session goes through it as the arm says",
             &format!(
-                "process {backend} of the server says: {} from {address}, which is a socket of {program} (process {owner})",
+                "process {backend} of the server says: {} from {address}, which is a socket of {program} ({owner})",
                 said(&tls)
             ),
         ))
     }
 
-    /// Which of its processes has a socket with this address of its own.
-    fn owner_of(&self, address: SocketAddr) -> Option<u32> {
-        let mut processes = [self.pid()].into_iter().chain(descendants(self.pid()));
-        processes.find(|pid| has_socket(*pid, address).unwrap_or(false))
+    /// Which of its processes has a socket with this address of its own; where the kernel does not show that to this process, as in
+    /// containers without `CAP_SYS_PTRACE`, whose the socket is.
+    fn owner_of(&self, address: SocketAddr) -> Option<String> {
+        let mut owner = None;
+        for pid in [self.pid()].into_iter().chain(descendants(self.pid())) {
+            match has_socket(pid, address) {
+                Ok(true) => return Some(format!("process {pid}")),
+                Ok(false) | Err(ProcError::NotFound(_)) => {}
+                Err(_) => owner = owner.or_else(|| user_with_socket(pid, address).ok()?),
+            }
+        }
+        owner.map(|user| format!("user {user}; which process may not be seen here"))
     }
 
     /// Sends a canary through another run of it, which reaches the server by a relay.
@@ -119,16 +129,34 @@ impl RunningPooler {
 }
 
 /// True if a process has a TCP socket with this address of its own.
-fn has_socket(pid: u32, address: SocketAddr) -> procfs::ProcResult<bool> {
+///
+/// # Errors
+/// When the process is gone, or what it has open may not be seen.
+fn has_socket(pid: u32, address: SocketAddr) -> ProcResult<bool> {
     let process = Process::new(pid.cast_signed())?;
-    let at = process.tcp()?;
-    let at: Vec<u64> = at
-        .into_iter()
-        .filter(|socket| socket.local_address == address)
-        .map(|socket| socket.inode)
-        .collect();
-    let is_there = |target| matches!(target, FDTarget::Socket(inode) if at.contains(&inode));
-    Ok(process.fd()?.flatten().any(|fd| is_there(fd.target)))
+    let mut sockets = process.tcp()?.into_iter();
+    let Some(socket) = sockets.find(|socket| socket.local_address == address) else {
+        return Ok(false);
+    };
+    for open in process.fd()? {
+        match open {
+            Ok(open) if matches!(open.target, FDTarget::Socket(inode) if inode == socket.inode) => {
+                return Ok(true);
+            }
+            // What was closed meanwhile.
+            Ok(_) | Err(ProcError::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// The user of a process, if a socket with this address of its own is theirs.
+fn user_with_socket(pid: u32, address: SocketAddr) -> ProcResult<Option<u32>> {
+    let process = Process::new(pid.cast_signed())?;
+    let user = process.uid()?;
+    let is_theirs = |socket: &TcpNetEntry| socket.local_address == address && socket.uid == user;
+    Ok(process.tcp()?.iter().any(is_theirs).then_some(user))
 }
 
 /// Compares the server's word on the TLS of a session with how it should travel.
@@ -177,9 +205,12 @@ mod tests {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let (own, address) = (std::process::id(), socket.local_addr().unwrap());
         assert!(has_socket(own, address).unwrap());
+        let user = rustix::process::geteuid().as_raw();
+        assert_eq!(user_with_socket(own, address).unwrap(), Some(user));
         let parent = std::os::unix::process::parent_id();
         assert!(!has_socket(parent, address).unwrap_or(false));
         drop(socket);
         assert!(!has_socket(own, address).unwrap());
+        assert_eq!(user_with_socket(own, address).unwrap(), None);
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn run_statements(server: &'static str, socket: &Path, statements: &[
         method: Some(Method::Trust),
         ..ConnectOptions::new("localhost", 0, SUPERUSER, Secret::default())
     };
-    ask_within(PATIENCE, async |reactor| {
+    ask_within(PATIENCE, "it was not done", async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options).await?;
         for statement in statements {
             session.command(statement).await?;

@@ -11,7 +11,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use ciphertax_lab::catalogue::{self, Protocol};
 use ciphertax_lab::pooler::Release;
@@ -117,7 +117,7 @@ struct At<'a> {
 impl<'a> Asked<'a> {
     fn of(plan: &'a Plan) -> Self {
         let measured = plan.study.cells.iter().flat_map(|cell| plan.study.arms_of(cell));
-        let programs: HashSet<PoolerProgram> = measured
+        let programs: BTreeSet<PoolerProgram> = measured
             .filter_map(|arm| Some(arm.pooler.filter(|_| plan.target.is_none())?.program))
             .collect();
         let poolers = programs

@@ -24,11 +24,12 @@ pub(super) const RULES: &[Rule] = &[
         refuse_if(asks && has_none, why)
     }),
     of_plan("pooler", |asked| {
-        let mut found = asked
+        let missing = asked
             .poolers
             .iter()
             .filter_map(|(_, release)| release.as_ref().err());
-        found.next().map(Refusal::new)
+        let missing: Vec<&str> = missing.map(String::as_str).collect();
+        (!missing.is_empty()).then(|| Refusal::new(missing.join("; ")))
     }),
     of_arm_in("file-system", |asked, _, arm| {
         let kind = arm.at_rest.file_system.filter(|_| asked.target.is_none())?;

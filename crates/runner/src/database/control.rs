@@ -32,7 +32,7 @@ pub(crate) struct ControlOptions<D: Clients> {
     pub(crate) default: Vec<D::Options>,
     /// True if these are over TLS.
     pub(crate) is_encrypted: bool,
-    /// ControlOptions over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
+    /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
     /// True if no password was given to those who log in.
     pub(crate) lacks_password: bool,

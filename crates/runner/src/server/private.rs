@@ -3,7 +3,7 @@
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{ServerSpec, Study};
 
-use crate::connections::needed_of_one_server;
+use crate::connections::{needed_of, needed_of_one_server};
 use crate::error::RunError;
 use crate::groups::Group;
 use crate::servers_to_play::entry;
@@ -31,9 +31,15 @@ pub(super) fn start(
     link: Option<&RunningLink>,
 ) -> Result<PrivateServer, RunError> {
     let entry = entry(&spec.server)?;
+    // Poolers keep connections that no client has.
+    let pooled = group.arms.iter().filter(|arm| arm.pooler.is_some());
+    let kept: u64 = pooled
+        .map(|arm| needed_of(study, |_, other| other.name == arm.name))
+        .sum();
+    let connections = needed_of_one_server(study) + kept;
     let mut builder = PrivateServer::builder(entry)
         .access_control(group.needs.access_control)
-        .connections(u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX))
+        .connections(u32::try_from(connections).unwrap_or(u32::MAX))
         .storage(spec.storage)
         .nodes(spec.nodes)
         .cluster_tls(group.needs.cluster_tls)

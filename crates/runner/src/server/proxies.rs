@@ -17,7 +17,7 @@ use ciphertax_records::VoidReason;
 use ciphertax_supervise::GuardProgram;
 
 use super::measured::ProxyMeters;
-use crate::connections::needed_of_one_server;
+use crate::connections::needed_of;
 use crate::error::RunError;
 
 /// What runs for arms of one kind, and what reads its processes.
@@ -64,8 +64,15 @@ impl Proxies {
         }
         for arm in arms {
             if let (Some(kind), None) = (pooler_of(arm), proxies.pooler(arm)) {
-                let clients = u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX);
-                let program = pooler::start(kind.0, kind.1, clients, server, link, guard)?;
+                let clients = needed_of(study, |_, other| pooler_of(other) == Some(kind));
+                let program = pooler::start(
+                    kind.0,
+                    kind.1,
+                    u32::try_from(clients).unwrap_or(u32::MAX),
+                    server,
+                    link,
+                    guard,
+                )?;
                 proxies.poolers.push(Metered {
                     kind,
                     meter: ProcessTree::open(&[program.pid()])?,

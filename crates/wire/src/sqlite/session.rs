@@ -182,6 +182,11 @@ impl SqlSession for Session {
         })
     }
 
+    /// Without a copy of the text.
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+        Session::command(self, sql)
+    }
+
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
         Session::query(self, sql)
     }

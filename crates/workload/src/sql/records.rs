@@ -43,7 +43,10 @@ impl<C: Access<Session: SqlSession>> KeyValue for SqlTable<C> {
         let session = self.access.open(reactor, slot.index).await?;
         let (columns, fields) = (self.columns, self.fields.as_ref());
         let mut records = SqlRecords::open(session, Table::Usertable, &self.table, columns, fields).await?;
-        records.prepare().await?;
+        records.prepare_read().await?;
+        let SqlRecords { session, fields, .. } = &mut records;
+        let prepared = Prepared::open(session, Table::Usertable.name(), fields, columns).await;
+        records.prepared = Some(prepared.map_err(failure)?);
         Ok(records)
     }
 
@@ -63,13 +66,14 @@ pub struct SqlRecords<S: SqlSession> {
     query: Query,
     /// What an insert of many begins with.
     insert: String,
-    /// Those about single ones; `None` until they are prepared, since the table may not be there yet.
+    /// Reads a single one; `None` until it is prepared, since the table may not be there yet.
+    read: Option<S::Statement>,
+    /// The others about single ones, which sessions that load have no use for.
     prepared: Option<Prepared<S>>,
 }
 
 /// Statements about single records.
 struct Prepared<S: SqlSession> {
-    read: S::Statement,
     /// One a field.
     updates: Vec<S::Statement>,
     insert: S::Statement,
@@ -103,14 +107,12 @@ impl<S: SqlSession> Prepared<S> {
         let blanks = format!(", {before}?{after}").repeat(field_count.into());
         let mut of_insert = vec![Parameter::VariableText];
         of_insert.extend((0..field_count).map(field));
-        let [read, insert, scan] = [
-            format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?"),
+        let [insert, scan] = [
             format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})"),
             format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?"),
         ]
         .map(|sql| S::DIALECT.prepared(&sql));
         Ok(Self {
-            read: session.prepare(&read, &[Parameter::VariableText]).await?,
             updates,
             insert: session.prepare(&insert, &of_insert).await?,
             scan: session
@@ -142,16 +144,19 @@ impl<S: SqlSession> SqlRecords<S> {
             encrypted,
             query: Query::new(""),
             insert: statement(Loading::Insert, table.name()),
+            read: None,
             prepared: None,
         })
     }
 
-    /// Makes ready for single records, once the table is there.
-    async fn prepare(&mut self) -> Result<(), Failure> {
-        if self.prepared.is_none() {
-            let table = self.table.name();
-            let prepared = Prepared::open(&mut self.session, table, &self.fields, self.encrypted).await;
-            self.prepared = Some(prepared.map_err(failure)?);
+    /// Makes ready to read single records, once the table is there.
+    async fn prepare_read(&mut self) -> Result<(), Failure> {
+        if self.read.is_none() {
+            let record = record(self.fields.shape.field_count, self.encrypted);
+            let sql = format!("SELECT {record} FROM {} WHERE YCSB_KEY = ?", self.table.name());
+            let sql = S::DIALECT.prepared(&sql);
+            let read = self.session.prepare(&sql, &[Parameter::VariableText]).await;
+            self.read = Some(read.map_err(failure)?);
         }
         Ok(())
     }
@@ -162,7 +167,7 @@ impl<S: SqlSession> SqlRecords<S> {
         key: &Key,
         check: impl for<'a> Fn(&'a mut Fields, Key) -> FieldsCheck<'a>,
     ) -> Result<bool, Failure> {
-        let Prepared { read, .. } = ready(&mut self.prepared)?;
+        let read = ready(&mut self.read)?;
         read.set_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
         let fetched = self.session.execute_rows(read, |row| {
@@ -243,7 +248,7 @@ impl<S: SqlSession> SqlRecords<S> {
 }
 
 /// The statements about single records, which were prepared.
-fn ready<S: SqlSession>(prepared: &mut Option<Prepared<S>>) -> Result<&mut Prepared<S>, Failure> {
+fn ready<T>(prepared: &mut Option<T>) -> Result<&mut T, Failure> {
     let unprepared = || Failure::Error("a session that loads was asked for a single record".to_owned());
     prepared.as_mut().ok_or_else(unprepared)
 }
@@ -397,7 +402,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
 
     async fn verify(&mut self, number: u64) -> Result<(), Failure> {
         let key = Key::of(number);
-        self.prepare().await?;
+        self.prepare_read().await?;
         is_there(&key, self.fetch(&key, Fields::check_all).await?)
     }
 
@@ -408,7 +413,9 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         }
     }
 
-    async fn close(self) -> Result<(), Failure> {
+    async fn close(mut self) -> Result<(), Failure> {
+        // Of SQLite, whose file is closed when nothing uses it any more.
+        self.read = None;
         self.session.close().await.map(drop).map_err(failure)
     }
 }

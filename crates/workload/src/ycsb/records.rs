@@ -115,15 +115,19 @@ pub(crate) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
 
 /// The key that a record came with, which is `expected` where it is known which was asked for.
 pub(crate) fn key_that_came(came: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
-    let text = String::from_utf8_lossy(came);
+    let text = || String::from_utf8_lossy(came);
     match expected {
         Some(expected) if expected.as_bytes() == came => Ok(*expected),
         Some(expected) => Err(changed(
             expected,
-            format_args!("was asked for, and {text:?} came"),
+            format_args!("was asked for, and {:?} came", text()),
         )),
-        None => Key::parse(came)
-            .ok_or_else(|| Failure::Error(format!("{text:?} is no key of YCSB's: was the table changed?"))),
+        None => Key::parse(came).ok_or_else(|| {
+            Failure::Error(format!(
+                "{:?} is no key of YCSB's: was the table changed?",
+                text()
+            ))
+        }),
     }
 }
 

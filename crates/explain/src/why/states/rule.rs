@@ -85,3 +85,22 @@ pub(super) fn is_one_of(function: &str, patterns: &str) -> bool {
             })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_a_name_with_or_without_its_classes() {
+        for (function, patterns, fits) in [
+            ("MDL_context::acquire_lock", "acquire_lock", true),
+            ("MDL_context::acquire_lock", "MDL_context::acquire_lock", true),
+            ("rw_lock_s_lock_spin", "rw_lock_*", true),
+            ("mongo::LockerImpl::lockBegin", "other\n LockerImpl::*", true),
+            ("MDL_context::acquire_lock", "lock", false),
+            ("pfs_rw_lock_s_lock", "rw_lock_*", false),
+        ] {
+            assert_eq!(is_one_of(function, patterns), fits, "{function}, {patterns}");
+        }
+    }
+}

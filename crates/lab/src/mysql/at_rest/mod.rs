@@ -204,7 +204,7 @@ impl Asked<'_> {
             socket: Some(self.socket.to_owned()),
             ..ConnectOptions::new("localhost", 0, &self.account.user, self.account.password.clone())
         };
-        ask_within(PATIENCE, async |reactor| {
+        ask_within(PATIENCE, "it was not done", async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await?;
             let outcome = task(reactor, &mut session).await?;
             session.close().await?;

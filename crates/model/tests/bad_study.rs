@@ -511,10 +511,10 @@ fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
     };
     let cases = r#"
         authentication = { method = "password" }
-            → it cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust
+            → a pooler cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust
             → "pooled"
         authentication = { method = "cert" } ¶ tls = { client_certificate = "ecdsa-p256" }
-            → it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
+            → a pooler cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
             → "pooled"
         tls = { client_certificate = "ecdsa-p256" }
             → a pooler asks no client for a certificate; leave client_certificate out
@@ -541,6 +541,8 @@ fn poolers_that_no_package_client_has_are_refused_by_name() {
         format!("study.toml:21:12: {proxysql}")
     );
     assert!(refusal("\"maxscale\"").contains("MaxScale is not available"));
+    let program = refusal("{ program = \"proxysql\", pool_mode = \"session\" }");
+    assert_eq!(program, format!("study.toml:21:22: {proxysql}"));
     assert!(refusal("\"pgbouncer\"").ends_with("\"pooler\" must be a table, not a string"));
     let mode = refusal("{ program = \"pgbouncer\", pool_mode = \"statement\" }");
     assert!(

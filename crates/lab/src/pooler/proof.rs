@@ -134,13 +134,12 @@ impl RunningPooler {
 /// When the process is gone, or what it has open may not be seen.
 fn has_socket(pid: u32, address: SocketAddr) -> ProcResult<bool> {
     let process = Process::new(pid.cast_signed())?;
-    let mut sockets = process.tcp()?.into_iter();
-    let Some(socket) = sockets.find(|socket| socket.local_address == address) else {
-        return Ok(false);
-    };
+    let mut sockets = process.tcp()?;
+    sockets.retain(|socket| socket.local_address == address);
+    let is_one = |target: &FDTarget| matches!(target, FDTarget::Socket(inode) if sockets.iter().any(|socket| socket.inode == *inode));
     for open in process.fd()? {
         match open {
-            Ok(open) if matches!(open.target, FDTarget::Socket(inode) if inode == socket.inode) => {
+            Ok(open) if is_one(&open.target) => {
                 return Ok(true);
             }
             // What was closed meanwhile.

@@ -9,11 +9,8 @@ use crate::problem::{hint, list, nearest, removed};
 use crate::study::Study;
 
 /// Poolers that stand before MySQL and are in no package that a package client here has, by the name that a study may
-/// give them; what they are called; what there is instead.
-const UNAVAILABLE: [(&str, &str, &str); 2] = [
-    ("proxysql", "ProxySQL", "pgbouncer"),
-    ("maxscale", "MaxScale", "pgbouncer"),
-];
+/// give them, and what they are called.
+const UNAVAILABLE: [(&str, &str); 2] = [("proxysql", "ProxySQL"), ("maxscale", "MaxScale")];
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Study).to_value());
 
@@ -225,7 +222,7 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
         }
         (Shape::Table(expected), Content::Scalar(toml::Value::String(name))) => {
             let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
-            unavailable(name, &known).map_or_else(|| wrong("a table"), |(message, _)| message)
+            unavailable(name, &known).unwrap_or_else(|| wrong("a table"))
         }
         (Shape::Table(_), _) => wrong("a table"),
         (Shape::List(items), Content::Table(_)) if matches!(shape(items), Shape::Table(_)) => {
@@ -285,31 +282,35 @@ fn check_table(
     lacking.is_empty() && wrong.is_empty()
 }
 
-/// What to say of a name that only something that cannot be had has, and which is known instead.
-fn unavailable<'a>(name: &str, known: &[&'a str]) -> Option<(String, Option<&'a str>)> {
-    let (_, what, instead) = UNAVAILABLE.iter().find(|(other, _, _)| *other == name)?;
-    let instead = known.iter().copied().find(|known| known == instead)?;
-    let message = format!(
-        "{what} is not available, since no package client here has it; {instead} is, before PostgreSQL"
-    );
-    Some((message, Some(instead)))
+/// What to say of the name of a pooler that cannot be had, where poolers are `known`.
+fn unavailable(name: &str, known: &[&str]) -> Option<String> {
+    let (_, what) = UNAVAILABLE.iter().find(|(other, _)| *other == name)?;
+    let is_of_poolers = known.contains(&"pool_mode") || known.contains(&"pgbouncer");
+    is_of_poolers.then(|| {
+        format!(
+            "{what} is not available, since no package client here has it; pgbouncer is, before PostgreSQL"
+        )
+    })
 }
 
-/// What to say of a key that is not `known`, and which was probably meant.
-fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Option<&'a str>) {
-    if let Some(unavailable) = unavailable(key, known) {
-        return unavailable;
+/// What to say of a key that is not `known`, and which were probably meant.
+fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Vec<&'a str>) {
+    if let Some(message) = unavailable(key, known) {
+        return (message, known.to_vec());
     }
     if let Some(message) = removed(key) {
-        return (message, None);
+        return (message, Vec::new());
     }
     (
         format!("unknown key {key:?}{}", hint(key, known)),
-        nearest(key, known.iter().copied()),
+        nearest(key, known.iter().copied()).into_iter().collect(),
     )
 }
 
 fn unknown_choice(what: &str, name: &str, known: &[&str]) -> String {
+    if let Some(message) = unavailable(name, known) {
+        return message;
+    }
     let refused = format!("{what} cannot be {name:?}");
     match removed(name) {
         Some(removed) => format!("{refused}: {removed}"),

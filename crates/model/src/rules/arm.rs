@@ -147,8 +147,8 @@ pub(super) const RULES: &[Rule] = &[
             .is_none_or(AuthenticationMethod::is_scram);
         let is_warm = arm.authentication.password_cache == PasswordCache::Warm;
         let why = format!(
-            "{} gives SCRAM another salt at each login, so no client remembers its keys; take method = \"SCRAM-SHA-256\" with \
-             password_cache = \"cold\"",
+            "{} gives SCRAM another salt at each login, so no client remembers its keys; take method = \"md5\", or where all \
+             cells make connections SCRAM-SHA-256 with password_cache = \"cold\"",
             program.name()
         );
         refuse_if(program.changes_salts() && asks_scram && is_warm, why)

@@ -202,16 +202,16 @@ fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
     if is_in_system() {
         return not_tested("the system has pgbouncer");
     }
-    for (server, words) in [
-        ("postgresql", "install the package pgbouncer"),
-        ("mariadb", "pooler"),
+    for (server, program, words) in [
+        ("postgresql", "pgbouncer", "install the package pgbouncer"),
+        ("postgresql", "odyssey", "ciphertax servers install postgresql-18"),
+        ("mariadb", "pgbouncer", "pooler"),
     ] {
         let sandbox = Sandbox::new();
-        let finished = start(
-            &sandbox,
-            &of_sessions().replace("\"postgresql\"", &format!("\"{server}\"")),
-        )
-        .finish();
+        let study = of_sessions()
+            .replace("\"postgresql\"", &format!("\"{server}\""))
+            .replace("\"pgbouncer\"", &format!("\"{program}\""));
+        let finished = start(&sandbox, &study).finish();
         finished.fails(2, &[words]);
         assert!(!sandbox.run().exists());
     }

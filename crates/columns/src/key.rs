@@ -48,20 +48,6 @@ impl MasterKey {
         Ok(key)
     }
 
-    /// From the environment variable [`Self::VARIABLE`]; `None` where it is not set or empty.
-    ///
-    /// # Errors
-    /// When it is no such key.
-    pub fn from_environment() -> Result<Option<Self>, KeyError> {
-        let Some(value) = std::env::var_os(Self::VARIABLE).filter(|value| !value.is_empty()) else {
-            return Ok(None);
-        };
-        let Some(digits) = value.to_str() else {
-            return Err(KeyError::Malformed("no text".to_owned()));
-        };
-        Self::from_hex(digits.trim()).map(Some)
-    }
-
     /// From a file that holds the digits and nobody but its owner may read.
     ///
     /// # Errors

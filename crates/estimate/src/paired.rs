@@ -70,11 +70,7 @@ impl Paired {
 /// The interval of a mean of blocks around a value, no narrower than the standard error of counting allows.
 fn no_narrower(value: f64, of_blocks: &MeanEstimate, by_counting: f64) -> Interval {
     let half_width = (of_blocks.high - of_blocks.mean).max(NORMAL_QUANTILE * by_counting);
-    Interval {
-        value,
-        low: value - half_width,
-        high: value + half_width,
-    }
+    Interval::around(value, half_width)
 }
 
 /// True if zero lies outside.

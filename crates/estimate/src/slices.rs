@@ -54,7 +54,9 @@ impl Slice {
             client_cpu: load.client_cpu,
             workers: load.workers,
             // Nobody looks into the relay.
-            server_cpu: server.server_cpu.map(|cpu| without(cpu, server.column_relay_cpu)),
+            server_cpu: server
+                .server_cpu
+                .map(|cpu| cpu.since(&server.column_relay_cpu.unwrap_or_default())),
             beside_cpu_ns: [server.tunnel_cpu, server.pooler_cpu, server.column_relay_cpu]
                 .map(total)
                 .into_iter()
@@ -79,15 +81,6 @@ impl Slice {
     /// So many nanoseconds of the slice as microseconds of an operation.
     pub fn us_of(&self, ns: f64) -> f64 {
         ns / 1e3 / self.operations
-    }
-}
-
-/// CPU time without a part of it.
-fn without(cpu: CpuTime, part: Option<CpuTime>) -> CpuTime {
-    let part = part.unwrap_or_default();
-    CpuTime {
-        total_ns: cpu.total_ns.saturating_sub(part.total_ns),
-        system_ns: cpu.system_ns.saturating_sub(part.system_ns),
     }
 }
 

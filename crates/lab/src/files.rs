@@ -14,10 +14,9 @@ use crate::error::{Error, Result};
 
 /// Removes a folder with all that is in it, if it is there.
 pub(crate) fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
-        _ => Ok(()),
-    }
+    unless_gone(fs::remove_dir_all(folder))
+        .map(drop)
+        .map_err(Error::write(folder))
 }
 
 /// Copies all that is in a folder into another one, with owners and rights.

@@ -74,8 +74,6 @@ pub(crate) enum Objection {
     Disproved(String),
 }
 
-pub(crate) use Objection as HelperObjection;
-
 impl From<WireError> for Objection {
     fn from(error: WireError) -> Self {
         Self::Wire(error)
@@ -216,11 +214,8 @@ impl<S: Provable> Claim<'_, S> {
         if !exchange::<S>(reactor, self.options, relay.address(), &canary).await? {
             return Err(Objection::Disproved(NOT_BACK.into()));
         }
-        let canary = Canary {
-            encrypted: self.expectation.transport.is_encrypted(),
-            seen: relay.saw(canary.as_bytes())?,
-            bytes: relay.bytes_seen(),
-        };
+        let encrypted = self.expectation.transport.is_encrypted();
+        let canary = Canary::seen_by(&relay, &canary, encrypted)?;
         canary.verdict().map_err(Objection::Disproved)
     }
 
@@ -261,7 +256,7 @@ pub(crate) fn canary_by<S: Provable>(
 }
 
 /// Sends a canary on a session of its own to this address; false if it did not come back.
-async fn exchange<S: Provable>(
+pub(crate) async fn exchange<S: Provable>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     address: SocketAddr,
@@ -281,14 +276,23 @@ fn with_remedy<S: Client>(error: &WireError) -> String {
 /// What a relay saw of a value that went through it.
 pub(crate) struct Canary {
     /// Whether the connection is said to be encrypted.
-    pub(crate) encrypted: bool,
+    encrypted: bool,
     /// Whether the value could be read.
-    pub(crate) seen: bool,
+    seen: bool,
     /// What the relay saw in all, in bytes.
-    pub(crate) bytes: u64,
+    bytes: u64,
 }
 
 impl Canary {
+    /// What a relay saw of this value, on a connection that is said to be `encrypted` or not.
+    pub(crate) fn seen_by(relay: &Relay, value: &str, encrypted: bool) -> Result<Self, Error> {
+        Ok(Self {
+            encrypted,
+            seen: relay.saw(value.as_bytes())?,
+            bytes: relay.bytes_seen(),
+        })
+    }
+
     /// The proof that the connection is what it is said to be, or what it is instead.
     pub(crate) fn verdict(&self) -> Result<Proof, String> {
         match (self.encrypted, self.seen) {
@@ -353,22 +357,18 @@ pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
     }
 }
 
-/// How long all questions together may take.
-const HELPER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// Has it proved on an event loop of its own. `name` is what it is called in a problem.
+/// Has what stands between client and server proved on an event loop of its own: a pooler, or a relay that encrypts cells. `name` is
+/// what it is called in a problem.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
-///
-/// A helper stands between client and server: a pooler, or a relay that encrypts cells.
 pub(crate) fn prove_helper<T>(
     arm: &str,
     name: &str,
-    proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, HelperObjection>,
+    proof: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, Objection>,
 ) -> Result<T, ProofError> {
     let named = |problem: String| format!("{name}: {problem}");
-    ask_within(HELPER_PATIENCE, NO_ANSWER, async |reactor| proof(reactor).await)
+    ask_within(PATIENCE, NO_ANSWER, async |reactor| proof(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(named(problem))))
         .map_err(|objection| objection.saying(|error| named(error.to_string())).of(arm))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
 use ciphertax_records::why::CategoryRow;
-use ciphertax_records::{ArmRole, EstimateRow, PhaseRow, Run, Side};
+use ciphertax_records::{EstimateRow, PhaseRow, Run, Side};
 use serde::Deserialize;
 
 use crate::{as_json, is_again};
@@ -143,7 +143,7 @@ fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
     /// Categories that have a bar.
     const BARS: usize = 8;
     let why = &run.results.why;
-    let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
+    let baseline = run.head.baseline();
     for row in &why.categories {
         if is_again(run, &row.arm) || baseline.is_some_and(|arm| arm.name == row.arm) {
             continue;

@@ -1,6 +1,6 @@
 //! Every figure in the page: its exact value is the record's, and its text is that value, correctly rounded.
 
-use ciphertax_records::{ArmRole, EstimateRow, PhaseRow, Run};
+use ciphertax_records::{EstimateRow, PhaseRow, Run};
 use serde::Deserialize;
 
 use crate::{as_json, is_again};
@@ -119,7 +119,7 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
     let mut add = |name: String, values: &mut dyn Iterator<Item = f64>| {
         expected.extend(values.map(|value| (name.clone(), value)));
     };
-    let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
+    let baseline = run.head.baseline();
     for row in &run.results.measurements {
         if baseline.is_some_and(|arm| arm.name == row.arm) {
             let name = format!("{} of {} in {}", row.metric, row.arm, row.cell);

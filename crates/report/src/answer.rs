@@ -42,7 +42,7 @@ impl<'a> Answer<'a> {
             metrics.find_map(|metric| lookup::measured(run, cell, arm, metric))
         };
         let (value, unit) = of(&self.arm.name)?;
-        let baseline = lookup::baseline(run).and_then(|arm| of(&arm.name));
+        let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
         Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
     }
 }

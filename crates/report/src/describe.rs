@@ -26,7 +26,7 @@ pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<Stri
         false => "Operations",
     };
     let is_shown = |arm: &str| {
-        let arm = run.head.arms.iter().find(|other| other.name == arm);
+        let arm = run.head.arm(arm);
         arm.is_some_and(|arm| arm.role != ArmRole::BaselineAgain)
     };
     let rates: Vec<String> = run
@@ -62,7 +62,9 @@ pub(crate) fn new_orders_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<S
     if cell.asked.workload != Workload::Tpcc {
         return None;
     }
-    let arms = lookup::baseline(run)
+    let arms = run
+        .head
+        .baseline()
         .into_iter()
         .chain(lookup::variants_in(run, cell));
     let of_arm = |arm: &ArmRecord| {

@@ -1,9 +1,7 @@
 //! Queries of the outputs to a run, and findings that say the same of several arms or cells, together.
 
 use ciphertax_model::{Metric, Pace};
-use ciphertax_records::{
-    ArmRecord, ArmRole, EstimateRow, Finding, KindRow, MeasuredCell, PhaseRow, Run, Severity,
-};
+use ciphertax_records::{ArmRecord, EstimateRow, Finding, KindRow, MeasuredCell, PhaseRow, Run, Severity};
 
 /// The metrics that the first table of a cell shows; the others are among the measured values.
 pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
@@ -71,11 +69,6 @@ pub(crate) fn variants_in<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iter
     run.head.variants().filter(is_measured)
 }
 
-/// The arm all others are compared with.
-pub(crate) fn baseline(run: &Run) -> Option<&ArmRecord> {
-    run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
-}
-
 /// The variants against the baseline for each kind of operation of a cell; empty where there is but one kind.
 pub(crate) fn by_kind<'a>(run: &'a Run, cell: &str) -> Vec<&'a KindRow> {
     run.results
@@ -102,11 +95,8 @@ pub(crate) fn floor(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
 
 /// What an arm measured by itself, with its unit.
 pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) -> Option<(f64, &'a str)> {
-    run.results
-        .measurements
-        .iter()
-        .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
-        .map(|row| (row.value, row.unit.as_str()))
+    let row = run.results.measured(cell, arm, metric)?;
+    Some((row.value, row.unit.as_str()))
 }
 
 /// The metrics of what stands between clients and server that any arm of a cell has: of a tunnel, of a pooler, and of a relay, which

@@ -8,7 +8,7 @@ use ciphertax_stats::FEWEST_BLOCKS;
 
 use crate::answer::{Answer, answers, between, lacks_blocks, needs_blocks, query_heading, sides};
 use crate::describe;
-use crate::lookup::{self, Group, grouped};
+use crate::lookup::{Group, grouped};
 
 /// The text, in GitHub's flavour, ending with a newline. Names come from studies and servers, so none of them is markup.
 pub fn render(run: &Run) -> String {
@@ -40,7 +40,7 @@ pub fn render(run: &Run) -> String {
 /// What each arm takes more than the baseline on both sides.
 fn answer(page: &mut String, run: &Run) {
     let answers = answers(run);
-    let Some(baseline) = lookup::baseline(run).filter(|_| !answers.is_empty()) else {
+    let Some(baseline) = run.head.baseline().filter(|_| !answers.is_empty()) else {
         return;
     };
     let query = query_heading(&answers).trim_start_matches("per ");

@@ -76,12 +76,7 @@ impl LogRatio {
 
     /// The ratio less one with its 95 % interval, as a fraction.
     pub fn change(&self) -> Interval {
-        let half_width = self.half_width();
-        Interval {
-            value: self.mean.exp_m1(),
-            low: (self.mean - half_width).exp_m1(),
-            high: (self.mean + half_width).exp_m1(),
-        }
+        Interval::around(self.mean, self.half_width()).map(f64::exp_m1)
     }
 
     /// Of a baseline against itself: the smallest difference that counts, the larger of the size of the logarithm and its

@@ -11,7 +11,7 @@ use ciphertax_records::{
 use super::certificates;
 use crate::asked::Spoken;
 use crate::findings::{
-    Retried, advice, cause, hello_retried, no_resumption_of_postgresql, unverified_session,
+    Retried, advice, cause, hello_retried, major, no_resumption_of_postgresql, unverified_session,
 };
 
 /// The part of the time until the first answer from which on a phase is worth a word.
@@ -146,11 +146,7 @@ fn direct_tls(record: &ConnectionRecord) -> Option<Finding> {
     record.facts.tls.as_ref()?;
     let request = phase(record, Phase::Preface)?;
     let version = &record.facts.server_version;
-    let major: u32 = version
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()?;
+    let major = major(version)?;
     if record.product != "PostgreSQL" || major < DIRECT_TLS_SINCE {
         return None;
     }

@@ -316,10 +316,13 @@ fn setting(server: &ServerRecord) -> String {
     })
 }
 
+/// The first number of a version, as 15 of `15.18 (Debian)`.
+pub(crate) fn major(version: &str) -> Option<u32> {
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 fn remedy(server: &ServerRecord, group: &str) -> String {
-    let major = server.version.split(|c: char| !c.is_ascii_digit()).next();
-    let major: Option<u32> = major.and_then(|major| major.parse().ok());
-    let server_side = match (server.product.as_str(), major) {
+    let server_side = match (server.product.as_str(), major(&server.version)) {
         ("PostgreSQL", Some(major)) if major < LIST_OF_GROUPS_SINCE => format!(
             "The server takes the one group of ssl_ecdh_curve, and no X25519; {LIST_OF_GROUPS_SINCE} takes a list (ssl_groups) that \
              begins with it."

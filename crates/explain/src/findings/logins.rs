@@ -40,10 +40,8 @@ fn of_side(
     metric: Metric,
 ) -> Result<Option<Finding>, EstimateError> {
     let baseline = run.head.study.baseline();
-    let proves_nobody = matches!(
-        baseline.authentication.method,
-        Some(AuthenticationMethod::Trust | AuthenticationMethod::NoLogin)
-    );
+    let method = baseline.authentication.method;
+    let proves_nobody = method.is_some_and(|method| !method.proves_identity());
     if !cell.asked.workload.makes_connections() || baseline.transport.is_encrypted() || !proves_nobody {
         return Ok(None);
     }
@@ -121,7 +119,7 @@ fn adds_tls_alone(arm: &Arm, other: &Arm) -> bool {
         && (arm.tunnel, arm.pooler) == (other.tunnel, other.pooler)
 }
 
-/// True if an arm is the other with a login, for which it may show a certificate.
+/// True if an arm is the other with a login, for which it may show a certificate; everything else of TLS is not the login's.
 fn is_with_login(arm: &Arm, other: &Arm) -> bool {
     let of_server = |arm: &Arm| {
         let mut tls = arm.tls.clone();
@@ -188,13 +186,7 @@ const SHARE: f64 = 0.1;
 pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     let baseline = run.head.study.baseline();
     let of_arm = run.head.study.arm(arm)?;
-    // A client's certificate is part of a login by it; everything else of TLS is not the login's.
-    let without_login = |arm: &Arm| {
-        let mut tls = arm.tls.clone();
-        tls.client_certificate = None;
-        (arm.transport, arm.tunnel, arm.pooler, tls)
-    };
-    if of_arm.authentication == baseline.authentication || without_login(of_arm) != without_login(baseline) {
+    if !is_with_login(of_arm, baseline) {
         return None;
     }
     let more = match baseline.authentication.method {

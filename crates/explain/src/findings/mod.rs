@@ -15,7 +15,7 @@ mod storage;
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::{Rule, Verdict};
 
-pub(crate) use connects::{Retried, hello_retried, no_resumption_of_postgresql};
+pub(crate) use connects::{Retried, hello_retried, major, no_resumption_of_postgresql};
 pub(crate) use encryption::unverified_session;
 pub(crate) use pays::which_server_pays_most;
 

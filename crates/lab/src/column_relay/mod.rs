@@ -83,7 +83,7 @@ pub fn start(
         // Beside the server, it is on the loopback address.
         Some(_) => (Ipv4Addr::LOCALHOST, server.only_address()?.port()).into(),
     };
-    let far = link.map(RunningLink::far_side);
+    let far = link.map(|link| &link.endpoints);
     let process = HelperProcess::start(&ROLE, far.map(|far| far.namespace.clone()), program)?;
     let start = Start {
         host: far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed),

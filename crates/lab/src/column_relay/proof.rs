@@ -13,7 +13,7 @@ use ciphertax_wire::{Session as _, WireError};
 
 use super::packet::counted;
 use super::{EncryptedColumns, RunningColumnRelay};
-use crate::proof::{self, HelperObjection, ProofError, proof, random_text};
+use crate::proof::{self, Objection, ProofError, proof, random_text};
 
 /// Of its own, so that it is gone without a trace.
 const SCHEMA: &str = "ciphertax_cells";
@@ -49,7 +49,7 @@ impl RunningColumnRelay {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         direct: &ConnectOptions,
-    ) -> Result<Proof, HelperObjection> {
+    ) -> Result<Proof, Objection> {
         let (mut to_server, _) = Session::connect(reactor, direct).await?;
         let outcome = self.proof_beside(reactor, options, &mut to_server).await;
         to_server
@@ -64,7 +64,7 @@ impl RunningColumnRelay {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         to_server: &mut Session,
-    ) -> Result<Proof, HelperObjection> {
+    ) -> Result<Proof, Objection> {
         let canary = random_text("canary")?;
         let tables = tables(self.encrypts.as_ref());
         to_server
@@ -186,7 +186,7 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn of(encrypts: Option<&EncryptedColumns>, canary: &'a str) -> Result<Self, HelperObjection> {
+    fn of(encrypts: Option<&EncryptedColumns>, canary: &'a str) -> Result<Self, Objection> {
         let encrypts = encrypts.filter(|encrypts| !encrypts.columns.is_empty());
         let open = |encrypts: &EncryptedColumns| CellCipher::open(&encrypts.encryption, &encrypts.key);
         let cipher = encrypts.map(open).transpose();
@@ -198,7 +198,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Holds a value against what the arm says of it.
-    fn look_at(&mut self, column: &str, value: &[u8]) -> Result<(), HelperObjection> {
+    fn look_at(&mut self, column: &str, value: &[u8]) -> Result<(), Objection> {
         let Some(cipher) = &mut self.cipher else {
             return match value == self.canary {
                 true => Ok(()),
@@ -247,6 +247,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn disproved(problem: &str) -> HelperObjection {
-    HelperObjection::Disproved(problem.to_owned())
+fn disproved(problem: &str) -> Objection {
+    Objection::Disproved(problem.to_owned())
 }

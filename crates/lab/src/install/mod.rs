@@ -12,8 +12,8 @@ mod unpack;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use super::locate::InstallStep;
 use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
-use crate::files::{lock_file, remove};
+use crate::files::{lock_file, remove, unless_gone};
 use crate::locate::{Installation, Record, cache_folder};
 use crate::server::family::family;
 
@@ -178,12 +178,8 @@ impl<'a> Job<'a> {
             artifacts,
         };
         record.write(&self.root())?;
-        match fs::rename(self.place, self.folder.join("replaced")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::write(self.place)(error));
-            }
-            _ => {}
-        }
+        unless_gone(fs::rename(self.place, self.folder.join("replaced")))
+            .map_err(Error::write(self.place))?;
         fs::rename(self.root(), self.place).map_err(Error::write(self.place))
     }
 }

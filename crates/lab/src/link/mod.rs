@@ -98,11 +98,6 @@ impl RunningLink {
         Ok(())
     }
 
-    /// The link as a tunnel sees it.
-    pub(crate) fn far_side(&self) -> &Endpoints {
-        &self.endpoints
-    }
-
     /// Changes the distances for packets sent from now on; connections stay.
     ///
     /// # Errors

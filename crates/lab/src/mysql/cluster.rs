@@ -2,10 +2,10 @@
 
 use ciphertax_wire::sql::SqlSession as _;
 use std::ffi::OsString;
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use ciphertax_base::Secret;
 use ciphertax_reactor::Reactor;
@@ -18,6 +18,7 @@ use crate::catalogue::capabilities;
 use crate::certificates::CertificateFiles;
 use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
+use crate::files::unless_gone;
 use crate::locate::cache_root;
 use crate::port;
 use crate::server::spec::Spec;
@@ -366,10 +367,9 @@ impl Cluster {
 
 fn forget_identity(data: &Path) -> Result<()> {
     let path = data.join(IDENTITY_FILE);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(&path)(error)),
-        _ => Ok(()),
-    }
+    unless_gone(fs::remove_file(&path))
+        .map(drop)
+        .map_err(Error::write(&path))
 }
 
 /// Passwords here are letters and digits alone.

@@ -24,7 +24,7 @@ use crate::accounts::Account;
 use crate::catalogue::POSTGRESQL_18;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::write_private;
 use crate::link::RunningLink;
 use crate::locate::Installation;
 use crate::postgresql::Tenant;
@@ -33,7 +33,7 @@ use crate::server::family::sweep_stale;
 use crate::server::spec::Endpoints;
 use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
-use crate::tunnel::program::{Program, write_settings};
+use crate::tunnel::program::Program;
 
 /// What it writes down.
 const LOG: &str = "pooler.log";
@@ -46,8 +46,8 @@ const TRANSACTION_POOL: u32 = 20;
 
 /// A program that pools connections.
 trait PoolerKind: Sync {
-    /// The distribution's package of it.
-    fn package(&self) -> &'static str;
+    /// The distribution's package of it; `None` for one that is fetched with PostgreSQL 18 alone.
+    fn package(&self) -> Option<&'static str>;
 
     /// What comes before the version in what it says with `--version`.
     fn version_mark(&self) -> &'static str;
@@ -106,7 +106,7 @@ impl Place<'_> {
     /// Writes one of its files, and returns its path.
     fn write(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.join(name);
-        write_settings(&path, text)?;
+        write_private(&path, text)?;
         Ok(path.display().to_string())
     }
 }
@@ -138,7 +138,7 @@ pub fn start(
             .filter(|account| account.method.is_served_by_poolers())
             .cloned()
             .collect(),
-        far: link.map(RunningLink::far_side).cloned(),
+        far: link.map(|link| link.endpoints.clone()),
         guard: guard.clone(),
     };
     let server_port = server.only_address()?.port();
@@ -196,12 +196,20 @@ impl Start {
 /// connections; else that of the system, or of the tunnels' programs.
 fn find(program: PoolerProgram) -> Result<Program> {
     let name = program.name();
-    let fetched = Installation::locate(&POSTGRESQL_18).ok();
-    let fetched = fetched.and_then(|installation| installation.beside(name));
-    fetched.map_or_else(
-        || Program::find(&[name], kind(program).package()),
-        |path| Ok(Program::at(path)),
-    )
+    let fetched = Installation::locate(&POSTGRESQL_18);
+    if let Some(path) = fetched.as_ref().ok().and_then(|fetched| fetched.beside(name)) {
+        return Ok(Program::at(path));
+    }
+    let package = kind(program).package();
+    Program::find(&[name], package.unwrap_or(name)).map_err(|error| match (package, fetched) {
+        (Some(_), _) => error,
+        (None, Err(not_fetched)) => not_fetched,
+        (None, Ok(fetched)) => Error::Incomplete {
+            server: fetched.entry.name,
+            folder: fetched.basedir,
+            missing: format!("program {name}"),
+        },
+    })
 }
 
 /// The release that would be started.
@@ -290,13 +298,12 @@ impl RunningPooler {
 
     /// Its last words, if it has ended; `None` while it lives.
     pub fn death(&self) -> Option<String> {
-        let log = self.guard.folder().join(LOG);
         self.process.has_ended().then(|| {
             format!(
                 "{} (process {}) ended; the last lines of its log: {}",
                 self.start.pooler,
                 self.pid(),
-                files::tail_of(&log)
+                self.process.last_words()
             )
         })
     }

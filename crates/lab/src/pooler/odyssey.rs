@@ -9,6 +9,7 @@ use super::{Place, PoolerKind, Start, Version};
 use crate::accounts::Account;
 use crate::error::Result;
 use crate::postgresql::DATABASE;
+use crate::postgresql::accounts::hba_method;
 
 /// What it is always started with: nothing is written down for every connection, and nothing runs out.
 const SETTINGS: &str = "daemonize no\nlog_to_stdout yes\nlog_format \"%p %t %l [%i %s] (%c) %m\\n\"\nlog_session no\n\
@@ -17,8 +18,9 @@ const SETTINGS: &str = "daemonize no\nlog_to_stdout yes\nlog_format \"%p %t %l [
 pub(super) struct Odyssey;
 
 impl PoolerKind for Odyssey {
-    fn package(&self) -> &'static str {
-        "odyssey"
+    /// Debian 12 has none.
+    fn package(&self) -> Option<&'static str> {
+        None
     }
 
     /// `odyssey 1.5.2`
@@ -87,8 +89,7 @@ fn tls(transport: Transport, encrypted: &'static str) -> &'static str {
 fn user(account: &Account, start: &Start) -> String {
     let method = match account.method {
         AuthenticationMethod::Trust => "none",
-        AuthenticationMethod::Md5 => "md5",
-        _ => "scram-sha-256",
+        method => hba_method(method),
     };
     // By what the server keeps of a password it lets in, so that SCRAM has one salt; by the password it logs in.
     let passwords = account.verifier.as_ref().map(|verifier| {

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 
 use ciphertax_base::Secret;
-use ciphertax_model::{AuthenticationMethod, TlsVersion, Transport};
+use ciphertax_model::{TlsVersion, Transport};
 use ciphertax_supervise::guard::Ending;
 
 use super::{Place, PoolerKind, Start, Version};
 use crate::accounts::Account;
 use crate::error::Result;
 use crate::postgresql::DATABASE;
+use crate::postgresql::accounts::hba_method;
 
 /// Statements that it remembers of each connection.
 const PREPARED_STATEMENTS: u32 = 1000;
@@ -45,8 +46,8 @@ const KEEPS_PREPARED_STATEMENTS: Version = Version(1, 21);
 pub(super) struct PgBouncer;
 
 impl PoolerKind for PgBouncer {
-    fn package(&self) -> &'static str {
-        "pgbouncer"
+    fn package(&self) -> Option<&'static str> {
+        Some("pgbouncer")
     }
 
     /// `PgBouncer 1.18.0`
@@ -153,16 +154,14 @@ fn known(account: &Account) -> String {
 
 /// Who fits no line is rejected.
 fn login(account: &Account) -> String {
-    let method = match account.method {
-        AuthenticationMethod::Trust => "trust",
-        AuthenticationMethod::Md5 => "md5",
-        _ => "scram-sha-256",
-    };
+    let method = hba_method(account.method);
     format!("host {DATABASE} {} 0.0.0.0/0 {method}\n", account.user)
 }
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_model::AuthenticationMethod;
+
     use super::*;
 
     #[test]

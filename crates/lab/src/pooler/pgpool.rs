@@ -3,13 +3,13 @@
 
 use std::ffi::OsString;
 
-use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::guard::Ending;
 
 use super::{Place, PoolerKind, Start, Version};
 use crate::accounts::Account;
 use crate::error::Result;
 use crate::postgresql::DATABASE;
+use crate::postgresql::accounts::hba_method;
 
 /// What it is always started with: it looks at no query and at no other server, and nothing ends a connection that is idle.
 const SETTINGS: &str = "backend_clustering_mode = 'raw'\npcp_listen_addresses = ''\nbackend_hostname0 = '127.0.0.1'\n\
@@ -19,8 +19,8 @@ const SETTINGS: &str = "backend_clustering_mode = 'raw'\npcp_listen_addresses = 
 pub(super) struct Pgpool;
 
 impl PoolerKind for Pgpool {
-    fn package(&self) -> &'static str {
-        "pgpool2"
+    fn package(&self) -> Option<&'static str> {
+        Some("pgpool2")
     }
 
     /// `pgpool-II version 4.3.5 (tamahomeboshi)`
@@ -90,11 +90,7 @@ fn login(account: &Account, start: &Start) -> String {
         true => "hostssl",
         false => "hostnossl",
     };
-    let method = match account.method {
-        AuthenticationMethod::Trust => "trust",
-        AuthenticationMethod::Md5 => "md5",
-        _ => "scram-sha-256",
-    };
+    let method = hba_method(account.method);
     format!("{connection} {DATABASE} {} 0.0.0.0/0 {method}\n", account.user)
 }
 

@@ -16,7 +16,7 @@ use procfs::process::{FDTarget, Process};
 use procfs::{ProcError, ProcResult};
 
 use super::RunningPooler;
-use crate::proof::{self, Canary, HelperObjection, ProofError, proof, random_text};
+use crate::proof::{self, Canary, Objection, ProofError, exchange, proof, random_text};
 use crate::relay::Relay;
 
 /// Where the server's session comes from, and what TLS the server says that it has.
@@ -42,11 +42,7 @@ impl RunningPooler {
     }
 
     /// That the server's end of a session is connected to a socket of this pooler.
-    async fn passage(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<Proof, HelperObjection> {
+    async fn passage(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Proof, Objection> {
         let (mut session, _) = Session::connect(reactor, options).await?;
         // Within a transaction a session keeps its connection to the server, in whatever mode.
         session.command("BEGIN").await?;
@@ -60,7 +56,7 @@ impl RunningPooler {
         let _ = session.close().await;
         let program = self.start.pooler.program.name();
         let owner = owner.ok_or_else(|| {
-            HelperObjection::Disproved(format!(
+            Objection::Disproved(format!(
                 "process {backend} of the server has a session from {address}, which is no socket of {program}"
             ))
         })?;
@@ -90,37 +86,21 @@ impl RunningPooler {
     }
 
     /// Sends a canary through another run of it, which reaches the server by a relay.
-    async fn canary(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<Proof, HelperObjection> {
+    async fn canary(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Proof, Objection> {
         let relay = Relay::start((Ipv4Addr::LOCALHOST, self.server_port).into())?;
         let canary = random_text("canary")?;
         let (_process, address, mut guard) = self.start.run(relay.address().port())?;
-        let by_relay = ConnectOptions {
-            host: address.ip().to_string(),
-            port: address.port(),
-            ..options.clone()
-        };
-        let (mut session, _) = Session::connect(reactor, &by_relay).await?;
-        let rows = session.query(&format!("SELECT '{canary}'")).await?;
-        let is_back = rows.first().is_some_and(|row| row.text(0) == canary);
-        let _ = session.close().await;
+        let is_back = exchange::<Session>(reactor, options, address, &canary).await?;
         guard.finish().map_err(crate::Error::from)?;
         if !is_back {
-            return Err(HelperObjection::Disproved(
+            return Err(Objection::Disproved(
                 "a canary did not come back through its pooler".into(),
             ));
         }
-        let seen = Canary {
-            encrypted: self.server_transport().is_encrypted(),
-            seen: relay.saw(canary.as_bytes())?,
-            bytes: relay.bytes_seen(),
-        };
+        let seen = Canary::seen_by(&relay, &canary, self.server_transport().is_encrypted())?;
         let seen = seen
             .verdict()
-            .map_err(|problem| HelperObjection::Disproved(format!("behind its pooler {problem}")))?;
+            .map_err(|problem| Objection::Disproved(format!("behind its pooler {problem}")))?;
         Ok(Proof {
             claim: format!("behind the pooler {}", seen.claim),
             ..seen
@@ -159,14 +139,14 @@ fn user_with_socket(pid: u32, address: SocketAddr) -> ProcResult<Option<u32>> {
 }
 
 /// Compares the server's word on the TLS of a session with how it should travel.
-fn check(tls: &str, expected: Transport) -> Result<(), HelperObjection> {
+fn check(tls: &str, expected: Transport) -> Result<(), Objection> {
     let is_as_expected = match expected.tls_version() {
         Some(expected) => tls == expected.name(),
         None => expected.is_encrypted() != tls.is_empty(),
     };
     match is_as_expected {
         true => Ok(()),
-        false => Err(HelperObjection::Disproved(format!(
+        false => Err(Objection::Disproved(format!(
             "the server says that the connection of its pooler has {}; expected {expected}",
             said(tls)
         ))),

@@ -166,15 +166,23 @@ pub(super) fn hba_lines(accounts: &[Account], tls: bool) -> String {
     std::iter::once(superuser).chain(others).chain(rest).collect()
 }
 
+/// What `pg_hba.conf`, and its like of poolers, call a method.
+pub(crate) fn hba_method(method: AuthenticationMethod) -> &'static str {
+    match method {
+        AuthenticationMethod::Trust => "trust",
+        AuthenticationMethod::Password => "password",
+        AuthenticationMethod::Md5 => "md5",
+        AuthenticationMethod::Cert => "cert",
+        _ => "scram-sha-256",
+    }
+}
+
 fn lines_of(account: &Account, tls: bool) -> Vec<String> {
-    let (method, needs_tls) = match account.method {
-        AuthenticationMethod::Trust => ("trust", false),
-        AuthenticationMethod::Password => ("password", false),
-        AuthenticationMethod::Md5 => ("md5", false),
-        AuthenticationMethod::Cert => ("cert", true),
-        AuthenticationMethod::ScramSha256Plus => ("scram-sha-256", true),
-        _ => ("scram-sha-256", false),
-    };
+    let method = hba_method(account.method);
+    let needs_tls = matches!(
+        account.method,
+        AuthenticationMethod::Cert | AuthenticationMethod::ScramSha256Plus
+    );
     let user = &account.user;
     let with_tls = tls.then(|| format!("hostssl all {user} all {method}\n"));
     let without = (!needs_tls).then(|| {

@@ -10,7 +10,6 @@ mod proof;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
-use std::io;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +22,7 @@ use crate::accounts::Account;
 use crate::catalogue::{PostgreSqlVariant, Product, Source};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::files::write_private;
+use crate::files::{unless_gone, write_private};
 use crate::locate::{InstallStep, Installation};
 use crate::server::PrivateServer;
 use crate::server::family::{Canary, Family, Members, Outline, Plan};
@@ -149,12 +148,7 @@ impl Plan for PostgreSqlPlan<'_> {
             ("pg_hba.conf", accounts::hba_lines(&self.accounts, tls.is_some())),
         ] {
             let path = data.join(name);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::write(&path)(error));
-                }
-                _ => {}
-            }
+            unless_gone(fs::remove_file(&path)).map_err(Error::write(&path))?;
             write_private(&path, text)?;
         }
         // It takes no folder that others may enter.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_base::Secret;
 use ciphertax_base::{Proof, Witness};
-use ciphertax_model::{Storage, Transport};
+use ciphertax_model::{AtRest, Storage, Transport};
 use ciphertax_records::DiskRecord;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session, Status, is_wrong_key};
@@ -16,17 +16,13 @@ use crate::disk_search::search;
 use crate::error::Error;
 use crate::proof::{Objection, ProofError, Proved, files_on_disk, proof, random_text};
 use crate::server::PrivateServer;
-use crate::server::spec::Spec;
 
 /// Memory for pages of each session where nothing is asked for, in megabytes.
 pub const MEMORY_MB: u32 = 256;
 
 /// How the file of a private database is opened.
 pub fn options(server: &PrivateServer, storage: &Storage) -> ConnectOptions {
-    let cipher = server.at_rest.sqlcipher.map(|settings| Cipher {
-        passphrase: server.password().clone(),
-        settings,
-    });
+    let cipher = cipher_of(&server.at_rest, server.password());
     options_in(server.folder(), cipher, storage.memory_mb)
 }
 
@@ -36,9 +32,9 @@ pub(super) fn options_in(folder: &Path, cipher: Option<Cipher>, memory_mb: Optio
     ConnectOptions::new(&file_in(folder), cipher, cache_kib)
 }
 
-/// How a spec's file is encrypted by this passphrase.
-pub(super) fn cipher_of(spec: &Spec, passphrase: &Secret) -> Option<Cipher> {
-    let settings = spec.at_rest.sqlcipher?;
+/// How a file is encrypted by this passphrase.
+pub(super) fn cipher_of(at_rest: &AtRest, passphrase: &Secret) -> Option<Cipher> {
+    let settings = at_rest.sqlcipher?;
     Some(Cipher {
         passphrase: passphrase.clone(),
         settings,

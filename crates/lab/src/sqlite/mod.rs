@@ -4,8 +4,8 @@ mod file;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::guard::{Ending, User};
@@ -14,6 +14,7 @@ use ciphertax_wire::sqlite::{Session, is_disk_full};
 use crate::accounts::Account;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
+use crate::files::unless_gone;
 use crate::server::family::{Family, Outline, Plan};
 use crate::server::spec::Spec;
 use file::{cipher_of, file_in, options_in};
@@ -77,7 +78,7 @@ impl Plan for SqlitePlan<'_> {
         if let Some(data) = file.parent() {
             fs::create_dir_all(data).map_err(Error::write(data))?;
         }
-        let cipher = cipher_of(self.spec, &self.accounts[0].password);
+        let cipher = cipher_of(&self.spec.at_rest, &self.accounts[0].password);
         let options = options_in(folder, cipher, self.spec.cache_mb);
         let made = Session::create(&options).and_then(|mut session| {
             let status = session.status()?;
@@ -132,8 +133,6 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
 }
 
 fn length(file: &Path) -> Result<u64> {
-    match fs::metadata(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        metadata => Ok(metadata.map_err(Error::read(file))?.len()),
-    }
+    let metadata = unless_gone(fs::metadata(file)).map_err(Error::read(file))?;
+    Ok(metadata.map_or(0, |metadata| metadata.len()))
 }

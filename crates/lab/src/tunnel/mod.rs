@@ -27,12 +27,11 @@ use ciphertax_base::{Proof, Witness};
 use ciphertax_model::Tunnel;
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
-use rand::RngExt;
 
 use crate::error::path::TunnelError;
 use crate::error::{Error, Result};
 use crate::link::RunningLink;
-use crate::proof::proof;
+use crate::proof::{proof, random_text};
 use crate::relay::Relay;
 use crate::server::family::sweep_stale;
 use haproxy::Haproxy;
@@ -92,7 +91,7 @@ impl RunningTunnel {
         sweep_stale();
         let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
         pair.prepare(guard.folder())?;
-        let far = link.map(RunningLink::far_side);
+        let far = link.map(|link| &link.endpoints);
         let (server, server_half) = start_server_half(pair.as_ref(), &mut guard, target, far)?;
         let route = Route {
             peer: server_half,
@@ -145,7 +144,7 @@ impl RunningTunnel {
         &mut self,
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
     ) -> Result<Vec<Proof>> {
-        let canary = format!("canary{:032x}", rand::rng().random::<u128>());
+        let canary = random_text("canary")?;
         let between = Relay::start(self.server_half)?;
         // A second, talkative client half that reaches the server half by a relay. The server half is the one that is measured, and
         // accepts nothing but the cipher asked for.

@@ -116,8 +116,6 @@ impl Program {
     }
 }
 
-pub(crate) use crate::files::write_private as write_settings;
-
 /// Runs a command that ends by itself, and fails if it fails.
 pub(crate) fn run_to_success(command_line: &[OsString]) -> Result<String> {
     let said = run(command_line)?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range, VerdictView};
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
-use crate::lookup::{self, Group, grouped};
+use crate::lookup::{Group, grouped};
 use crate::why::bound_word;
 use crate::{describe, words};
 
@@ -112,7 +112,10 @@ impl AnswerView {
                 })
                 .collect(),
             between: between(run, &answers),
-            baseline: lookup::baseline(run).map_or_else(String::new, |arm| arm.name.clone()),
+            baseline: run
+                .head
+                .baseline()
+                .map_or_else(String::new, |arm| arm.name.clone()),
             explained: estimates(run, &answers)
                 .into_iter()
                 .filter(|row| words::is_surprising(row))

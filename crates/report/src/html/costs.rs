@@ -65,7 +65,7 @@ impl CellView {
 
 fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     let cell = record.found.name.as_str();
-    let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
+    let baseline = run.head.baseline().map_or("", |arm| arm.name.as_str());
     let metrics = Metric::compared(record.asked.load.pace())
         .iter()
         .chain(&Metric::COMPARED_OF_CONNECTS)

@@ -109,7 +109,9 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
 /// What decides the cost of encryption at rest: figures down, arms across.
 fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
     let cell_name = cell.found.name.as_str();
-    let arms = lookup::baseline(run)
+    let arms = run
+        .head
+        .baseline()
         .into_iter()
         .chain(lookup::variants_in(run, cell));
     let arms: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
@@ -152,7 +154,7 @@ fn arms_by_metrics(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, columns: 
         let value = lookup::measured(run, &cell.found.name, arm, metric);
         right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
     };
-    if let Some(arm) = lookup::baseline(run) {
+    if let Some(arm) = run.head.baseline() {
         let values = columns.iter().map(|metric| by_itself(&arm.name, *metric));
         table.add_row(std::iter::once(left(&arm.name)).chain(values));
     }
@@ -240,7 +242,7 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
         page.blank();
         page.paragraph(&needs_blocks(), Tone::Plain);
     }
-    let Some(baseline) = lookup::baseline(run).filter(|_| !answers.is_empty()) else {
+    let Some(baseline) = run.head.baseline().filter(|_| !answers.is_empty()) else {
         return;
     };
     let has_query = answers.iter().any(|answer| answer.query.is_some());

@@ -11,7 +11,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ciphertax_lab::catalogue::{self, Protocol};
 use ciphertax_lab::pooler::Release;
@@ -101,7 +101,7 @@ struct Asked<'a> {
     ranks: Option<u32>,
     limits: OwnLimits,
     /// The poolers that are started before private servers, where arms have one; or why there is none.
-    poolers: Vec<(PoolerProgram, Result<Release, String>)>,
+    poolers: BTreeMap<PoolerProgram, Result<Release, String>>,
 }
 
 /// A cell and the server where it is measured.
@@ -147,7 +147,7 @@ impl<'a> Asked<'a> {
             encdb: None,
             ranks: None,
             limits: OwnLimits::NONE,
-            poolers: Vec::new(),
+            poolers: BTreeMap::new(),
         }
     }
 

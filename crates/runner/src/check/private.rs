@@ -26,8 +26,8 @@ pub(super) const RULES: &[Rule] = &[
     of_plan("pooler", |asked| {
         let missing = asked
             .poolers
-            .iter()
-            .filter_map(|(_, release)| release.as_ref().err());
+            .values()
+            .filter_map(|release| release.as_ref().err());
         let missing: Vec<&str> = missing.map(String::as_str).collect();
         (!missing.is_empty()).then(|| Refusal::new(missing.join("; ")))
     }),
@@ -49,11 +49,7 @@ pub(super) const RULES: &[Rule] = &[
     // It gives the next transaction another connection, and an old release does not prepare statements there again.
     of_arm_in("prepared-statements", |asked, at, arm| {
         let pooler = arm.pooler?;
-        let mut releases = asked
-            .poolers
-            .iter()
-            .filter(|(program, _)| *program == pooler.program);
-        let release = releases.next()?.1.as_ref().ok()?;
+        let release = asked.poolers.get(&pooler.program)?.as_ref().ok()?;
         let shares = pooler.pool_mode == PoolMode::Transaction;
         let prepares = at.cell.workload.descriptor().vocabulary != Vocabulary::Connect;
         let why = format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_base::{CpuTime, Pressure};
+use ciphertax_base::Pressure;
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
 use ciphertax_records::ServerSide;
@@ -84,7 +84,10 @@ impl Reading {
         let cpu_of_each = now.server.as_ref().zip(then.server.as_ref());
         Change {
             server: ServerSide {
-                server_cpu: with_relay(server.cpu, column_relay_cpu),
+                // A relay stands for a part of the server.
+                server_cpu: server
+                    .cpu
+                    .map(|cpu| [cpu].into_iter().chain(column_relay_cpu).sum()),
                 server_cpu_of_each_ns: cpu_of_each
                     .map_or_else(Vec::new, |(now, then)| now.cpu_of_each_since(then)),
                 tunnel_cpu: cpu(&then.tunnel, &now.tunnel),
@@ -140,15 +143,6 @@ impl Clocks {
             pressure: observe::pressure(),
         })
     }
-}
-
-/// The server's CPU time with that of the relay that stands for a part of it.
-fn with_relay(server: Option<CpuTime>, relay: Option<CpuTime>) -> Option<CpuTime> {
-    let relay = relay.unwrap_or_default();
-    Some(CpuTime {
-        total_ns: server?.total_ns + relay.total_ns,
-        system_ns: server?.system_ns + relay.system_ns,
-    })
 }
 
 /// What counters rose by, but for the one that is no work.

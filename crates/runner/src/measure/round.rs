@@ -281,7 +281,7 @@ impl Clocks {
             server_cpu: server.cpu,
             file_system_cpu: file_system.map(|(now, before)| {
                 let cpu = asked.iter().filter_map(|asked| asked.cpu);
-                cpu.fold(since(now, before), since)
+                cpu.fold(now.since(&before), |left, asked| left.since(&asked))
             }),
             bytes_read: but_for(storage.bytes_read, &|asked| asked.bytes_read),
             bytes_written: but_for(storage.bytes_written, &|asked| asked.bytes_written),
@@ -294,11 +294,4 @@ impl Clocks {
 /// What the daemon of a server's file system used so far; `None` where there is none.
 fn daemon(server: &dyn Server) -> Option<Usage> {
     server.daemon()?.read().ok()
-}
-
-fn since(now: CpuTime, before: CpuTime) -> CpuTime {
-    CpuTime {
-        total_ns: now.total_ns.saturating_sub(before.total_ns),
-        system_ns: now.system_ns.saturating_sub(before.system_ns),
-    }
 }

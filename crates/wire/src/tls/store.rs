@@ -71,9 +71,7 @@ impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     fn lock(&self) -> MutexGuard<'_, Sessions<Ticket, Older>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session each.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::{Session as _, WireError};
 
-use super::records::{DATABASE, MongodbRecords, NAMESPACE_NOT_FOUND};
+use super::records::{DATABASE, MongodbRecords, drop_collection};
 use crate::dataset::{Contents, DatasetError, close_table_loaders, usertable};
 use crate::ycsb::{FieldEncryption, Records, Table};
 
@@ -145,7 +145,10 @@ pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
 pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
     match find(session).await? {
         Found::Nothing => return Ok(false),
-        Found::Proofs => return drop_collection(session, PROOFS).await.map(|()| true),
+        Found::Proofs => {
+            drop_collection(session, PROOFS).await?;
+            return Ok(true);
+        }
         Found::Ours { .. } => {}
     }
     for _ in 0..MOST_DROPS {
@@ -254,14 +257,6 @@ async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
     let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
     session.command(&drop).await?;
     Ok(())
-}
-
-/// Drops a collection if it is there.
-async fn drop_collection(session: &mut Session, name: &str) -> Result<(), DatasetError> {
-    match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
-        Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
-        dropped => dropped.map(drop).map_err(DatasetError::from),
-    }
 }
 
 fn unreadable(error: impl std::fmt::Display) -> WireError {

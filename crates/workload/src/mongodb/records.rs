@@ -34,7 +34,7 @@ const LONG_MESSAGE: usize = 16 << 20;
 
 /// What a server says of a collection that is there already, or is not there (MongoDB's error_codes.yml).
 const NAMESPACE_EXISTS: i32 = 48;
-pub(super) const NAMESPACE_NOT_FOUND: i32 = 26;
+const NAMESPACE_NOT_FOUND: i32 = 26;
 
 /// YCSB's table as an arm reaches it.
 pub struct MongodbTable {
@@ -232,11 +232,8 @@ impl Records for MongodbRecords {
     }
 
     async fn empty(&mut self) -> Result<(), Failure> {
-        let command = rawdoc! { "drop": self.reader.table.name(), "$db": DATABASE };
-        match self.session.command(&command).await {
-            Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => {}
-            dropped => drop(dropped.map_err(failure)?),
-        }
+        let dropped = drop_collection(&mut self.session, self.reader.table.name()).await;
+        dropped.map_err(failure)?;
         self.create().await
     }
 
@@ -377,5 +374,13 @@ impl Task<MongodbAccess> for FindRecord {
         let key = Key::of(random.random_range(0..self.0.record_count).into());
         is_there(&key, reader.read(session, &key).await?)?;
         Ok(1)
+    }
+}
+
+/// Drops a collection if it is there.
+pub(super) async fn drop_collection(session: &mut Session, name: &str) -> Result<(), WireError> {
+    match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
+        Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
+        dropped => dropped.map(drop),
     }
 }

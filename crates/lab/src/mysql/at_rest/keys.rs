@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Encryption;
 use crate::catalogue::{MARIADB, ServerFamily};
 use crate::error::{Error, Result};
-use crate::files::{random_digits, write_private};
+use crate::files::{random_digits, unless_gone, write_private};
 use crate::locate::Installation;
 use crate::mysql::MySqlInstallation;
 use crate::mysql::statements::MyCnf;
@@ -110,10 +110,9 @@ pub(super) fn prepare_keyring(mysql: &MySqlInstallation<'_>, folder: &Path) -> R
 /// The component lets its group read the keys.
 pub(in crate::mysql) fn close_keys_to_others(folder: &Path) -> Result<()> {
     let keys = folder.join(KEYS);
-    match fs::set_permissions(&keys, Permissions::from_mode(0o600)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::write(&keys)(error)),
-        _ => Ok(()),
-    }
+    unless_gone(fs::set_permissions(&keys, Permissions::from_mode(0o600)))
+        .map(drop)
+        .map_err(Error::write(&keys))
 }
 
 fn make(folder: PathBuf) -> Result<PathBuf> {

@@ -6,7 +6,6 @@ use ciphertax_records::why::{Flame, FlameFrame, FlameOf};
 use serde::Serialize;
 
 use super::super::figure::{ArmName, Figure, Range};
-use crate::lookup;
 use crate::why::{difference_in_words, microseconds_more, side_word};
 
 /// More boxes than that are too small to be seen, and too many for a page.
@@ -89,7 +88,7 @@ impl FlameView {
             FlameOf::Waits => ("waits", "What sessions wait for".to_owned()),
         };
         let carriers = carriers(&flame.root);
-        let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
+        let baseline = run.head.baseline().map_or("", |arm| arm.name.as_str());
         Some(Self {
             cell: flame.cell.clone(),
             arm: ArmName::of(run, &flame.arm),

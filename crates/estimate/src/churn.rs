@@ -1,5 +1,6 @@
 //! Cost against queries per connection, and cores at a rate.
 
+use ciphertax_base::Interval;
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{
@@ -18,8 +19,9 @@ const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
 const MOST_QUERIES: f64 = 1e6;
 const POINTS_PER_DECADE: u32 = 6;
 
-/// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
-type Row = [f64; 4];
+/// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server; then what tunnel and
+/// pooler take between them, which may be nothing, in microseconds.
+type Row = [f64; 6];
 
 /// The churn model: what a feature costs against queries per connection.
 ///
@@ -65,23 +67,32 @@ fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
     let estimates: Vec<&EstimateRow> = estimates
         .filter_map(|metric| results.estimate(&row.query_cell, &row.arm, *metric))
         .collect();
-    let has = |verdict| estimates.iter().any(|estimate| estimate.verdict == verdict);
-    let query_verdict = [
-        Verdict::Costs,
-        Verdict::CannotTell,
-        Verdict::NoCost,
-        Verdict::Gains,
-    ]
-    .into_iter()
-    .find(|verdict| has(*verdict))
-    .unwrap_or(Verdict::CannotTell);
+    let baseline: f64 = estimates.iter().map(|estimate| estimate.baseline).sum();
+    let floors = estimates
+        .iter()
+        .map(|estimate| Some(estimate.floor? * estimate.baseline));
     ChurnRow {
         query_overhead: match estimates.as_slice() {
             [estimate] => estimate.interval(),
             _ => row.query_overhead,
         },
-        query_verdict,
+        query_verdict: of_sum(&estimates, &row.query_overhead),
+        query_floor: floors.sum::<Option<f64>>().map(|floor| floor / baseline),
         ..row
+    }
+}
+
+/// The verdict on a sum: that of its parts where all have the same; a cost or a gain where no part is undecided and the sum is one.
+fn of_sum(parts: &[&EstimateRow], sum: &Interval) -> Verdict {
+    let [first, others @ ..] = parts else {
+        return Verdict::CannotTell;
+    };
+    match others.iter().all(|other| other.verdict == first.verdict) {
+        true => first.verdict,
+        false if !parts.iter().all(|part| part.verdict.is_decided()) => Verdict::CannotTell,
+        false if sum.low > 0.0 => Verdict::Costs,
+        false if sum.high < 0.0 => Verdict::Gains,
+        false => Verdict::CannotTell,
     }
 }
 
@@ -110,11 +121,21 @@ fn counts(side: Side) -> (bool, bool) {
 /// CPU time per operation of the baseline and of the arm, in microseconds.
 fn cpu_us(side: Side, logs: &Row) -> (f64, f64) {
     let (client, server) = counts(side);
-    let part = |counts: bool, log: f64| if counts { log.exp() } else { 0.0 };
-    (
-        part(client, logs[0]) + part(server, logs[2]),
-        part(client, logs[1]) + part(server, logs[3]),
-    )
+    let part = |counts: bool, us: f64| if counts { us } else { 0.0 };
+    let of = |arm: usize| {
+        part(client, logs[arm].exp())
+            + part(server, logs[2 + arm].exp())
+            + part(client && server, logs[4 + arm])
+    };
+    (of(0), of(1))
+}
+
+/// CPU time per operation of tunnel and pooler together, in microseconds.
+fn between_us(slice: &Figures) -> f64 {
+    [Metric::TunnelCpuPerOp, Metric::PoolerCpuPerOp]
+        .into_iter()
+        .filter_map(|metric| value(slice, metric))
+        .sum()
 }
 
 fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, EstimateError> {
@@ -126,13 +147,17 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, Es
         let values: Option<Vec<f64>> = slices.into_iter().map(|slice| value(slice, metric)).collect();
         values?.try_into().ok().map(|row: [f64; 3]| row.map(f64::ln))
     };
+    let mut between = Vec::new();
     let (of_client, of_server): (Vec<[f64; 3]>, Vec<[f64; 3]>) = cell
         .together([BASELINE, AGAIN, arm])
         .filter_map(|slices| {
-            Some((
+            let both = (
                 of(client, Metric::ClientCpuPerOp, slices)?,
                 of(server, Metric::ServerCpuPerOp, slices)?,
-            ))
+            );
+            let [baseline, again, arm] = slices.map(between_us);
+            between.push([f64::midpoint(baseline, again), arm]);
+            Some(both)
         })
         .unzip();
     if of_client.len() < FEWEST_BLOCKS as usize {
@@ -140,9 +165,13 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, Es
     }
     let of_client = as_in_the_tables(&of_client, Metric::ClientCpuPerOp, cell)?;
     let of_server = as_in_the_tables(&of_server, Metric::ServerCpuPerOp, cell)?;
-    let rows = of_client.into_iter().zip(of_server);
+    let rows = of_client.into_iter().zip(of_server).zip(between);
     Ok(rows
-        .map(|([baseline, arm], [of_server, arm_of_server])| [baseline, arm, of_server, arm_of_server])
+        .map(
+            |(([client, arm], [server, arm_of_server]), [between, arm_between])| {
+                [client, arm, server, arm_of_server, between, arm_between]
+            },
+        )
         .collect())
 }
 
@@ -175,13 +204,28 @@ fn row(
             })
         })
         .collect::<Result<Vec<_>, EstimateError>>()?;
-    let mut break_even = Vec::new();
+    let mut break_even: Vec<ChurnBreakEven> = Vec::new();
     for budget in BUDGETS {
+        // What keeps a smaller budget keeps a larger one; bounds, which are not monotone, must say so too.
+        let smaller = break_even.last();
+        let no_later = |queries: Option<f64>, than: Option<f64>| match (queries, than) {
+            (Some(queries), Some(than)) => Some(queries.min(than)),
+            (queries, than) => queries.or(than),
+        };
         break_even.push(ChurnBreakEven {
             budget,
-            queries: first_within(budget, |n| Ok(at(n)?.value))?,
-            queries_low: first_within(budget, |n| Ok(at(n)?.low))?,
-            queries_high: first_within(budget, |n| Ok(at(n)?.high))?,
+            queries: no_later(
+                first_within(budget, |n| Ok(at(n)?.value))?,
+                smaller.and_then(|point| point.queries),
+            ),
+            queries_low: no_later(
+                first_within(budget, |n| Ok(at(n)?.low))?,
+                smaller.and_then(|point| point.queries_low),
+            ),
+            queries_high: no_later(
+                first_within(budget, |n| Ok(at(n)?.high))?,
+                smaller.and_then(|point| point.queries_high),
+            ),
         });
     }
     let (connect_baseline, connect_variant) = cpu_us(side, &mean(connects));
@@ -200,6 +244,7 @@ fn row(
             variant / baseline - 1.0
         })?,
         query_verdict: Verdict::CannotTell,
+        query_floor: None,
         points,
         break_even,
     })
@@ -296,7 +341,8 @@ mod tests {
 
     /// Blocks of a cell with the given CPU times in microseconds (client baseline, client arm, server baseline, server arm).
     fn steady(cpu_us: [f64; 4]) -> Vec<Row> {
-        vec![cpu_us.map(f64::ln); 5]
+        let [client, arm, server, arm_of_server] = cpu_us.map(f64::ln);
+        vec![[client, arm, server, arm_of_server, 0.0, 0.0]; 5]
     }
 
     #[test]
@@ -332,6 +378,39 @@ mod tests {
     }
 
     #[test]
+    fn what_keeps_a_small_budget_keeps_a_larger_one_whatever_the_noise() {
+        let mut seed = 1_u64;
+        let mut noise = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as f64 / f64::from(1_u32 << 31) - 0.5
+        };
+        for run in 0..60 {
+            let spread = 0.02 * f64::from(run % 6 + 1);
+            let mut cell = |cpu_us: [f64; 4]| {
+                let mut blocks = steady(cpu_us);
+                blocks
+                    .iter_mut()
+                    .flat_map(|block| &mut block[..4])
+                    .for_each(|log| *log += spread * noise());
+                blocks
+            };
+            let (connects, queries) = (cell([1.0, 1.0, 100.0, 700.0]), cell([1.0, 1.0, 10.0, 10.6]));
+            let row = row(["connect", "select", "tls"], Side::Server, &connects, &queries).unwrap();
+            let of = |point: &ChurnBreakEven| {
+                [point.queries_low, point.queries, point.queries_high]
+                    .map(|queries| queries.unwrap_or(f64::INFINITY))
+            };
+            for point in &row.break_even {
+                assert!(of(point).is_sorted(), "{point:?}");
+            }
+            for pair in row.break_even.windows(2) {
+                let [small, large] = [of(&pair[0]), of(&pair[1])];
+                assert!((0..3).all(|place| large[place] <= small[place]), "{pair:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_connect_that_costs_less_than_a_query_keeps_no_budget() {
         let row = row(
             ["connect", "select", "tls"],
@@ -346,16 +425,13 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_add_up() {
+    fn both_sides_and_what_is_between_them_add_up() {
+        let mut queries = steady([10.0, 20.0, 30.0, 40.0]);
+        queries.iter_mut().for_each(|block| block[5] = 25.0);
         let connects = steady([100.0, 200.0, 300.0, 400.0]);
-        let row = row(
-            ["connect", "select", "tls"],
-            Side::Both,
-            &connects,
-            &steady([10.0, 20.0, 30.0, 40.0]),
-        )
-        .unwrap();
+        let row = row(["connect", "select", "tls"], Side::Both, &connects, &queries).unwrap();
         assert!((row.points[0].overhead.value - 0.5).abs() < 1e-9);
-        assert!((row.query_variant_us - 60.0).abs() < 1e-9);
+        assert!((row.query_baseline_us - 40.0).abs() < 1e-9);
+        assert!((row.query_variant_us - 85.0).abs() < 1e-9);
     }
 }

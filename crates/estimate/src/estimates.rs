@@ -3,7 +3,7 @@
 use ciphertax_base::Interval;
 use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
-use ciphertax_stats::verdict::{Criteria, holm, judge};
+use ciphertax_stats::verdict::{Criteria, benjamini_hochberg, judge};
 use ciphertax_stats::{
     DisturbedBlocks, Estimate, FEWEST_BLOCKS, Location, LogRatio, Rule, Verdict, difference,
 };
@@ -144,27 +144,61 @@ fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
     cell.cell.compared().chain(compared::of_rounds(cell)).collect()
 }
 
-/// True for bytes that a server exchanges with storage.
-fn is_storage(metric: Metric) -> bool {
-    matches!(metric, Metric::StorageWrittenPerOp | Metric::StorageReadPerOp)
+/// True for bytes, on the network or exchanged with storage.
+fn is_bytes(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::BytesPerOp | Metric::StorageWrittenPerOp | Metric::StorageReadPerOp
+    )
 }
 
-/// The p-values of comparisons, adjusted. What the CPU counts is a family of its own, so that no other verdict depends on whether a
-/// CPU shows its counters.
+/// What comparisons are judged together for. So many counters and percentiles would leave no cost significant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// What the question is answered with: CPU time; throughput where the server's cannot be read.
+    Answer,
+    /// Throughput and latency.
+    Speed,
+    /// Bytes, and what the CPU counts.
+    Counters,
+}
+
+impl Family {
+    const ALL: [Self; 3] = [Self::Answer, Self::Speed, Self::Counters];
+
+    fn of(row: &Comparison<'_>, rows: &[Comparison<'_>]) -> Self {
+        let reads_server = || {
+            rows.iter().any(|other| {
+                Metric::SERVER_CPU.contains(&other.metric) && other.cell.cell.name == row.cell.cell.name
+            })
+        };
+        match row.metric {
+            metric if metric.is_cpu() => Self::Answer,
+            Metric::Throughput if row.kind.is_none() && !reads_server() => Self::Answer,
+            metric if metric.is_of_hardware() || is_bytes(metric) => Self::Counters,
+            Metric::CellsPerOp => Self::Counters,
+            _ => Self::Speed,
+        }
+    }
+}
+
+/// The p-values of comparisons, adjusted within their families.
 fn adjusted(rows: &[Comparison<'_>]) -> Vec<f64> {
-    let family = |of_hardware: bool| {
-        let of_family = rows
+    let families: Vec<Family> = rows.iter().map(|row| Family::of(row, rows)).collect();
+    let mut adjusted = vec![1.0; rows.len()];
+    for family in Family::ALL {
+        let places: Vec<usize> = (0..rows.len())
+            .filter(|place| families[*place] == family)
+            .collect();
+        let p_values: Vec<f64> = places
             .iter()
-            .enumerate()
-            .filter(move |(_, row)| row.metric.is_of_hardware() == of_hardware);
-        let (places, p_values): (Vec<usize>, Vec<f64>) = of_family
-            .map(|(place, row)| (place, row.found.estimate.p_value))
-            .unzip();
-        places.into_iter().zip(holm(&p_values))
-    };
-    let mut adjusted: Vec<(usize, f64)> = family(false).chain(family(true)).collect();
-    adjusted.sort_by_key(|(place, _)| *place);
-    adjusted.into_iter().map(|(_, p_value)| p_value).collect()
+            .map(|place| rows[*place].found.estimate.p_value)
+            .collect();
+        for (place, p_value) in places.into_iter().zip(benjamini_hochberg(&p_values)) {
+            adjusted[place] = p_value;
+        }
+    }
+    adjusted
 }
 
 /// The noise floor of the same metric in the same cell, by the same location; without one nothing counts as a difference.
@@ -302,10 +336,11 @@ impl Comparison<'_> {
     }
 
     fn judged(&self, study: &Study, floor: Option<f64>, adjusted_p_value: f64) -> EstimateRow {
+        let margin = margin(study, self.metric);
         let criteria = Criteria {
             direction: self.metric.direction(),
             floor,
-            margin: margin(study, self.metric).ln_1p(),
+            margin: margin.ln_1p(),
             adjusted_p_value,
         };
         let judgement = judge(&self.found.estimate, &criteria);
@@ -313,11 +348,8 @@ impl Comparison<'_> {
             true => (Verdict::CannotTell, Rule::ClientBound),
             false => (judgement.verdict, judgement.rule),
         };
-        let more_time_s = match (verdict, rule, judgement.more_blocks) {
-            (_, Rule::ClientBound, _) => None,
-            (Verdict::CannotTell, _, Some(blocks)) => self.cell.seconds_of(blocks),
-            _ => None,
-        };
+        let more_blocks = judgement.more_blocks.filter(|_| rule != Rule::ClientBound);
+        let more_time_s = more_blocks.and_then(|blocks| self.cell.seconds_of(blocks));
         EstimateRow {
             cell: self.cell.cell.name.clone(),
             arm: self.cell.arms[self.arm].clone(),
@@ -333,7 +365,7 @@ impl Comparison<'_> {
             verdict,
             rule,
             floor: floor.map(f64::exp_m1),
-            margin: judgement.margin.exp_m1(),
+            margin,
             adjusted_p_value,
             more_time_s,
             log_ratio: LogRatio::from(&self.found.estimate),
@@ -344,8 +376,7 @@ impl Comparison<'_> {
 
     /// True if the load generator was the bottleneck, and the figure is therefore its own.
     fn is_the_clients(&self) -> bool {
-        let is_bytes = self.metric == Metric::BytesPerOp || is_storage(self.metric);
-        let concerns_server = !self.metric.is_work() && !is_bytes;
+        let concerns_server = !self.metric.is_work() && !is_bytes(self.metric);
         self.record.client_bound && concerns_server
     }
 }

@@ -2,11 +2,8 @@
 
 use ciphertax_base::Phase;
 use ciphertax_base::format::rounded;
-use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
+use ciphertax_model::{Metric, Placement, Published, PublishedFigure};
 use ciphertax_records::{Agreement, EstimateRow, PhaseRow, PublishedRow, Run};
-use ciphertax_stats::verdict::WIDEST_FLOOR;
-
-use ciphertax_estimate::estimates::margin;
 
 /// One row for every figure that the study brings along, in its order.
 pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {
@@ -38,39 +35,30 @@ fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRo
         change,
         within,
         measured: measured.map(EstimateRow::interval),
-        margin: measured
-            .and_then(|row| agreement_margin(&run.head.study, row))
-            .map(f64::exp_m1),
-        agreement: measured.map_or(Agreement::CannotTell, |row| {
-            agreement(figure, row, agreement_margin(&run.head.study, row))
-        }),
+        margin: measured.map(|row| row.margin),
+        agreement: measured.map_or(Agreement::CannotTell, |row| agreement(figure, row)),
         explanation: connect(run, published).or_else(|| cpu(run, published)),
         note: published.note.clone(),
     }
 }
 
-/// By how much figures may differ and still agree, as the logarithm of a ratio: what counts as no cost. `None` where the
-/// noise floor is so large that agreeing within it would mean nothing.
-fn agreement_margin(study: &Study, measured: &EstimateRow) -> Option<f64> {
-    let (floor, margin) = (measured.floor?.ln_1p(), margin(study, measured.metric).ln_1p());
-    (floor <= WIDEST_FLOOR * margin).then(|| floor.max(margin))
-}
-
 /// A published figure agrees if the whole interval lies within the margin around it, and differs if all of the interval
-/// lies outside. The figure itself has no interval, and comes from other hardware. Compared as logarithms, where a halving
-/// and a doubling are equally far.
-fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64>) -> Agreement {
-    let within = match (figure, margin) {
-        (PublishedFigure::Within(bound), _) => (-bound.min(1.0)).ln_1p()..=bound.ln_1p(),
-        (PublishedFigure::Change(change), Some(margin)) if change > -1.0 => {
-            change.ln_1p() - margin..=change.ln_1p() + margin
+/// lies outside; where the noise floor is larger than the margin, only what is further than that tells anything. The figure itself
+/// has no interval, and comes from other hardware. Compared as logarithms, where a halving and a doubling are equally far.
+fn agreement(figure: PublishedFigure, measured: &EstimateRow) -> Agreement {
+    let margin = measured.margin.ln_1p();
+    let (within, floor) = match (figure, measured.floor) {
+        (PublishedFigure::Within(bound), _) => ((-bound.min(1.0)).ln_1p()..=bound.ln_1p(), 0.0),
+        (PublishedFigure::Change(change), Some(floor)) if change > -1.0 => {
+            (change.ln_1p() - margin..=change.ln_1p() + margin, floor.ln_1p())
         }
         (PublishedFigure::Change(_), _) => return Agreement::CannotTell,
     };
+    let more = (floor - margin).max(0.0);
     let (low, high) = (measured.low.ln_1p(), measured.high.ln_1p());
-    if within.contains(&low) && within.contains(&high) {
+    if within.contains(&low) && within.contains(&high) && floor <= margin {
         Agreement::Agrees
-    } else if low > *within.end() || high < *within.start() {
+    } else if low > within.end() + more || high < within.start() - more {
         Agreement::Differs
     } else {
         Agreement::CannotTell
@@ -185,8 +173,8 @@ mod tests {
         }
     }
 
-    fn with(figure: PublishedFigure, (low, high): (f64, f64), margin: f64) -> Agreement {
-        agreement(figure, &measured(low, high), Some(f64::ln_1p(margin)))
+    fn with(figure: PublishedFigure, (low, high): (f64, f64)) -> Agreement {
+        agreement(figure, &measured(low, high))
     }
 
     #[test]
@@ -198,48 +186,40 @@ mod tests {
             ((-0.30, -0.20), Agreement::Differs),
             ((-0.60, -0.10), Agreement::CannotTell),
         ] {
-            assert_eq!(with(published, interval, 0.06), expected, "{interval:?}");
+            assert_eq!(with(published, interval), expected, "{interval:?}");
         }
     }
 
     #[test]
     fn an_interval_that_would_agree_with_anything_cannot_tell() {
         // Both were once said to agree: the interval was widened by a margin of over 80 %.
-        let agreement = with(PublishedFigure::Change(1.10), (0.040, 0.197), 0.06);
+        let agreement = with(PublishedFigure::Change(1.10), (0.040, 0.197));
         assert_eq!(agreement, Agreement::Differs);
-        let agreement = with(PublishedFigure::Change(0.018), (-0.51, 1.06), 0.06);
+        let agreement = with(PublishedFigure::Change(0.018), (-0.51, 1.06));
         assert_eq!(agreement, Agreement::CannotTell);
     }
 
     #[test]
-    fn a_noise_floor_far_above_the_margin_agrees_with_nothing() {
-        let study = Study::from_toml(
-            "name = \"s\"\nquestion = \"?\"\ntime_s = 9\n[[arm]]\nname = \"a\"\ntransport = \"plain\"\n[[arm]]\nname = \"b\"\n\
-             transport = \"tls1.3\"\n[[cell]]\nname = \"c\"\nworkload = \"connect\"\nload = { connections = 1 }\n",
-        )
-        .unwrap();
-        let narrow = margin(&study, Metric::Throughput).ln_1p();
-        let with_floor = |floor: Option<f64>| {
-            agreement_margin(
-                &study,
-                &EstimateRow {
-                    floor,
-                    ..measured(-0.37, -0.33)
-                },
-            )
+    fn a_noise_floor_above_the_margin_agrees_with_nothing_and_differs_from_what_is_further_than_it() {
+        let with_floor = |change: f64, floor: Option<f64>| {
+            let measured = EstimateRow {
+                floor,
+                ..measured(-0.37, -0.33)
+            };
+            agreement(PublishedFigure::Change(change), &measured)
         };
-        assert_eq!(with_floor(Some(0.001)), Some(narrow));
-        assert_eq!(with_floor(Some(0.9)), None);
-        assert_eq!(with_floor(None), None);
-        let agrees = agreement(PublishedFigure::Change(-0.35), &measured(-0.37, -0.33), None);
-        assert_eq!(agrees, Agreement::CannotTell);
+        assert_eq!(with_floor(-0.35, Some(0.06)), Agreement::Agrees);
+        assert_eq!(with_floor(-0.35, Some(0.07)), Agreement::CannotTell);
+        assert_eq!(with_floor(-0.20, Some(0.07)), Agreement::Differs);
+        assert_eq!(with_floor(-0.20, Some(0.9)), Agreement::CannotTell);
+        assert_eq!(with_floor(-0.35, None), Agreement::CannotTell);
     }
 
     #[test]
     fn a_bound_agrees_only_with_an_interval_inside_it() {
         let bound = PublishedFigure::Within(0.05);
-        assert_eq!(with(bound, (-0.04, 0.01), 0.06), Agreement::Agrees);
-        assert_eq!(with(bound, (-0.30, -0.10), 0.06), Agreement::Differs);
-        assert_eq!(with(bound, (-0.08, 0.01), 0.06), Agreement::CannotTell);
+        assert_eq!(with(bound, (-0.04, 0.01)), Agreement::Agrees);
+        assert_eq!(with(bound, (-0.30, -0.10)), Agreement::Differs);
+        assert_eq!(with(bound, (-0.08, 0.01)), Agreement::CannotTell);
     }
 }

@@ -81,7 +81,6 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     if let [only] = rows.as_slice() {
         return Some(both_sides(run, only).unwrap_or_else(|| describe(arm, only)));
     }
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
     let measured = if all < run.results.cells.len() {
         " measured"
@@ -93,13 +92,16 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
         true => "it seems to save something, which is suspicious",
         false => "it saves something",
     };
-    for (verdict, words) in [
-        (Verdict::NoCost, "neither side pays more than the margin"),
-        (Verdict::Gains, saves),
-        (Verdict::CannotTell, "it cannot be told yet"),
+    let margins = rows.iter().map(|row| row.margin);
+    let no_cost = format!("no cost above {}", rounded::share(margins.fold(0.0, f64::max)));
+    for (verdicts, words) in [
+        (&[Verdict::NoCost][..], no_cost.as_str()),
+        (&[Verdict::Gains], saves),
+        (&UNDECIDED, "it cannot be told yet"),
     ] {
-        match count(verdict) {
+        match rows.iter().filter(|row| verdicts.contains(&row.verdict)).count() {
             0 => {}
+            2 if all == 2 => others.push(format!("in both cells{measured} {words}")),
             n if n == all => others.push(format!("in all {all} cells{measured} {words}")),
             n => others.push(format!("in {n} of {all} cells{measured} {words}")),
         }
@@ -150,6 +152,9 @@ fn both_sides(run: &Run, row: &EstimateRow) -> Option<String> {
     ))
 }
 
+/// What is not decided, the nearest to a cost first.
+const UNDECIDED: [Verdict; 3] = [Verdict::CostsPerhaps, Verdict::CannotTell, Verdict::GainsPerhaps];
+
 /// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure. Of connects at a
 /// distance it is the time they take.
 fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a EstimateRow> {
@@ -162,15 +167,12 @@ fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a Es
         .into_iter()
         .filter_map(|metric| run.results.estimate(&cell.found.name, arm, metric));
     let rows: Vec<&EstimateRow> = rows.collect();
-    [
-        Verdict::Costs,
-        Verdict::CannotTell,
-        Verdict::Gains,
-        Verdict::NoCost,
-    ]
-    .into_iter()
-    .find_map(|verdict| rows.iter().find(|row| row.verdict == verdict))
-    .copied()
+    [Verdict::Costs]
+        .into_iter()
+        .chain(UNDECIDED)
+        .chain([Verdict::Gains, Verdict::NoCost])
+        .find_map(|verdict| rows.iter().find(|row| row.verdict == verdict))
+        .copied()
 }
 
 /// What an arm does to one side.
@@ -227,6 +229,22 @@ fn said(subject: &str, clauses: &[Clause]) -> String {
     text
 }
 
+/// What the tunnel and the pooler of an arm take beside the server.
+fn between(run: &Run, row: &EstimateRow) -> String {
+    let each = [
+        (Metric::TunnelCpuPerOp, "tunnel"),
+        (Metric::PoolerCpuPerOp, "pooler"),
+    ];
+    let each = each.into_iter().filter_map(|(metric, program)| {
+        let taken = run.results.measured(&row.cell, &row.arm, metric)?;
+        Some(format!(
+            " beside {} of the {program}'s",
+            rounded::microseconds(taken.value)
+        ))
+    });
+    each.collect()
+}
+
 fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     let (of_whom, what_of) = match row.metric {
         server if Metric::SERVER_CPU.contains(&server) => ("the server ", "CPU"),
@@ -236,8 +254,15 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     };
     let change = rounded::change(row.interval());
     let micros = rounded::microseconds(row.difference.value.abs());
+    let between = match Metric::SERVER_CPU.contains(&row.metric) {
+        true => between(run, row),
+        false => String::new(),
+    };
+    let costs = || format!("{micros} more {what_of} per {what} ({change}){between}");
+    let saves = || format!("{micros} {what_of} per {what} ({change}){between}");
     let (verb, object) = match row.verdict {
-        Verdict::Costs => ("costs", format!("{micros} more {what_of} per {what} ({change})")),
+        Verdict::Costs => ("costs", costs()),
+        Verdict::CostsPerhaps => ("perhaps costs", costs()),
         Verdict::NoCost => (
             "costs",
             format!(
@@ -249,7 +274,8 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
             "seems to save",
             format!("{micros} {what_of} per {what} ({change}: suspicious)"),
         ),
-        Verdict::Gains => ("saves", format!("{micros} {what_of} per {what} ({change})")),
+        Verdict::Gains => ("saves", saves()),
+        Verdict::GainsPerhaps => ("perhaps saves", saves()),
         Verdict::CannotTell => {
             return Clause::Undecided(Undecided {
                 what: format!("{of_whom}{what_of} per {what}"),

@@ -30,12 +30,27 @@ pub struct ChurnRow {
     /// The overhead of a query over a connection that stays open, as a fraction, with its 95 % interval: what the curve
     /// ends at.
     pub query_overhead: Interval,
-    /// Whether a query alone is sure to cost anything; of both sides together, if it is of either.
+    /// Whether a query alone is sure to cost anything; of both sides together, if neither is undecided.
     pub query_verdict: Verdict,
+    /// The noise floor of that, as a fraction; absent where there is none.
+    pub query_floor: Option<f64>,
     /// The curve.
     pub points: Vec<ChurnPoint>,
     /// From how many queries per connection the cost stays below a budget.
     pub break_even: Vec<ChurnBreakEven>,
+}
+
+impl ChurnRow {
+    /// True if the cost is sure to be above a budget however many queries a connection has: a query alone costs more than it, beyond
+    /// the noise floor.
+    pub fn is_never_within(&self, point: &ChurnBreakEven) -> bool {
+        let is_beyond_floor = self
+            .query_floor
+            .is_some_and(|floor| self.query_overhead.value - point.budget > floor);
+        self.query_verdict == Verdict::Costs
+            && is_beyond_floor
+            && (point.queries, point.queries_low) == (None, None)
+    }
 }
 
 /// One point of a churn curve.
@@ -54,8 +69,7 @@ pub struct ChurnBreakEven {
     pub budget: f64,
     /// Queries per connection beyond which the estimate is below the budget; absent if it never is.
     pub queries: Option<f64>,
-    /// The same for the lower bound of the overhead. If even that is absent, it is sure that the cost is never below the
-    /// budget, because a query alone costs more.
+    /// The same for the lower bound of the overhead.
     pub queries_low: Option<f64>,
     /// The same for the upper bound of the overhead; absent if it is not sure that the cost is ever below the budget.
     pub queries_high: Option<f64>,

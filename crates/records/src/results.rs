@@ -194,12 +194,12 @@ pub struct EstimateRow {
     /// ratio of 1.05 or of 1/1.05). Absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
-    /// The cost that `no_cost` excludes, as a factor less one: the larger of the noise floor and the margin, which is twice
-    /// the precision asked for.
+    /// The cost that `no_cost` excludes, as a factor less one: twice the precision asked for.
     pub margin: f64,
-    /// Probability of a difference this large if there were none, corrected for all comparisons of the run (Holm).
+    /// Probability of a difference this large if there were none, corrected for all comparisons of its family (Benjamini and
+    /// Hochberg): CPU time; throughput and latency; bytes and counters.
     pub adjusted_p_value: f64,
-    /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
+    /// Seconds of measuring still needed to tell; only for what is not decided, and absent where even that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_time_s: Option<f64>,
     /// The logarithm of the ratio and its uncertainty, by which it is set beside that of another run.

@@ -10,6 +10,7 @@ use ciphertax_records::{
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 use crate::lookup;
+use crate::words::bound;
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
 pub(crate) fn published_metric(row: &PublishedRow) -> String {
@@ -292,15 +293,17 @@ pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
     })
 }
 
-/// The one or two words of a verdict, or why there is none although there are numbers.
+/// The few words of a verdict, or why there is none although there are numbers.
 pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
     let word = match (row.rule, row.verdict) {
         (Rule::ClientBound, _) => "client-bound",
         (_, Verdict::Costs) => "costs",
+        (_, Verdict::CostsPerhaps) => "costs, perhaps",
         // No protection makes anything cheaper by itself.
         (_, Verdict::Gains) if run.head.study.adds_protection(&row.arm) => "gains?",
         (_, Verdict::Gains) => "gains",
-        (_, Verdict::NoCost) => "no cost",
+        (_, Verdict::GainsPerhaps) => "gains, perhaps",
+        (_, Verdict::NoCost) => return format!("no cost above {}", bound(row.margin, row.metric)),
         (_, Verdict::CannotTell) => "cannot tell",
     };
     word.to_owned()

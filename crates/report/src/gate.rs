@@ -173,16 +173,16 @@ fn reason(row: &GateRow) -> String {
     });
     let why = match rule {
         Rule::WithinMargin => format!(
-            "the whole interval lies on the good side of the limit, further from it than the noise floor of {floor}"
+            "the whole interval lies on the good side of the limit, and its middle is further from it than the noise floor of {floor}"
         ),
         Rule::BeyondFloor => format!(
-            "the whole interval lies beyond the limit, further from it than the noise floor of {floor}, and that is significant \
-             among all limits (Holm, {})",
+            "the whole interval lies beyond the limit, its middle is further from it than the noise floor of {floor}, and that is \
+             significant among all limits (Holm, {})",
             words::p_value(row.adjusted_p_value)
         ),
         Rule::IntervalTooWide => "the limit lies within the interval".into(),
         Rule::WithinFloor | Rule::FloorTooWide => {
-            format!("the cost is nearer to the limit than the noise floor of {floor}")
+            format!("the middle of the interval is nearer to the limit than the noise floor of {floor}")
         }
         Rule::ManyComparisons => format!(
             "among so many limits one may well be exceeded like this by chance (Holm, {})",

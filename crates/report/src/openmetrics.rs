@@ -165,9 +165,11 @@ impl Metrics {
     }
 }
 
-const VERDICTS: [Verdict; 4] = [
+const VERDICTS: [Verdict; 6] = [
     Verdict::Costs,
+    Verdict::CostsPerhaps,
     Verdict::Gains,
+    Verdict::GainsPerhaps,
     Verdict::NoCost,
     Verdict::CannotTell,
 ];

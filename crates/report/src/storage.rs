@@ -52,9 +52,13 @@ const FIGURE_COLUMNS: [FigureColumn; 10] = [
         Written::Number,
     ),
     ("log written per operation", |row| row.log_bytes, Written::Bytes),
-    ("device busy", |row| row.device_busy, Written::Share),
     (
-        "device traffic per second",
+        "device busy, whoever used it",
+        |row| row.device_busy,
+        Written::Share,
+    ),
+    (
+        "device traffic per second, whoever's",
         |row| row.device_bytes_per_s,
         Written::Bytes,
     ),

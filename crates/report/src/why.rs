@@ -171,6 +171,7 @@ fn void(run: &Run) -> HashSet<(&str, u32, &str)> {
 pub(crate) fn bound_word(bound: Bound) -> &'static str {
     match bound {
         Bound::ClientCpu => "client CPU",
+        Bound::OtherPrograms => "other programs",
         Bound::ServerCpu => "server CPU",
         Bound::Spinning => "spinning",
         Bound::LogFlush => "log flush",
@@ -277,8 +278,15 @@ pub(crate) fn account_in_words(row: &DifferenceOfSide) -> String {
             difference_in_words(estimated)
         )
     });
+    let disagree = match (row.measured, row.estimated) {
+        (Some(looked), Some(other)) if looked.low > other.high || looked.high < other.low => {
+            " These differ beyond their intervals: looking changed what was looked at, so the bars tell which parts are large, not how \
+             large they are."
+        }
+        _ => "",
+    };
     format!(
-        "All categories {}; {measured}{estimated}.",
+        "All categories {}; {measured}{estimated}.{disagree}",
         microseconds_more(row.sum_us)
     )
 }
@@ -335,7 +343,7 @@ fn look_in_words(look: Look) -> &'static str {
 /// What a course shows.
 pub(crate) fn course_label(of: &CourseOf) -> String {
     match of {
-        CourseOf::DeviceBusy => "device busy".to_owned(),
+        CourseOf::DeviceBusy => "device busy, whoever used it".to_owned(),
         CourseOf::DeviceRead => "read from the device".to_owned(),
         CourseOf::DeviceWritten => "written to the device".to_owned(),
         CourseOf::Counter(name) => match name.as_str() {

@@ -1,9 +1,10 @@
 //! Sentences that all outputs share, of what follows from figures. What is not decided says so.
 
 use ciphertax_base::Direction;
-use ciphertax_base::{Interval, format};
+use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};
+use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{Rule, Verdict};
 
 use crate::describe;
@@ -14,31 +15,36 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
         .floor
         .map_or(format::ABSENT.into(), |floor| bound(floor, row.metric));
     let margin = bound(row.margin, row.metric);
-    let margin_is = match row.floor {
-        Some(floor) if floor >= row.margin => "the noise floor",
-        _ => "twice the precision asked for",
-    };
     let p_value = p_value(row.adjusted_p_value);
+    let blocks = row.blocks;
+    let more = row.more_time_s.map_or(String::new(), |seconds| {
+        format!("; about {} more would decide", format::span(seconds))
+    });
     match row.rule {
         Rule::BeyondFloor => format!(
-            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant among all \
-             comparisons of the run (Holm, {p_value})"
+            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant among all that \
+             answers the same question (Benjamini and Hochberg, {p_value})"
         ),
-        Rule::WithinMargin => format!("the interval ends below the margin of {margin} ({margin_is})"),
-        Rule::IntervalTooWide => {
-            format!("the interval holds zero, and also changes beyond the margin of {margin} ({margin_is})")
+        Rule::WithinMargin => {
+            format!("the interval ends below the margin of {margin} (twice the precision asked for)")
         }
-        Rule::WithinFloor => format!(
-            "the interval excludes zero, but the change does not exceed the noise floor of {floor}, which the baseline \
-             against itself shows too"
+        Rule::IntervalTooWide => format!(
+            "the interval holds zero, and also changes beyond the margin of {margin} (twice the precision asked for){more}"
         ),
+        Rule::WithinFloor => format!(
+            "the interval excludes zero, but the change does not exceed the noise floor of {floor}, by which the baseline \
+             differs from itself{more}"
+        ),
+        Rule::ManyComparisons if blocks < MINIMUM_BLOCKS => {
+            format!("the interval excludes zero, but {blocks} blocks are few ({p_value}){more}")
+        }
         Rule::ManyComparisons => format!(
             "the interval excludes zero and the change exceeds the noise floor of {floor}, but among so many comparisons \
-             one like it may well be chance (Holm, {p_value})"
+             one like it may be chance (Benjamini and Hochberg, {p_value}){more}"
         ),
-        Rule::FloorTooWide => {
-            format!("the noise floor of {floor} is so wide that a change within it may well matter")
-        }
+        Rule::FloorTooWide => format!(
+            "the interval ends below the margin of {margin}, but the baseline differs from itself by more than that ({floor}){more}"
+        ),
         Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
         Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
     }
@@ -52,14 +58,10 @@ pub(crate) fn p_value(adjusted: f64) -> String {
     }
 }
 
-/// The verdicts that only a reader of the rule would not wonder at: undecided although the interval excludes zero, or
-/// no cost although it does.
+/// The verdicts that only a reader of the rule would not wonder at: undecided although the interval excludes zero.
 pub(crate) fn is_surprising(row: &EstimateRow) -> bool {
     let excludes_no_change = row.low > 0.0 || row.high < 0.0;
-    match row.verdict {
-        Verdict::Costs | Verdict::Gains => false,
-        Verdict::NoCost | Verdict::CannotTell => excludes_no_change && row.rule != Rule::ClientBound,
-    }
+    excludes_no_change && !row.verdict.is_decided_difference() && row.rule != Rule::ClientBound
 }
 
 /// A verdict that its interval does not explain, with its rule.
@@ -115,6 +117,7 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
         "a query alone costs {}",
         format::change_with_interval(row.query_overhead)
     );
+    let single = row.points.first().map(|point| point.overhead);
     let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
     points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
     let mut parts = Vec::new();
@@ -134,20 +137,24 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                     queries_of(&queries)
                 ));
             }
-            (None, None, _) if row.query_verdict == Verdict::Costs => {
-                let with_few = row
-                    .points
-                    .first()
-                    .is_some_and(|single| single.overhead.high <= point.budget);
-                parts.push(match with_few {
-                    true => {
-                        format!("less than {budget} with few queries per connection only, because {query}")
-                    }
-                    false => format!("never less than {budget}, because {query}"),
-                });
-                break;
-            }
             (_, low, _) => {
+                let single = single.filter(|single| single.high <= point.budget);
+                let is_never = row.is_never_within(point);
+                if let Some(single) = single {
+                    parts.push(format!(
+                        "{} with one query per connection; {}: {query}",
+                        format::change_with_interval(single),
+                        match is_never {
+                            true => format!("less than {budget} with few alone"),
+                            false => format!("cannot tell whether less than {budget} with many"),
+                        }
+                    ));
+                    break;
+                }
+                if is_never {
+                    parts.push(format!("never less than {budget}, because {query}"));
+                    break;
+                }
                 let earliest = low
                     .filter(|_| point.queries_low.is_some_and(|queries| queries > 1.0))
                     .map_or(String::new(), |low| {
@@ -165,24 +172,27 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
 
 /// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
 pub(crate) fn capacity(row: &CapacityRow) -> String {
-    let Interval { value, high, .. } = row.extra_cores;
     let [text, low_text, high_text] = format::cores(row.extra_cores);
     let rate = format!("{} cores per {} {}/s", row.side, format::count(row.rate), row.of);
+    let perhaps = match row.verdict.is_decided_difference() {
+        true => "",
+        false => "perhaps ",
+    };
     match row.verdict {
         Verdict::CannotTell => format!("cannot tell: {low_text} to {high_text} more {rate}"),
-        Verdict::NoCost if high <= 0.0 => format!("no more {rate}"),
         Verdict::NoCost => format!("at most {high_text} more {rate}"),
-        Verdict::Costs | Verdict::Gains if value < 0.0 => {
+        _ if row.extra_cores.value < 0.0 => {
             let [fewer, least, most] = format::cores(row.extra_cores.negated());
-            format!("{fewer} fewer {rate} [{least}, {most}]")
+            format!("{perhaps}{fewer} fewer {rate} [{least}, {most}]")
         }
-        Verdict::Costs | Verdict::Gains => format!("{text} more {rate} [{low_text}, {high_text}]"),
+        _ => format!("{perhaps}{text} more {rate} [{low_text}, {high_text}]"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_records::Rated;
+    use ciphertax_base::Interval;
+    use ciphertax_records::{ChurnPoint, Rated};
     use ciphertax_stats::LogRatio;
 
     use super::*;
@@ -264,6 +274,7 @@ mod tests {
                 true => Verdict::Costs,
                 false => Verdict::CannotTell,
             },
+            query_floor: Some(0.02),
             points: Vec::new(),
             break_even: vec![ChurnBreakEven {
                 budget: 0.1,
@@ -301,6 +312,52 @@ mod tests {
     }
 
     #[test]
+    fn one_query_a_connection_is_said_where_many_cannot_be_told() {
+        let row = ChurnRow {
+            points: vec![ChurnPoint {
+                queries: 1.0,
+                overhead: Interval {
+                    value: -0.97,
+                    low: -0.98,
+                    high: -0.96,
+                },
+            }],
+            ..row_of([0.05, -0.1, 0.2], [None, Some(1.0), None])
+        };
+        assert_eq!(
+            churn(&row),
+            "server CPU: −97.0 % [−98.0, −96.0] with one query per connection; cannot tell whether less than 10 % with many: a query \
+             alone costs +5.0 % [−10.0, 20.0]"
+        );
+    }
+
+    #[test]
+    fn a_query_that_exceeds_a_budget_by_less_than_the_noise_floor_is_not_never_within_it() {
+        let row = ChurnRow {
+            query_floor: Some(0.1),
+            ..row_of([0.181, 0.16, 0.2], [None, None, None])
+        };
+        assert!(
+            churn(&row).contains("cannot tell whether ever"),
+            "{}",
+            churn(&row)
+        );
+    }
+
+    #[test]
+    fn few_blocks_are_called_that_and_how_many_would_decide_is_said() {
+        let few = EstimateRow {
+            blocks: 5,
+            more_time_s: Some(240.0),
+            ..row([0.62, 0.34, 0.97], Verdict::CostsPerhaps, Rule::ManyComparisons)
+        };
+        assert_eq!(
+            super::rule(&few),
+            "the interval excludes zero, but 5 blocks are few (p = 0.070); about 4 min more would decide"
+        );
+    }
+
+    #[test]
     fn cores_that_are_not_sure_are_called_that() {
         let cores = |verdict, value, low, high| {
             capacity(&CapacityRow {
@@ -317,8 +374,10 @@ mod tests {
         assert_eq!(cores(Verdict::CannotTell, 1.1, -1.0, 3.3), expected);
         let expected = "0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]";
         assert_eq!(cores(Verdict::Gains, -0.5, -0.6, -0.4), expected);
-        let expected = "no more server cores per 10,000 queries/s";
-        assert_eq!(cores(Verdict::NoCost, -0.005, -0.006, -0.003), expected);
+        let expected = "perhaps 1.1 more server cores per 10,000 queries/s [0.4, 3.3]";
+        assert_eq!(cores(Verdict::CostsPerhaps, 1.1, 0.4, 3.3), expected);
+        let expected = "perhaps 0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]";
+        assert_eq!(cores(Verdict::GainsPerhaps, -0.5, -0.6, -0.4), expected);
         let expected = "0.21 more server cores per 10,000 queries/s [0.19, 0.23]";
         assert_eq!(cores(Verdict::Costs, 0.21, 0.19, 0.23), expected);
         let expected = "at most 0.0030 more server cores per 10,000 queries/s";

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use ciphertax_model::{Link, TlsVersion};
-use ciphertax_records::{LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerId, VoidReason};
+use ciphertax_model::{Link, Metric, TlsVersion};
+use ciphertax_records::{
+    Agreement, LeftOut, LeftOutReason, LinkRecord, PublishedRow, RunStatus, ServerId, VoidReason,
+};
 use ciphertax_report::terminal::{self, Style};
 
 use crate::fixture;
@@ -279,6 +281,40 @@ fn the_cpu_of_a_pooler_is_a_column_beside_the_two_sides() {
 }
 
 #[test]
+fn a_part_of_the_servers_cpu_stands_beside_the_server_and_a_published_figure_that_was_not_measured_says_so_once()
+ {
+    let mut run = fixture::with_pooler();
+    for row in &mut run.results.measurements {
+        if row.metric == Metric::PoolerCpuPerOp {
+            row.metric = Metric::ColumnRelayCpuPerOp;
+        }
+    }
+    run.results.published = vec![PublishedRow {
+        source: "elsewhere".into(),
+        cell: "connect".into(),
+        arm: "tls1.3".into(),
+        metric: Metric::Throughput,
+        kind: None,
+        change: Some(-0.35),
+        within: None,
+        measured: None,
+        margin: None,
+        agreement: Agreement::CannotTell,
+        explanation: None,
+        note: None,
+    }];
+    let text = terminal::render(&run, UNBOUND);
+    let header = text.lines().find(|line| line.contains("our relay's")).unwrap();
+    let place = |words: &str| header.find(words).unwrap_or_else(|| panic!("{words}: {header}"));
+    let (server, relay) = (place("server CPU/op"), place("of the server's: our relay's"));
+    assert!(
+        server < relay && !(server..relay).contains(&place("client CPU/op")),
+        "{header}"
+    );
+    assert!(text.contains(", not measured: ") && !text.contains("measured not measured"));
+}
+
+#[test]
 fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
     let text = terminal::render(&fixture::run(), UNBOUND);
     assert!(!text.contains("Memory and disk"), "{text}");
@@ -308,8 +344,8 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
         ("pages read per operation", "0.35"),
         ("pages written per operation", "0.00412"),
         ("log written per operation", "312 B"),
-        ("device busy", "98 %"),
-        ("device traffic per second", "31.2 MB"),
+        ("device busy, whoever used it", "98 %"),
+        ("device traffic per second, whoever's", "31.2 MB"),
     ] {
         assert!(
             line(label).starts_with(&format!("{label} {of_plain}")),

@@ -101,10 +101,14 @@ pub struct Sameness {
     pub adjusted_p_value: f64,
 }
 
+/// As a logarithm, what is printed as 0.0 %.
+const LEAST: f64 = 0.000_5;
+
 impl Sameness {
     /// Judges the ratio of the later run's ratio to the earlier one's. In this order:
     ///
     /// - without a floor nothing can be told;
+    /// - what prints as 0.0 % is the same, as of bytes, which hardly have noise;
     /// - if the interval excludes no difference and the difference exceeds the floor: dearer or cheaper, if the adjusted p-value
     ///   is at most [`SIGNIFICANCE`]; a difference that is not significant cannot be told, and is never *the same*;
     /// - the same if the whole interval lies within the margin, either way (two one-sided tests, Schuirmann 1987), and the floor
@@ -121,6 +125,7 @@ impl Sameness {
         };
         let is_beyond_noise = size > half_width && size > floor;
         match (is_beyond_noise, self.adjusted_p_value <= SIGNIFICANCE) {
+            _ if size + half_width < LEAST && LEAST <= self.margin => (CostVerdict::Same, Rule::WithinMargin),
             (true, true) if is_dearer => (CostVerdict::Dearer, Rule::BeyondFloor),
             (true, true) => (CostVerdict::Cheaper, Rule::BeyondFloor),
             (true, false) => (CostVerdict::CannotTell, Rule::ManyComparisons),
@@ -230,6 +235,23 @@ mod tests {
         assert_eq!(found, (CannotTell, Rule::FloorTooWide));
         let found = judged(Direction::HigherCosts, 0.0, None);
         assert_eq!(found, (CannotTell, Rule::NoFloor));
+    }
+
+    #[test]
+    fn what_prints_as_nothing_is_the_same_however_certain() {
+        let bytes = LogRatio {
+            standard_error: 1e-7,
+            ..ratio(1e-5)
+        };
+        let sameness = Sameness {
+            direction: Direction::HigherCosts,
+            floor: Some(0.0),
+            margin: 0.05,
+            adjusted_p_value: 0.0,
+        };
+        assert_eq!(sameness.judge(&bytes), (CostVerdict::Same, Rule::WithinMargin));
+        let one_percent = LogRatio { mean: 0.01, ..bytes };
+        assert_eq!(sameness.judge(&one_percent).0, CostVerdict::Dearer);
     }
 
     #[test]

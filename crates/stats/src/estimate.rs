@@ -24,8 +24,6 @@ pub struct Estimate {
     pub degrees_of_freedom: f64,
     /// Blocks it rests on.
     pub blocks: u32,
-    /// Independent blocks that would tell as much; never more than `blocks`.
-    pub effective_blocks: f64,
     /// Two-sided p-value of "there is no change".
     pub p_value: f64,
 }
@@ -84,7 +82,6 @@ impl Estimate {
             standard_error: self.standard_error,
             degrees_of_freedom: self.degrees_of_freedom,
             blocks: f64::from(self.blocks),
-            effective_blocks: self.effective_blocks,
         }
     }
 }
@@ -100,7 +97,6 @@ impl From<Spread> for Estimate {
             standard_error: log.standard_error,
             degrees_of_freedom: log.degrees_of_freedom,
             blocks: log.blocks,
-            effective_blocks: log.effective_blocks,
             p_value: log.p_value,
         }
     }
@@ -122,8 +118,6 @@ pub struct MeanEstimate {
     pub degrees_of_freedom: f64,
     /// Length of the series.
     pub blocks: u32,
-    /// Independent blocks that would tell as much; never more than `blocks`.
-    pub effective_blocks: f64,
     /// Two-sided p-value of "the true mean is zero".
     pub p_value: f64,
 }
@@ -148,7 +142,6 @@ impl From<Spread> for MeanEstimate {
             standard_error: spread.standard_error,
             degrees_of_freedom: spread.degrees_of_freedom,
             blocks: spread.blocks as u32,
-            effective_blocks: spread.effective_blocks,
             p_value: spread.p_value(),
         }
     }

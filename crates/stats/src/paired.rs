@@ -115,9 +115,8 @@ impl LogRatio {
             mean: self.mean,
             standard_error: self.standard_error,
             degrees_of_freedom: self.degrees_of_freedom.max(1.0),
-            // Neither is asked of it.
+            // Nobody asks for them.
             blocks: 0.0,
-            effective_blocks: 0.0,
         }
     }
 }

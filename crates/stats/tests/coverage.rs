@@ -3,9 +3,9 @@
 
 use crate::simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
-    half_width_after, owed_coverage, percentile_coverage,
+    family_of_variants, half_width_after, owed_coverage, percentile_coverage,
 };
-use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
+use ciphertax_stats::verdict::{SIGNIFICANCE, benjamini_hochberg, holm};
 
 const REPETITIONS: u64 = 4_000;
 
@@ -15,12 +15,60 @@ fn simulation_error(repetitions: u64) -> f64 {
 }
 
 #[test]
-fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_97_percent_of_the_time() {
+fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_98_percent_of_the_time() {
     for noise in Noise::CALIBRATED {
         for blocks in [10, 20, 40] {
             let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
-            let is_near = (0.93..=0.97).contains(&coverage);
+            let is_near = (0.93..=0.98).contains(&coverage);
             assert!(is_near, "{noise:?}, {blocks} blocks: {coverage}");
+        }
+    }
+}
+
+/// Of a lag-one correlation alone it would be 52 % with ρ = 0.95 and 250 blocks, 53 % with 760.
+#[test]
+fn where_the_true_ratio_wanders_slowly_long_runs_know_it_and_short_ones_cannot() {
+    let covers = |noise, blocks, least: f64| {
+        let coverage = at_fixed_blocks(noise, blocks, 1_000).coverage();
+        assert!(coverage >= least, "{noise:?}, {blocks} blocks: {coverage}");
+    };
+    for (rho, least) in [(0.3, 0.95), (0.8, 0.92), (0.95, 0.78)] {
+        covers(Noise::WanderingEffect { rho }, 250, least);
+    }
+    for (rho, least) in [(0.3, 0.95), (0.8, 0.93), (0.95, 0.89)] {
+        covers(Noise::WanderingEffect { rho }, 760, least);
+    }
+    // 10, 40 and 120 s of blocks of two seconds: once there is a whole wave it is known.
+    for (period, blocks) in [
+        (5.0, 12),
+        (5.0, 40),
+        (20.0, 20),
+        (20.0, 65),
+        (60.0, 65),
+        (60.0, 250),
+    ] {
+        covers(Noise::WavingEffect { period }, blocks, 0.95);
+    }
+}
+
+/// Half of a family of eight variants costs something, half nothing, and all share both baselines.
+#[test]
+fn of_what_is_called_a_cost_at_most_5_percent_is_none_and_more_is_found_than_by_holm() {
+    for noise in [
+        Noise::Independent,
+        Noise::Autocorrelated { rho: 0.7 },
+        Noise::RareStalls,
+    ] {
+        for effect in [0.03, 0.06] {
+            let hochberg = family_of_variants(noise, effect, benjamini_hochberg, 1_000);
+            let by_holm = family_of_variants(noise, effect, holm, 1_000);
+            let is_bounded = hochberg.false_discoveries <= SIGNIFICANCE;
+            assert!(is_bounded, "{noise:?}, {effect}: {hochberg:?}");
+            assert!(
+                hochberg.power >= by_holm.power,
+                "{noise:?}: {hochberg:?} {by_holm:?}"
+            );
+            println!("{noise:?}, {effect}: {hochberg:?}, Holm {by_holm:?}");
         }
     }
 }
@@ -74,7 +122,7 @@ fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
 fn intervals_of_the_churn_model_cover_the_truth() {
     for (connect_blocks, query_blocks) in [(12, 12), (12, 40)] {
         let coverage = churn_coverage(connect_blocks, query_blocks, REPETITIONS);
-        let is_near = (0.93..=0.97).contains(&coverage);
+        let is_near = (0.93..=0.98).contains(&coverage);
         assert!(is_near, "{connect_blocks} and {query_blocks} blocks: {coverage}");
     }
 }
@@ -100,7 +148,7 @@ fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
             let most = match blocks {
                 5 => 0.99,
                 12 => 0.985,
-                _ => 0.975,
+                _ => 0.98,
             };
             let is_near = (0.93..=most).contains(&coverage);
             assert!(is_near, "{factor}, {blocks} blocks: {coverage}");
@@ -213,7 +261,7 @@ mod test_all {
             }
         };
         let noises = Noise::CALIBRATED.into_iter().chain(Noise::HEAVY);
-        for noise in noises.chain([Noise::WanderingEffect]) {
+        for noise in noises.chain([Noise::WanderingEffect { rho: 0.3 }]) {
             let fixed = [10, 20, 40].map(|blocks| at_fixed_blocks(noise, blocks, REPETITIONS));
             let stopped =
                 [14, 20, 40].map(|blocks| at_the_stop(noise, half_width_after(noise, blocks), REPETITIONS));

@@ -10,10 +10,14 @@ use crate::interval::Interval;
 /// A number that was not measured.
 pub const ABSENT: &str = "–";
 
-/// A fraction as a signed percentage: `0.1234` is `+12.3 %`.
+/// A fraction as a signed percentage: `0.1234` is `+12.3 %`; what percents say little of as a factor: `×2,302`, `1/250`.
 pub fn change(fraction: f64) -> String {
     if !fraction.is_finite() {
         return ABSENT.into();
+    }
+    if let Some(factor) = as_factor(fraction, fraction) {
+        let sign = if fraction > 0.0 { "×" } else { "" };
+        return format!("{sign}{factor}");
     }
     let digits = fixed(fraction * 100.0, percent_decimals(fraction));
     let sign = if fraction > 0.0 && digits.chars().any(|c| ('1'..='9').contains(&c)) {
@@ -24,11 +28,38 @@ pub fn change(fraction: f64) -> String {
     format!("{sign}{digits} %")
 }
 
+/// A change from which on it is a factor: a hundred times as much.
+const A_HUNDREDFOLD: f64 = 99.0;
+/// A change down to which it is a fraction: a two-hundredth.
+const A_TWO_HUNDREDTH: f64 = -0.995;
+
+/// A factor beyond this says only that nothing is known.
+const A_MILLION: f64 = 1e6;
+
+/// A bound of a change, or the change itself, as a factor; `None` where percents are easier to read.
+fn as_factor(bound: f64, change: f64) -> Option<String> {
+    let factor = (1.0 + bound).max(0.0);
+    match change {
+        change if change >= A_HUNDREDFOLD && factor > A_MILLION => {
+            Some(format!("> {}", significant(A_MILLION)))
+        }
+        change if change >= A_HUNDREDFOLD => Some(significant(factor)),
+        change if change > -1.0 && change <= A_TWO_HUNDREDTH => Some(match factor > 0.0 {
+            true => format!("1/{}", significant(1.0 / factor)),
+            false => "0".into(),
+        }),
+        _ => None,
+    }
+}
+
 /// A bound beyond this, as a fraction, says only that nothing is known: a thousand times the baseline.
 const BEYOND_REASON: f64 = 1_000.0;
 
 /// One bound of the interval of a change, with the decimals of the change itself and no percent sign.
 pub fn change_bound(bound: f64, change: f64) -> String {
+    if let Some(factor) = as_factor(bound, change) {
+        return factor;
+    }
     if bound > BEYOND_REASON {
         return format!("> {}", fixed(BEYOND_REASON * 100.0, 0));
     }
@@ -250,6 +281,26 @@ mod tests {
     }
 
     #[test]
+    fn what_percents_say_little_of_is_a_factor_whose_bounds_are_too() {
+        assert_eq!(
+            change_with_interval(interval(2_300.96, 2_100.0, 2_500.4)),
+            "×2,302 [2,101, 2,501]"
+        );
+        assert_eq!(
+            change_with_interval(interval(-0.9960, -0.9964, -0.9955)),
+            "1/250 [1/278, 1/222]"
+        );
+        assert_eq!(
+            change_with_interval(interval(-0.999, -1.0, -0.99)),
+            "1/1,000 [0, 1/100]"
+        );
+        assert_eq!(
+            rounded::change(interval(2_300.96, 2_100.0, 2_500.4)),
+            "×2,302 [2,101, 2,501]"
+        );
+    }
+
+    #[test]
     fn changes_are_signed_and_keep_one_decimal_below_a_hundred_percent() {
         assert_eq!(change(0.1234), "+12.3 %");
         assert_eq!(change(-0.1416), "−14.2 %");
@@ -269,7 +320,7 @@ mod tests {
         assert_eq!(change_interval(interval(6.32, 0.995, 6.40)), "[100, 640]");
         assert_eq!(
             change_interval(interval(119.0, -1.0, 1.4e13)),
-            "[−100, > 100,000]"
+            "[0.00, > 1,000,000]"
         );
     }
 

@@ -1,10 +1,14 @@
 //! The same numbers as sentences have them: no more digits than a reader keeps in mind.
 
-use super::{BEYOND_REASON, TIMES, count, fixed};
+use super::{BEYOND_REASON, TIMES, as_factor, change_with_interval, count, fixed};
 use crate::interval::Interval;
 
 /// `+16 % [15, 17]`
-pub fn change(Interval { value, low, high }: Interval) -> String {
+pub fn change(interval: Interval) -> String {
+    let Interval { value, low, high } = interval;
+    if as_factor(value, value).is_some() {
+        return change_with_interval(interval);
+    }
     format!("{} [{}, {}]", percent(value), bound(low), bound(high))
 }
 

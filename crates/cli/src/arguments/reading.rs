@@ -133,7 +133,7 @@ Holds the costs of a run to what they may be. A budget is written 'ARM: METRIC <
 'CELL/ARM: …' for one cell, '*' for all arms. Those of the study ([[budget]]) hold too. With --baseline the costs may not have risen \
 since an earlier run by more than the margin: CPU time of both sides and speed, of every arm in every cell that both runs have.
 
-  within        the whole 95 % interval lies below the limit, further from it than the noise floor of the run
+  within        the whole 95 % interval lies below the limit, and its middle is further from it than the noise floor of the run
   over          the whole interval lies above it, as far, and significantly so among all limits
   cannot tell   anything else; it says which precision would decide it
 

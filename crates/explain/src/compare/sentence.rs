@@ -25,6 +25,15 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
     ];
     let of_rest = of_rest.into_iter().filter(|(count, _)| *count > 0);
     let of_rest = of_rest.map(|(_, words)| words).collect::<Vec<_>>().join(", ");
+    let is_change = |change: &&CostChange| {
+        !change.headline && matches!(change.verdict, CostVerdict::Dearer | CostVerdict::Cheaper)
+    };
+    let mut others: Vec<&CostChange> = comparison.changes.iter().filter(is_change).collect();
+    others.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let but = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; but {}", largest(comparison, others)),
+    };
     let refused = match comparison.not_comparable.len() {
         0 => String::new(),
         refused => format!(
@@ -34,8 +43,8 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
     };
     match (changed.as_slice(), of_rest.as_str()) {
         ([], "") => format!("The costs that a study is precise about are not in both runs{refused}."),
-        ([], of_rest) if open == 0 => format!("The cost did not change: {of_rest}{refused}."),
-        ([], of_rest) => format!("No change of the cost is seen: {of_rest}{refused}."),
+        ([], of_rest) if open == 0 => format!("The cost did not change: {of_rest}{but}{refused}."),
+        ([], of_rest) => format!("No change of the cost is seen: {of_rest}{but}{refused}."),
         (changed, "") => format!("The cost changed: {}{refused}.", largest(comparison, changed)),
         (changed, of_rest) => format!(
             "The cost changed: {}. {of_rest}{refused}.",

@@ -148,7 +148,7 @@ pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Fin
     // The pooler's part is the same whatever the server's is in truth.
     let part = pooler.value / server.baseline;
     let both = server.interval().map(|change| change + part);
-    let floor = server.floor.unwrap_or(0.0);
+    let floor = server.floor?;
     if both.low < floor && both.high > -floor {
         return None;
     }

@@ -205,8 +205,8 @@ pub(crate) struct Retried<'a> {
     pub(crate) arm: &'a str,
     /// Those of the handshake.
     pub(crate) flights: f64,
-    /// What TCP's handshake took, which is one round trip.
-    pub(crate) round_trip_us: f64,
+    /// How long a round trip takes; `None` on one machine, where none is worth a word.
+    pub(crate) round_trip_us: Option<f64>,
 }
 
 /// One finding for each server that answered a first ClientHello with HelloRetryRequest (RFC 8446, 4.1.4).
@@ -230,7 +230,7 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
         .collect();
     let connects = cells
         .iter()
-        .find_map(|cell| arms.iter().find_map(|(arm, _)| retried(run, *cell, arm)));
+        .find_map(|cell| arms.iter().find_map(|(arm, _)| retried(run, server, *cell, arm)));
     hello_retried(server, &arms, connects)
 }
 
@@ -245,22 +245,24 @@ pub(crate) fn hello_retried(
     let waits = connect.as_ref().map_or_else(
         || "a handshake waits for the server twice instead of once".to_owned(),
         |connect| {
+            let takes = connect.round_trip_us.map(|us| {
+                let trip = rounded::microseconds(us);
+                format!("; a round trip takes {trip} here")
+            });
             format!(
-                "a handshake waits for the server {} times instead of once; a round trip takes {} here",
+                "a handshake waits for the server {} times instead of once{}",
                 plain(connect.flights),
-                rounded::microseconds(connect.round_trip_us)
+                takes.unwrap_or_default()
             )
         },
     );
     let evidence = connect.map_or_else(String::new, |connect| {
         format!(
-            "; {}, {}: {} {} flights, {} {}",
+            "; {}, {}: {} {} flights",
             connect.cell,
             connect.arm,
             Phase::Tls,
             plain(connect.flights),
-            Phase::Tcp,
-            rounded::microseconds(connect.round_trip_us)
         )
     });
     Some(advice(
@@ -294,14 +296,25 @@ fn is_of(run: &Run, cell: &MeasuredCell<'_>, server: &ServerRecord) -> bool {
         .is_some_and(|other| std::ptr::eq(other, server))
 }
 
-fn retried<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Retried<'a>> {
-    let row = |phase| run.results.phase(&cell.asked.name, arm, phase);
-    let (handshake, trip) = row(Phase::Tls).zip(row(Phase::Tcp))?;
+fn retried<'a>(
+    run: &'a Run,
+    server: &ServerRecord,
+    cell: MeasuredCell<'_>,
+    arm: &str,
+) -> Option<Retried<'a>> {
+    let handshake = run.results.phase(&cell.asked.name, arm, Phase::Tls)?;
+    // Of TCP's handshakes in all arms the shortest, since several at a time wait for each other.
+    let by_tcp = run.head.arms_once().filter_map(|arm| {
+        let row = run.results.phase(&cell.asked.name, &arm.name, Phase::Tcp)?;
+        Some(row.mean_us)
+    });
+    let of_link = cell.link.map(|link| link.rtt_ms * 1e3).filter(|us| *us > 0.0);
+    let measured = || by_tcp.min_by(f64::total_cmp).filter(|_| !server.same_host);
     Some(Retried {
         cell: &handshake.cell,
         arm: &handshake.arm,
         flights: handshake.flights,
-        round_trip_us: trip.mean_us,
+        round_trip_us: of_link.or_else(measured),
     })
 }
 

@@ -5,7 +5,6 @@ use ciphertax_base::format::rounded;
 use ciphertax_base::joined;
 use ciphertax_model::{Arm, FileSystem, Metric};
 use ciphertax_records::{DiskRecord, EstimateRow, Finding, MeasuredCell, Readability, Run, Severity};
-use ciphertax_stats::Verdict;
 
 use super::{cause, finding};
 
@@ -65,11 +64,14 @@ pub(super) fn which_layer(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
     }
     costs.sort_by(|one, other| one.more_us.value.total_cmp(&other.more_us.value));
     let (least, others) = costs.split_first()?;
-    let like_it: Vec<&str> = others
-        .iter()
-        .filter(|other| other.more_us.low <= least.more_us.high)
-        .map(|other| other.arm)
-        .collect();
+    let floor_us = least
+        .own
+        .floor
+        .map_or(f64::INFINITY, |floor| floor * least.own.baseline);
+    let is_like_it = |other: &&Cost<'_>| {
+        other.more_us.low <= least.more_us.high || other.more_us.value - least.more_us.value <= floor_us
+    };
+    let like_it: Vec<&str> = others.iter().filter(is_like_it).map(|other| other.arm).collect();
     let name = &cell.asked.name;
     let (severity, answer) = match like_it.as_slice() {
         [] => (
@@ -166,9 +168,9 @@ fn cost<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Cost<'
 
 fn in_words(cost: &Cost<'_>) -> String {
     let change = |row: &EstimateRow| {
-        let undecided = match row.verdict {
-            Verdict::CannotTell => " (cannot tell)",
-            _ => "",
+        let undecided = match row.verdict.is_decided() {
+            false => " (cannot tell)",
+            true => "",
         };
         format!("{}{undecided}", rounded::change(row.interval()))
     };

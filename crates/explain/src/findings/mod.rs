@@ -13,6 +13,7 @@ mod pays;
 mod storage;
 
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_stats::verdict::SIGNIFICANCE;
 use ciphertax_stats::{Rule, Verdict};
 
 pub(crate) use connects::{Retried, hello_retried, major, no_resumption_of_postgresql};
@@ -122,9 +123,13 @@ pub(crate) fn suspicion(id: &str, summary: impl Into<String>, evidence: impl Int
 /// True if the change is one: it has the verdict, or lacks it only because the figure is not the server's alone.
 fn is_sure(row: &EstimateRow) -> bool {
     match row.verdict {
-        Verdict::Costs | Verdict::Gains => true,
-        Verdict::NoCost => false,
-        Verdict::CannotTell => row.rule == Rule::ClientBound && (row.low > 0.0 || row.high < 0.0),
+        Verdict::CannotTell if row.rule == Rule::ClientBound => {
+            let size = row.log_ratio.mean.abs();
+            let is_beyond_floor = row.floor.is_some_and(|floor| size > floor.ln_1p());
+            let excludes_zero = row.low > 0.0 || row.high < 0.0;
+            excludes_zero && is_beyond_floor && row.adjusted_p_value <= SIGNIFICANCE
+        }
+        verdict => verdict.is_decided_difference(),
     }
 }
 

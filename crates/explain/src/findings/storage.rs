@@ -7,7 +7,7 @@ use ciphertax_base::Interval;
 use ciphertax_base::counter;
 use ciphertax_base::format::{bytes, fine, fine_share, rounded};
 use ciphertax_model::{Arm, FileSystem, Metric, Study};
-use ciphertax_records::{Finding, MeasuredCell, Run, StorageRow};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, StorageRow};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Verdict};
 
@@ -61,16 +61,16 @@ pub(super) fn decrypted_in_memory(run: &Run, cell: MeasuredCell<'_>, arm: &str) 
     Some(cause(
         "decrypted-in-memory",
         format!(
-            "{}: {arm} has no cost, because pages stay decrypted in memory: hit rate {}, {} pages read per operation. With more data \
-             than memory it may (less storage.memory_mb, or more rows).",
+            "{}: {arm} has no cost above {}, because pages stay decrypted in memory: hit rate {}, {} pages read per operation. With \
+             more data than memory it may (less storage.memory_mb, or more rows).",
             cell.asked.name,
+            rounded::share(cost.margin),
             fine_share(hit_rate),
             fine(read)
         ),
         format!(
-            "server CPU {}, so none above {}{}",
+            "server CPU {}{}",
             rounded::change(cost.interval()),
-            rounded::share(cost.margin),
             data.unwrap_or_default()
         ),
     ))
@@ -147,7 +147,7 @@ pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Optio
     let baseline = &run.head.study.baseline().name;
     let cost = run.results.estimate(name, arm, run.results.server_cpu(name))?;
     let speed = run.results.estimate(name, arm, Metric::Throughput)?;
-    let only_cpu = is_sure(cost) && cost.low > 0.0 && speed.verdict != Verdict::Costs;
+    let only_cpu = is_sure(cost) && cost.low > 0.0 && speed.verdict == Verdict::NoCost;
     let (before, after) = (
         run.results.storage(name, baseline)?,
         run.results.storage(name, arm)?,
@@ -166,10 +166,11 @@ pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Optio
     Some(cause(
         "device-full",
         format!(
-            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} does not change the throughput: it \
-             only raises the server's CPU, by {}.",
+            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} takes no throughput above {}: it only \
+             raises the server's CPU, by {}.",
             bytes(before.device_bytes_per_s.unwrap_or(0.0)),
             bytes(after.device_bytes_per_s.unwrap_or(0.0)),
+            rounded::share(speed.margin),
             rounded::change(cost.interval())
         ),
         format!(
@@ -249,11 +250,12 @@ fn of_metric(
     let [Some(transit), Some(rest), Some(both)] = places else {
         return Ok(None);
     };
-    let change = |name: &str| Some(run.results.estimate(&cell.asked.name, name, metric)?.interval());
-    let changes = [parts.transit, parts.rest, arm].map(change);
-    let [Some(of_transit), Some(of_rest), Some(of_both)] = changes else {
+    let row = |name: &str| run.results.estimate(&cell.asked.name, name, metric);
+    let [Some(of_transit), Some(of_rest), Some(of_both)] = [parts.transit, parts.rest, arm].map(row) else {
         return Ok(None);
     };
+    let floor = of_both.floor;
+    let [of_transit, of_rest, of_both] = [of_transit, of_rest, of_both].map(EstimateRow::interval);
     let is_the_clients = cell.found.client_bound && !metric.is_cpu();
     let blocks = samples.logs_of([BASELINE, transit, rest, both], metric);
     let interaction = |[baseline, transit, rest, both]: &[f64; 4]| both - transit - rest + baseline;
@@ -262,14 +264,13 @@ fn of_metric(
         return Ok(None);
     }
     let interaction = Estimate::of_log_ratios(&series)?;
-    let dearer = match metric.direction() {
-        Direction::HigherCosts => interaction.low > 0.0,
-        Direction::LowerCosts => interaction.high < 0.0,
-    };
-    let answer = match (dearer, interaction.excludes_zero()) {
-        (true, _) => "both together are dearer than the one upon the other",
-        (false, true) => "both together are cheaper than the one upon the other",
-        (false, false) => "nothing speaks against it",
+    let is_beyond_floor = floor.is_some_and(|floor| interaction.log_mean.abs() > floor.ln_1p());
+    let is_more = interaction.log_mean > 0.0;
+    let is_dearer = is_more == (metric.direction() == Direction::HigherCosts);
+    let answer = match (interaction.excludes_zero() && is_beyond_floor, is_dearer) {
+        (true, true) => "both together are dearer than the one upon the other",
+        (true, false) => "both together are cheaper than the one upon the other",
+        (false, _) => "nothing speaks against it",
     };
     let expected = (1.0 + of_transit.value) * (1.0 + of_rest.value) - 1.0;
     Ok(Some(cause(
@@ -344,8 +345,8 @@ fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     ))
 }
 
-/// Of the pages that connects ask for: reading fewer from disk is not worth a word.
-const FEW_OF_CONNECTS: f64 = 0.01;
+/// Of the pages that a server asks for: reading fewer from disk is not worth a word.
+const FEW_OF_REQUESTS: f64 = 0.01;
 
 /// Of cells that leave it to the server how much of its data is in memory: those that say it ask for reads from disk.
 pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
@@ -353,8 +354,7 @@ pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl It
     cells.iter().filter(leaves_it).filter_map(|cell| {
         let (reads, operations) = rose(cell, counter::PAGES_READ);
         let (requests, _) = rose(cell, counter::PAGES_REQUESTED);
-        // A server asks for many pages of its own to let somebody in.
-        let is_rare = cell.cell.workload.makes_connections() && reads <= FEW_OF_CONNECTS * requests;
+        let is_rare = reads <= FEW_OF_REQUESTS * requests;
         (reads > FEW * operations && !is_rare).then(|| {
             suspicion(
                 "read-from-disk",

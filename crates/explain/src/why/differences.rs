@@ -260,8 +260,12 @@ fn of_side(
     }))
 }
 
-/// What the run's slices that were not looked into say of the same.
+/// What the run's slices that were not looked into say of the same; `None` where a relay is in theirs, into which nobody looks.
 fn estimated(results: &Results, cell: &str, arm: &str, side: ProfiledSide) -> Option<Interval> {
+    let relay = results.measured(cell, arm, Metric::ColumnRelayCpuPerOp);
+    if side == ProfiledSide::Server && relay.is_some() {
+        return None;
+    }
     let metric = match side {
         ProfiledSide::Server => Metric::ServerCpuPerOp,
         ProfiledSide::Client => Metric::ClientCpuPerOp,

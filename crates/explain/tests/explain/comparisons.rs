@@ -1,6 +1,7 @@
 //! Findings that compare what servers pay, and what a login costs beside TLS.
 
-use ciphertax_model::Study;
+use ciphertax_base::CpuTime;
+use ciphertax_model::{ColumnSelection, Study};
 use ciphertax_records::{Finding, Head, Results, Run, Sample, ServerId, ServerRecord, SessionRecord};
 
 use crate::made_up::{explain, head, sample, says};
@@ -193,6 +194,39 @@ fn a_login_is_set_against_tls_on_either_side_whichever_costs_more() {
     says(&server.summary, "more than that by password-tls (3 times [");
     says(&server.summary, "less than that by SCRAM (0.25 times [");
     says(&server.summary, "the server derives SCRAM's keys");
+    says(
+        &client.summary,
+        "ciphertax's own: libpq 15 … takes four to five times as long",
+    );
+    assert!(!server.summary.contains("libpq"));
+}
+
+#[test]
+fn a_login_of_which_little_is_known_is_not_about_as_much_as_tls() {
+    let study = Study::from_toml(LOGINS).unwrap();
+    let mut samples = measured(&study, |_, arm| match arm {
+        "trust-tls" => [1_100.0, 2_000.0],
+        "SCRAM" => [1_100.0, 1_000.0],
+        _ => [100.0, 1_000.0],
+    });
+    // A thousand on average, but 200 in every other block and 1,800 in the others.
+    for (index, slow) in samples
+        .iter_mut()
+        .filter(|sample| sample.slice.arm == "md5")
+        .enumerate()
+    {
+        let us = if index.is_multiple_of(2) { 300.0 } else { 1_900.0 };
+        *slow = sample(
+            &slow.slice.cell,
+            slow.slice.block,
+            slow.slice.position,
+            "md5",
+            [us, 1_000.0],
+        );
+    }
+    let summary = &found(&head(study), &samples, "login-against-tls")[0].summary;
+    says(summary, "about as much by SCRAM (1 times [");
+    assert!(!summary.contains("about as much by md5"), "{summary}");
 }
 
 #[test]
@@ -204,4 +238,46 @@ fn a_login_that_is_the_baselines_too_is_not_set_against_tls() {
         _ => [100.0, 1_000.0],
     });
     assert_eq!(found(&head(study), &samples, "login-against-tls"), []);
+}
+
+/// What a study says that its payload columns are is said of each column by its name.
+#[test]
+fn what_stays_readable_beside_encrypted_columns_is_named_and_so_is_the_relays_part_of_the_server() {
+    let text = include_str!("../../../cli/studies/stored-columns-tpcc.toml");
+    let study = Study::from_toml(text).unwrap();
+    let samples = measured(&study, |_, _| [100.0, 100.0]);
+    let of_payload = study.arms.iter().find(|arm| {
+        let columns = arm.columns.as_ref();
+        columns.is_some_and(|columns| columns.columns == ColumnSelection::Payload)
+    });
+    let arm = &of_payload.unwrap().name;
+    let told = found(&head(study.clone()), &samples, "readable-columns");
+    let of_arm = told
+        .iter()
+        .find(|finding| finding.summary.starts_with(&format!("{arm}: ")));
+    let summary = &of_arm.unwrap().summary;
+    says(
+        summary,
+        "readable in the server … customer: … c_last … stock: … s_quantity",
+    );
+    assert!(
+        !summary.contains("c_first") && !summary.contains("c_phone"),
+        "{summary}"
+    );
+
+    let relayed = |part: u64| {
+        let mut samples = measured(&study, |_, _| [100.0, 100.0]);
+        for sample in &mut samples {
+            sample.server.column_relay_cpu = sample.server.server_cpu.map(|cpu| CpuTime {
+                total_ns: cpu.total_ns * part / 100,
+                ..cpu
+            });
+        }
+        found(&head(study.clone()), &samples, "relay-in-server")
+    };
+    says(
+        &relayed(24)[0].summary,
+        "24 % of the server's CPU of plain is ciphertax's own relay",
+    );
+    assert_eq!(relayed(4), []);
 }

@@ -2,10 +2,12 @@
 
 use ciphertax_base::{CpuTime, Phase};
 use ciphertax_model::{Link, Metric, Study};
-use ciphertax_records::{Finding, LinkRecord, PhaseSample, Rated, Sample, Severity, Side};
+use ciphertax_records::{ChurnRow, Finding, LinkRecord, PhaseSample, Rated, Sample, Severity, Side};
 use ciphertax_stats::{Location, Verdict};
 
-use crate::made_up::{OPERATIONS, STUDY, explain, explained, handshake, head, of_arm, samples, says, study};
+use crate::made_up::{
+    OPERATIONS, STUDY, explain, explained, handshake, head, of_arm, sample, samples, says, study,
+};
 
 #[test]
 fn capacity_and_churn_follow_from_the_costs() {
@@ -280,6 +282,37 @@ fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
 }
 
 #[test]
+fn of_two_cells_without_a_cost_it_is_said_of_both_above_what_there_is_none() {
+    let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
+    let alike = samples(30)
+        .into_iter()
+        .map(|sample| match sample.slice.arm.as_str() {
+            "tls" => {
+                let cpu = match sample.slice.cell.as_str() {
+                    "select" => [10.0, 20.0],
+                    _ => [60.0, 80.0],
+                };
+                let slice = sample.slice;
+                let noise = 1.0 + 0.001 * f64::from(slice.block * 3 % 7) - 0.003;
+                self::sample(
+                    &slice.cell,
+                    slice.block,
+                    slice.position,
+                    "tls",
+                    cpu.map(|us| us * noise),
+                )
+            }
+            _ => sample,
+        });
+    let head = head(Study::from_toml(&two_alike).unwrap());
+    let run = explain(&head, alike.collect::<Vec<_>>().as_slice()).unwrap();
+    assert_eq!(
+        run.verdict,
+        "Against plain, tls: in both cells no cost above 2.0 %."
+    );
+}
+
+#[test]
 fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
     let text = STUDY
         .replace(
@@ -300,6 +333,7 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
         };
         if sample.slice.arm == "tls" {
             let is_connect = sample.slice.cell == "connect";
+            sample.load.client_cpu = of(if is_connect { 60 } else { 10 });
             if is_connect {
                 sample.server.server_cpu = Some(of(8));
             }
@@ -308,11 +342,14 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
         sample
     };
     let samples: Vec<Sample> = samples(30).into_iter().map(pooled).collect();
-    let findings = explain(&head, samples.as_slice()).unwrap().findings;
+    let results = explain(&head, samples.as_slice()).unwrap();
     let of = |cell: &str| {
-        let mut found = findings.iter().filter(|finding| finding.id == "pooler");
+        let mut found = results.findings.iter().filter(|finding| finding.id == "pooler");
         let found = found.find(|finding| finding.summary.starts_with(cell));
-        found.unwrap_or_else(|| panic!("{findings:?}")).summary.clone()
+        found
+            .unwrap_or_else(|| panic!("{:?}", results.findings))
+            .summary
+            .clone()
     };
     let connect = of("connect");
     for words in [
@@ -323,4 +360,40 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
         assert!(connect.contains(words), "{words}: {connect}");
     }
     says(&of("select"), "together 50 % more");
+    says(
+        &results.verdict,
+        "saves the server 72 µs CPU per new connection … beside 12 µs of the pooler's",
+    );
+    // 10 of the client, 20 of the server, 10 of the pooler.
+    let both = results.churn.iter().find(|row| row.side == Side::Both).unwrap();
+    assert!((both.query_variant_us - 40.0).abs() < 0.5, "{both:?}");
+}
+
+#[test]
+fn of_both_sides_nothing_is_sure_where_one_is_undecided() {
+    let unsteady = |mut sample: Sample| {
+        if sample.slice.cell == "select" && sample.slice.arm == "tls" {
+            let cpu = sample.server.server_cpu.as_mut().unwrap();
+            cpu.total_ns = cpu.total_ns * u64::from(6 + sample.slice.block * 5 % 8) / 10;
+        }
+        sample
+    };
+    let churn = |samples: &[Sample]| {
+        let churn = explained(samples).churn;
+        churn.into_iter().find(|row| row.side == Side::Both).unwrap()
+    };
+    let steady = churn(&samples(30));
+    assert_eq!(steady.query_verdict, Verdict::Costs);
+    assert!(steady.query_floor.is_some_and(|floor| floor < 0.02), "{steady:?}");
+    let one_percent = &steady.break_even[0];
+    assert!(steady.is_never_within(one_percent));
+    let below_the_floor = ChurnRow {
+        query_floor: Some(0.9),
+        ..steady.clone()
+    };
+    assert!(!below_the_floor.is_never_within(one_percent));
+    let unsteady: Vec<Sample> = samples(30).into_iter().map(unsteady).collect();
+    let unsteady = churn(&unsteady);
+    assert_eq!(unsteady.query_verdict, Verdict::CannotTell);
+    assert!(!unsteady.is_never_within(&unsteady.break_even[0]));
 }

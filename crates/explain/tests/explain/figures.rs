@@ -6,7 +6,44 @@ use ciphertax_model::{Metric, Study};
 use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
-use crate::made_up::{OPERATIONS, STUDY, explain, explained, head, of_arm, samples, study};
+use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, of_arm, sample, samples, study};
+
+/// +62 % [34, 97] after five blocks was once "cannot tell", since it was one of a hundred comparisons of everything.
+#[test]
+fn five_blocks_decide_a_large_cost_among_some_tens_of_its_kind() {
+    let cells: String = (0..12)
+        .map(|cell| format!("[[cell]]\nname = \"{cell}\"\nworkload = \"oltp_point_select\"\nload = {{ connections = 2 }}\n"))
+        .collect();
+    let study = Study::from_toml(&format!(
+        "name = \"s\"\nquestion = \"?\"\ntime_s = 60\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \
+         \"tls\"\ntransport = \"tls1.3\"\n{cells}"
+    ))
+    .unwrap();
+    let mut made = Vec::new();
+    for (block, noise) in [0.094, -0.073, 0.029, -0.094, 0.044_f64].into_iter().enumerate() {
+        for cell in &study.cells {
+            for (position, arm) in ARMS.into_iter().enumerate() {
+                let us = 20.0 * (1.0 + 0.001 * block as f64 * position as f64);
+                let cpu = if arm == "tls" { us * 1.62 * noise.exp() } else { us };
+                made.push(sample(&cell.name, block as u32, position as u32, arm, [us, cpu]));
+            }
+        }
+    }
+    let results = explain(&head(study), made.as_slice()).unwrap();
+    let row = results.estimate("7", "tls", Metric::ServerCpuPerOp).unwrap();
+    assert!(
+        (row.low - 0.34).abs() < 0.02 && (row.high - 0.97).abs() < 0.02,
+        "{row:?}"
+    );
+    assert_eq!((row.blocks, row.verdict), (5, Verdict::Costs), "{row:?}");
+    // Half of 24 are alike, and the client's half says nothing: p is doubled. Of all that was compared Holm would make a hundred of it.
+    let p_value = row.log_ratio.p_value();
+    assert!(
+        (row.adjusted_p_value / (2.0 * p_value) - 1.0).abs() < 0.01,
+        "{row:?}"
+    );
+    assert!(p_value * results.estimates.len() as f64 > 0.05);
+}
 
 #[test]
 fn costs_are_found_where_they_are_and_nowhere_else() {

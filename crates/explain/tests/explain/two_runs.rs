@@ -122,6 +122,24 @@ fn a_machine_that_is_twice_as_slow_changes_no_cost_and_is_named() {
 }
 
 #[test]
+fn what_changed_beside_the_costs_that_a_study_is_precise_about_is_said_with_them() {
+    let (one, mut other) = (run(STUDY, TLS, 30, 1), run(STUDY, TLS, 30, 2));
+    let bytes = other.results.estimates.iter_mut();
+    let bytes = bytes.filter(|row| row.cell == "select" && row.metric == Metric::BytesPerOp);
+    let mut rows = 0;
+    for row in bytes {
+        row.log_ratio.mean += 0.128;
+        rows += 1;
+    }
+    assert_eq!(rows, 1);
+    let verdict = compared(&one, &other).verdict;
+    says(
+        &verdict,
+        "The cost did not change … ; but tls in select is dearer, bytes per operation +13.7 %",
+    );
+}
+
+#[test]
 fn what_was_negotiated_is_among_the_differences() {
     let session = |cipher: &str| {
         let mut session = session("ca");

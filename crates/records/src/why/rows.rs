@@ -122,6 +122,8 @@ pub struct StateRow {
 pub enum Bound {
     /// The load generator has no CPU left.
     ClientCpu,
+    /// Other programs on the machine leave no CPU.
+    OtherPrograms,
     /// The server has no CPU left.
     ServerCpu,
     /// The server has no CPU left, and uses much of it waiting for a lock.

@@ -64,9 +64,8 @@ impl ChurnView {
                 .into_iter()
                 .map(|budget| {
                     let point = row.break_even.iter().find(|point| point.budget == budget)?;
-                    let is_sure = row.query_verdict == Verdict::Costs;
                     Some(BreakEven {
-                        never: is_sure && point.queries_low.is_none(),
+                        never: row.is_never_within(point),
                         queries: point.queries.map(queries),
                         low: point.queries_low.map(queries),
                         high: point.queries_high.map(queries),
@@ -172,6 +171,7 @@ impl Cores {
                 Verdict::Costs => None,
                 Verdict::Gains => Some("gains"),
                 Verdict::NoCost => Some("no cost"),
+                Verdict::CostsPerhaps | Verdict::GainsPerhaps => Some("perhaps"),
                 Verdict::CannotTell => Some("cannot tell"),
             },
             cores: Range {

@@ -4,7 +4,7 @@ use ciphertax_base::Direction;
 use ciphertax_base::{Interval, format};
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::{Rule, Verdict};
+use ciphertax_stats::Verdict;
 use minijinja::{HtmlEscape, Value};
 use serde::Serialize;
 
@@ -189,12 +189,7 @@ impl VerdictView {
     pub(super) fn of(run: &Run, row: &EstimateRow) -> Self {
         Self {
             tone: tone(row),
-            word: match row.verdict {
-                Verdict::NoCost if row.rule != Rule::ClientBound => {
-                    format!("no cost above {}", words::bound(row.margin, row.metric))
-                }
-                _ => describe::verdict_word(run, row),
-            },
+            word: describe::verdict_word(run, row),
             rule: words::rule(row),
         }
     }
@@ -203,11 +198,10 @@ impl VerdictView {
 /// The class that gives a verdict its colour.
 pub(super) fn tone(row: &EstimateRow) -> &'static str {
     match row.verdict {
-        _ if row.rule == Rule::ClientBound => "cannot-tell",
         Verdict::Costs => "costs",
         Verdict::Gains => "gains",
         Verdict::NoCost => "no-cost",
-        Verdict::CannotTell => "cannot-tell",
+        Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => "cannot-tell",
     }
 }
 

@@ -4,7 +4,6 @@
 use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
@@ -148,7 +147,7 @@ impl Mark {
             floor_width,
             cut_low: scale.cuts(row.low),
             cut_high: scale.cuts(row.high),
-            decided: matches!(row.verdict, Verdict::Costs | Verdict::Gains),
+            decided: row.verdict.is_decided_difference(),
             words: format!(
                 "{}, {}, {}: {}, {} [{}, {}]: {}",
                 row.cell,
@@ -273,7 +272,9 @@ impl ChangeScale {
 fn text(value: f64) -> String {
     match value {
         0.0 => "0".into(),
-        value => format::change(value).replace(".0", "").replace(" %", ""),
+        value => format::rounded::percent(value)
+            .replace(".0", "")
+            .replace(" %", ""),
     }
 }
 

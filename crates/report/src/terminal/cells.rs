@@ -76,12 +76,18 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
 
     let metrics = lookup::headline(run, cell);
     let mut columns = metrics.clone();
-    // Whose CPU it is besides stands beside theirs.
-    let client = columns
-        .iter()
-        .position(|metric| *metric == Metric::ClientCpuPerOp);
-    let beside = client.map_or(columns.len(), |client| client + 1);
-    columns.splice(beside..beside, lookup::measured_alone(run, &cell.found.name));
+    // What is a part of the server's CPU stands beside it, whose else it is beside both.
+    let (of_server, others): (Vec<Metric>, Vec<Metric>) = lookup::measured_alone(run, &cell.found.name)
+        .into_iter()
+        .partition(|metric| *metric == Metric::ColumnRelayCpuPerOp);
+    for (beside, metrics) in [
+        (&[Metric::ClientCpuPerOp][..], others),
+        (&Metric::SERVER_CPU, of_server),
+    ] {
+        let place = columns.iter().rposition(|metric| beside.contains(metric));
+        let place = place.map_or(columns.len(), |place| place + 1);
+        columns.splice(place..place, metrics);
+    }
     arms_by_metrics(page, run, cell, &columns);
     let storage = lookup::of_storage(run, &cell.found.name);
     if !storage.is_empty() {
@@ -229,7 +235,7 @@ pub(super) fn heading(metric: Metric) -> &'static str {
         Metric::TunnelCpuPerOp => "tunnel CPU/op",
         Metric::PoolerCpuPerOp => "pooler CPU/op",
         Metric::CellsPerOp => "cells/op",
-        Metric::ColumnRelayCpuPerOp => "of it relay CPU/op",
+        Metric::ColumnRelayCpuPerOp => "of the server's: our relay's CPU/op",
         Metric::ResponseP50 => "median response",
         Metric::ResponseP99 => "p99 response",
         other => other.label(),

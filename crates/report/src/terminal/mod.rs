@@ -133,13 +133,15 @@ fn published(page: &mut Page, run: &Run) {
     );
     for row in &run.results.published {
         page.item(&format!(
-            "{}, {}, {}: published {} ({}), measured {}: {}",
+            "{}, {}, {}: published {} ({}), {}: {}",
             row.cell,
             row.arm,
             describe::published_metric(row),
             describe::published_figure(row),
             row.source,
-            describe::measured_change(row),
+            row.measured.map_or("not measured".into(), |change| {
+                format!("measured {}", format::change_with_interval(change))
+            }),
             describe::agreement_word(row.agreement)
         ));
         for text in row.explanation.iter().chain(&row.note) {

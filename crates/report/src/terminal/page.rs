@@ -2,7 +2,7 @@
 
 use ciphertax_base::format::{self, ABSENT};
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::{Rule, Verdict};
+use ciphertax_stats::Verdict;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
 use crate::describe;
@@ -187,13 +187,12 @@ impl Page {
     /// The cell in the colour of its verdict; one without a verdict has none.
     fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
         let colour = match row.verdict {
-            _ if !self.colour || row.rule == Rule::ClientBound => return cell,
-            Verdict::CannotTell => return cell,
-            Verdict::Costs => COSTS,
-            Verdict::NoCost => NO_COST,
-            Verdict::Gains => GAINS,
+            Verdict::Costs => Some(COSTS),
+            Verdict::NoCost => Some(NO_COST),
+            Verdict::Gains => Some(GAINS),
+            Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => None,
         };
-        cell.fg(Color::AnsiValue(colour))
+        self.coloured(cell, colour)
     }
 
     /// The cell in this colour, where the page has colours.

@@ -8,7 +8,7 @@ use crate::error::StatsError;
 use crate::estimate::Estimate;
 use crate::histogram::empty;
 use crate::latency_counts::{Bucket, LatencyCounts};
-use crate::spread::{Dependence, Spread};
+use crate::spread::Spread;
 
 /// Bootstrap resamples: the standard error from so many is itself off by 1/√(2·1000) = 2 %.
 const RESAMPLES: usize = 1_000;
@@ -263,14 +263,8 @@ pub fn percentile_change(
     let each_block: Vec<f64> = std::iter::zip(&variant.singles, &baseline.singles)
         .map(|(variant, baseline)| (variant / baseline).ln())
         .collect();
-    let dependence = Dependence::of(&each_block);
-    Ok(Estimate::from(Spread {
-        mean: log_ratio(&vec![1; n]),
-        standard_error: (variance * dependence.variance_inflation).sqrt(),
-        degrees_of_freedom: dependence.degrees_of_freedom,
-        blocks: n as f64,
-        effective_blocks: dependence.effective_blocks,
-    }))
+    let spread = Spread::of_dependent(log_ratio(&vec![1; n]), variance, &each_block, 1.0);
+    Ok(Estimate::from(spread))
 }
 
 /// Variance of a statistic of the blocks over resamples with replacement.

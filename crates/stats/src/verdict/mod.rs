@@ -10,9 +10,6 @@ use crate::spread::{Spread, first_block_count};
 /// A difference counts if its p-value, adjusted for the family, is at most this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// A noise floor of more than this many times the user's margin excludes nothing that the user would call no cost.
-pub const WIDEST_FLOOR: f64 = 3.0;
-
 /// What an estimate is judged by. Floor and margin are logarithms of a ratio, as the estimate's own mean is: there a
 /// halving and a doubling are equally far from no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,42 +21,57 @@ pub struct Criteria {
     pub floor: Option<f64>,
     /// The smallest cost the user cares about; 0 if none was given.
     pub margin: f64,
-    /// The estimate's p-value after [`holm`].
+    /// The estimate's p-value after [`benjamini_hochberg`].
     pub adjusted_p_value: f64,
 }
 
-/// What follows from an estimate.
+/// The claim that may be made of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The feature costs: the interval excludes zero and the effect exceeds the noise floor.
+    /// The feature costs: the interval excludes zero, the change exceeds the noise floor, and it is significant in its family.
     Costs,
-    /// The arm takes less than the baseline, by the same rule. Of an arm that only adds protection that is an impossible sign, and
+    /// The interval excludes zero on the side of cost, but one of the others is missing.
+    CostsPerhaps,
+    /// The arm takes less than the baseline, as it `Costs`. Of an arm that only adds protection that is an impossible sign, and
     /// so a suspicion about what was measured.
     Gains,
-    /// No cost larger than `margin`.
+    /// It takes less, as it `CostsPerhaps`.
+    GainsPerhaps,
+    /// The interval holds zero, and no cost as large as the margin.
     NoCost,
-    /// The interval is too wide to say either.
+    /// Nothing can be claimed.
     CannotTell,
+}
+
+impl Verdict {
+    /// True for a difference that is one.
+    pub fn is_decided_difference(self) -> bool {
+        matches!(self, Self::Costs | Self::Gains)
+    }
+
+    /// True where more blocks would tell nothing new.
+    pub fn is_decided(self) -> bool {
+        self.is_decided_difference() || self == Self::NoCost
+    }
 }
 
 /// Why a verdict is what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant among
-    /// all comparisons of the run.
+    /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant in its family.
     BeyondFloor,
     /// `no_cost`: the interval ends below the margin.
     WithinMargin,
     /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
     IntervalTooWide,
-    /// `cannot_tell`: the interval excludes zero, but the change does not exceed the noise floor.
+    /// `costs_perhaps`, `gains_perhaps`: the interval excludes zero, but the change does not exceed the noise floor.
     WithinFloor,
-    /// `cannot_tell`: the interval excludes zero and the change exceeds the noise floor, but it is not significant
-    /// among so many comparisons.
+    /// `costs_perhaps`, `gains_perhaps`: the interval excludes zero and the change exceeds the noise floor, but it is not
+    /// significant in its family.
     ManyComparisons,
-    /// `cannot_tell`: the noise floor is so much larger than the margin that being below it means nothing.
+    /// `cannot_tell`: the noise floor is larger than the margin, so that being below the margin means nothing.
     FloorTooWide,
     /// `cannot_tell`: the baseline again was not measured, so there is no noise floor.
     NoFloor,
@@ -74,30 +86,27 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why it is that.
     pub rule: Rule,
-    /// The cost that `NoCost` excludes: the larger of floor and margin, as the logarithm of a ratio.
-    pub margin: f64,
-    /// For `CannotTell`: blocks still needed for any other verdict if estimate and noise stay what they are;
-    /// absent if no reasonable number would do. Always absent for the others.
+    /// Of what is not decided: blocks still needed for a verdict that is, if estimate and noise stay what they are; absent if no
+    /// reasonable number would do. Always absent for the others.
     pub more_blocks: Option<u32>,
 }
 
 /// Judges an estimate. In this order:
 ///
 /// - without a floor nothing can be told;
-/// - if the interval excludes zero and the change exceeds the floor: `Costs` or `Gains`, by the sign, if the
-///   adjusted p-value is at most [`SIGNIFICANCE`]; a cost that is not significant cannot be told, and is never `NoCost`;
-/// - `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the floor;
+/// - if the interval excludes zero: `Costs` or `Gains`, by the sign, if the change exceeds the floor and the adjusted p-value is at
+///   most [`SIGNIFICANCE`]; else the same, perhaps;
+/// - `NoCost` if the interval's bound on the side of cost is below the margin, and the floor is no larger than that;
 /// - else `CannotTell`.
 pub fn judge(estimate: &Estimate, criteria: &Criteria) -> Judgement {
     let (verdict, rule) = verdict(estimate, criteria);
-    let more_blocks = match verdict {
-        Verdict::CannotTell => missing_blocks(estimate, criteria),
-        Verdict::Costs | Verdict::Gains | Verdict::NoCost => None,
+    let more_blocks = match verdict.is_decided() {
+        true => None,
+        false => missing_blocks(estimate, criteria),
     };
     Judgement {
         verdict,
         rule,
-        margin: criteria.effective_margin(),
         more_blocks,
     }
 }
@@ -117,6 +126,21 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// Adjusts p-values so that of what is called significant by [`SIGNIFICANCE`] at most that share is a false alarm (Benjamini and
+/// Hochberg 1995; with positive dependence, as a shared baseline makes it, Benjamini and Yekutieli 2001). Order is kept.
+pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
+    let mut descending: Vec<usize> = (0..p_values.len()).collect();
+    descending.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut smallest = 1.0_f64;
+    for (larger, &row) in descending.iter().enumerate() {
+        let rank = (p_values.len() - larger) as f64;
+        smallest = smallest.min(p_values[row] * p_values.len() as f64 / rank);
+        adjusted[row] = smallest;
+    }
+    adjusted
+}
+
 fn verdict(estimate: &Estimate, criteria: &Criteria) -> (Verdict, Rule) {
     let Some(floor) = criteria.floor else {
         return (Verdict::CannotTell, Rule::NoFloor);
@@ -127,20 +151,24 @@ fn verdict(estimate: &Estimate, criteria: &Criteria) -> (Verdict, Rule) {
         Direction::HigherCosts => estimate.log_mean,
         Direction::LowerCosts => -estimate.log_mean,
     };
-    let is_beyond_noise = cost.abs() > half_width && cost.abs() > floor;
-    let is_significant = criteria.adjusted_p_value <= SIGNIFICANCE;
-    match (is_beyond_noise, is_significant, cost > 0.0) {
-        (true, true, true) => (Verdict::Costs, Rule::BeyondFloor),
-        (true, true, false) => (Verdict::Gains, Rule::BeyondFloor),
-        (true, false, true) => (Verdict::CannotTell, Rule::ManyComparisons),
-        _ if cost + half_width >= criteria.effective_margin() => match cost.abs() > half_width {
-            true => (Verdict::CannotTell, Rule::WithinFloor),
-            false => (Verdict::CannotTell, Rule::IntervalTooWide),
-        },
-        _ if criteria.margin > 0.0 && floor > WIDEST_FLOOR * criteria.margin => {
-            (Verdict::CannotTell, Rule::FloorTooWide)
-        }
-        _ => (Verdict::NoCost, Rule::WithinMargin),
+    if cost.abs() > half_width {
+        let rule = match (cost.abs() > floor, criteria.adjusted_p_value <= SIGNIFICANCE) {
+            (true, true) => Rule::BeyondFloor,
+            (true, false) => Rule::ManyComparisons,
+            (false, _) => Rule::WithinFloor,
+        };
+        let verdict = match (rule == Rule::BeyondFloor, cost > 0.0) {
+            (true, true) => Verdict::Costs,
+            (true, false) => Verdict::Gains,
+            (false, true) => Verdict::CostsPerhaps,
+            (false, false) => Verdict::GainsPerhaps,
+        };
+        return (verdict, rule);
+    }
+    match (cost + half_width < criteria.margin, floor <= criteria.margin) {
+        (false, _) => (Verdict::CannotTell, Rule::IntervalTooWide),
+        (true, false) => (Verdict::CannotTell, Rule::FloorTooWide),
+        (true, true) => (Verdict::NoCost, Rule::WithinMargin),
     }
 }
 
@@ -151,19 +179,15 @@ fn missing_blocks(estimate: &Estimate, criteria: &Criteria) -> Option<u32> {
     let needed = first_block_count(estimate.blocks + 1, |blocks| {
         let projected = spread.projected_to(blocks);
         let criteria = criteria.projected(&spread, &projected);
-        verdict(&Estimate::from(projected), &criteria).0 != Verdict::CannotTell
+        verdict(&Estimate::from(projected), &criteria).0.is_decided()
     });
     needed.map(|blocks| blocks - estimate.blocks)
 }
 
 impl Criteria {
-    fn effective_margin(&self) -> f64 {
-        self.margin.max(self.floor.unwrap_or(0.0))
-    }
-
     fn projected(&self, now: &Spread, then: &Spread) -> Self {
-        // What Holm multiplied the p-value by stays. Where it was cut off at 1 this is less than the truth: a
-        // hopeful forecast.
+        // What the family multiplied the p-value by stays. Where it was cut off at 1 this is less than the truth: a hopeful
+        // forecast.
         let multiplier = (self.adjusted_p_value / now.p_value()).max(1.0);
         Self {
             floor: self.floor.map(|floor| floor * (now.blocks / then.blocks).sqrt()),

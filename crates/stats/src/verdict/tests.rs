@@ -11,7 +11,6 @@ fn estimate(log_mean: f64, standard_error: f64) -> Estimate {
         standard_error,
         degrees_of_freedom: 20.0,
         blocks: 21.0,
-        effective_blocks: 21.0,
     })
 }
 
@@ -40,23 +39,54 @@ fn a_clear_rise_costs_or_gains_by_the_direction_of_the_metric() {
 }
 
 #[test]
-fn a_change_within_the_noise_floor_is_no_cost_however_significant() {
-    let judgement = judged(&estimate(0.010, 0.001), Direction::HigherCosts, 0.02, 0.0);
-    assert_eq!(judgement.verdict, Verdict::NoCost);
-    assert_eq!(judgement.margin, 0.02);
+fn what_excludes_zero_is_never_no_cost_whatever_floor_margin_and_family() {
+    use Verdict::{Costs, CostsPerhaps, Gains, GainsPerhaps};
+    let small = estimate(0.010, 0.001);
+    for (floor, adjusted_p_value, expected, rule) in [
+        (0.005, 0.01, [Costs, Gains], Rule::BeyondFloor),
+        (0.02, 0.01, [CostsPerhaps, GainsPerhaps], Rule::WithinFloor),
+        (0.005, 0.06, [CostsPerhaps, GainsPerhaps], Rule::ManyComparisons),
+        (0.02, 0.06, [CostsPerhaps, GainsPerhaps], Rule::WithinFloor),
+    ] {
+        for margin in [0.0, 0.02, 0.5] {
+            for (direction, expected) in [Direction::HigherCosts, Direction::LowerCosts]
+                .into_iter()
+                .zip(expected)
+            {
+                let criteria = Criteria {
+                    direction,
+                    floor: Some(floor),
+                    margin,
+                    adjusted_p_value,
+                };
+                let judgement = judge(&small, &criteria);
+                assert_eq!((judgement.verdict, judgement.rule), (expected, rule));
+            }
+        }
+    }
 }
 
+/// −11.5 % [−15.4, −7.4] under a noise floor of 17.9 %, seen in a trial, was called no cost: the noisier the machine, the more it
+/// acquitted.
 #[test]
-fn a_change_that_the_family_explains_is_not_told() {
-    let rise = estimate(0.05, 0.02);
-    let criteria = Criteria {
-        direction: Direction::HigherCosts,
-        floor: Some(0.01),
-        margin: 0.0,
-        adjusted_p_value: 0.06,
-    };
-    assert!(rise.excludes_zero());
-    assert_eq!(judge(&rise, &criteria).verdict, Verdict::CannotTell);
+fn a_gain_is_never_no_cost_because_the_machine_is_noisy() {
+    let gain = estimate(0.885_f64.ln(), 0.0218);
+    assert!((gain.high + 0.074).abs() < 0.001, "{gain:?}");
+    let found = judged(&gain, Direction::HigherCosts, 0.179_f64.ln_1p(), 0.06);
+    assert_eq!(
+        (found.verdict, found.rule),
+        (Verdict::GainsPerhaps, Rule::WithinFloor)
+    );
+    // One that holds zero is no cost by the study's own margin alone.
+    let flat = estimate(-0.01, 0.01);
+    let found = |floor| judged(&flat, Direction::HigherCosts, floor, 0.06);
+    assert_eq!(found(0.05).verdict, Verdict::NoCost);
+    let noisy = found(0.07);
+    assert_eq!(
+        (noisy.verdict, noisy.rule),
+        (Verdict::CannotTell, Rule::FloorTooWide)
+    );
+    assert!(noisy.more_blocks.is_some());
 }
 
 #[test]
@@ -70,16 +100,6 @@ fn no_cost_needs_the_bound_on_the_side_of_cost_below_the_margin() {
     assert_eq!(found, Verdict::CannotTell);
     let found = judged(&flat, Direction::LowerCosts, 0.005, 0.01).verdict;
     assert_eq!(found, Verdict::CannotTell);
-}
-
-#[test]
-fn no_cost_is_not_said_of_a_floor_far_wider_than_the_margin() {
-    let change = estimate(0.05, 0.005);
-    let found = judged(&change, Direction::HigherCosts, 0.08, 0.03).verdict;
-    assert_eq!(found, Verdict::NoCost);
-    let judgement = judged(&change, Direction::HigherCosts, 0.08, 0.02);
-    assert_eq!(judgement.verdict, Verdict::CannotTell);
-    assert!(judgement.more_blocks.is_some());
 }
 
 #[test]
@@ -140,15 +160,10 @@ fn a_loss_of_most_of_the_throughput_counts_under_a_floor_of_almost_a_factor_of_t
     let above = 1.5_f64.ln_1p();
     let found = judged(&fall, Direction::LowerCosts, above, 0.06).verdict;
     assert_eq!(found, Verdict::Costs);
-    let halved = estimate(-0.69, 0.05);
+    let halved = judged(&estimate(-0.69, 0.05), Direction::LowerCosts, above, 0.06);
     assert_eq!(
-        judged(&halved, Direction::LowerCosts, above, 0.06),
-        Judgement {
-            verdict: Verdict::CannotTell,
-            rule: Rule::FloorTooWide,
-            margin: above,
-            more_blocks: judged(&halved, Direction::LowerCosts, above, 0.06).more_blocks,
-        }
+        (halved.verdict, halved.rule),
+        (Verdict::CostsPerhaps, Rule::WithinFloor)
     );
 }
 
@@ -162,33 +177,12 @@ fn a_fall_and_a_rise_by_the_same_factor_are_judged_alike() {
 }
 
 #[test]
-fn a_cost_beyond_the_floor_that_is_not_significant_is_never_no_cost_whatever_the_margin() {
-    let fall = estimate(-0.155, 0.045);
-    assert!(fall.excludes_zero());
-    let criteria = Criteria {
-        direction: Direction::LowerCosts,
-        floor: Some(0.056),
-        margin: 0.5,
-        adjusted_p_value: 0.2,
-    };
-    let judgement = judge(&fall, &criteria);
-    let found = (judgement.verdict, judgement.rule);
-    assert_eq!(found, (Verdict::CannotTell, Rule::ManyComparisons));
-    // The same on the side of gain excludes any cost.
-    let rise = Criteria {
-        direction: Direction::HigherCosts,
-        ..criteria
-    };
-    assert_eq!(judge(&fall, &rise).verdict, Verdict::NoCost);
-}
-
-#[test]
 fn every_undecided_estimate_says_why() {
     let rule =
         |log, error, floor, margin| judged(&estimate(log, error), Direction::HigherCosts, floor, margin).rule;
     assert_eq!(rule(0.01, 0.02, 0.01, 0.02), Rule::IntervalTooWide);
     assert_eq!(rule(0.03, 0.01, 0.04, 0.04), Rule::WithinFloor);
-    assert_eq!(rule(0.03, 0.01, 0.2, 0.02), Rule::FloorTooWide);
+    assert_eq!(rule(0.001, 0.005, 0.2, 0.02), Rule::FloorTooWide);
     let no_floor = Criteria {
         direction: Direction::HigherCosts,
         floor: None,
@@ -196,8 +190,10 @@ fn every_undecided_estimate_says_why() {
         adjusted_p_value: 0.0,
     };
     let judgement = judge(&estimate(0.5, 0.01), &no_floor);
-    let found = (judgement.verdict, judgement.rule, judgement.margin);
-    assert_eq!(found, (Verdict::CannotTell, Rule::NoFloor, 0.02));
+    assert_eq!(
+        (judgement.verdict, judgement.rule),
+        (Verdict::CannotTell, Rule::NoFloor)
+    );
     assert_eq!(judgement.more_blocks, None);
 }
 
@@ -210,4 +206,21 @@ fn holm_multiplies_the_smallest_by_all_and_keeps_the_order() {
     }
     assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
     assert!(holm(&[]).is_empty());
+}
+
+#[test]
+fn benjamini_and_hochberg_divide_by_the_rank() {
+    // Their example of 15 p-values: of these, the four smallest are significant, where Holm finds three (1995, section 4.1).
+    let p_values = [
+        0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
+        0.6528, 0.7590, 1.0,
+    ];
+    let significant = |adjusted: Vec<f64>| adjusted.iter().filter(|p| **p <= SIGNIFICANCE).count();
+    assert_eq!(significant(benjamini_hochberg(&p_values)), 4);
+    assert_eq!(significant(holm(&p_values)), 3);
+    let shuffled = benjamini_hochberg(&[0.6, 0.01, 0.03, 0.02]);
+    for (got, want) in shuffled.iter().zip([0.6, 0.04, 0.04, 0.04]) {
+        assert!((got - want).abs() < 1e-12, "{shuffled:?}");
+    }
+    assert!(benjamini_hochberg(&[]).is_empty());
 }

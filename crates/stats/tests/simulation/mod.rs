@@ -54,9 +54,16 @@ pub(crate) enum Noise {
     RareStalls,
     /// Gaussian, 3 %, and of one slice in ten 15 %.
     Contaminated,
-    /// Independent noise, and the true ratio itself wanders from block to block, correlated by 0.3. No order
-    /// of arms can protect from this.
-    WanderingEffect,
+    /// Independent noise, and the true ratio itself wanders by 4 % from block to block. No order of arms can protect from this.
+    WanderingEffect {
+        /// Correlation of neighbouring blocks.
+        rho: f64,
+    },
+    /// Independent noise, and the true ratio itself swings by 4 %.
+    WavingEffect {
+        /// Blocks from crest to crest.
+        period: f64,
+    },
 }
 
 impl Noise {
@@ -85,7 +92,9 @@ impl Noise {
         let mut is_slow = random.random::<bool>();
         (0..count)
             .map(|slice| match self {
-                Self::Independent | Self::WanderingEffect => 0.03 * gaussian(random),
+                Self::Independent | Self::WanderingEffect { .. } | Self::WavingEffect { .. } => {
+                    0.03 * gaussian(random)
+                }
                 Self::Drifting => {
                     let time = slice as f64;
                     let wave = (std::f64::consts::TAU * time / 36.0 + phase).sin();
@@ -119,17 +128,20 @@ impl Noise {
 
     /// How much the true log-ratio of each block differs from its mean.
     fn effect_deviations(self, blocks: usize, random: &mut Pcg64) -> Vec<f64> {
-        if self != Self::WanderingEffect {
-            return vec![0.0; blocks];
-        }
-        let rho: f64 = 0.3;
         let mut state = gaussian(random);
-        (0..blocks)
-            .map(|_| {
+        let phase: f64 = random.random();
+        let deviation = |block: usize| match self {
+            Self::WanderingEffect { rho } => {
                 state = rho * state + (1.0 - rho * rho).sqrt() * gaussian(random);
                 0.04 * state
-            })
-            .collect()
+            }
+            Self::WavingEffect { period } => {
+                let turns = phase + block as f64 / period;
+                0.04 * 2.0_f64.sqrt() * (std::f64::consts::TAU * turns).sin()
+            }
+            _ => 0.0,
+        };
+        (0..blocks).map(deviation).collect()
     }
 }
 
@@ -263,6 +275,66 @@ pub(crate) fn at_fixed_blocks(noise: Noise, blocks: usize, repetitions: u64) -> 
     let mut outcome = Outcome::default();
     for seed in 0..repetitions {
         outcome.add(&SimulatedCell::measure(noise, blocks, seed));
+    }
+    outcome
+}
+
+/// What a family of verdicts is worth.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FamilyOutcome {
+    /// Mean share of what costs nothing among what was called a cost or a gain.
+    pub(crate) false_discoveries: f64,
+    /// Mean share of what costs something that was called a cost.
+    pub(crate) power: f64,
+}
+
+/// Families of eight variants against the same two baselines, after 30 blocks; every other costs `effect`, the others nothing.
+pub(crate) fn family_of_variants(
+    noise: Noise,
+    effect: f64,
+    adjust: impl Fn(&[f64]) -> Vec<f64>,
+    repetitions: u64,
+) -> FamilyOutcome {
+    const PAIRS: u64 = 4;
+    let mut outcome = FamilyOutcome {
+        false_discoveries: 0.0,
+        power: 0.0,
+    };
+    for family in 0..repetitions {
+        // The baselines are those of the first cell, the variants those of several.
+        let cells: Vec<SimulatedCell> = (0..PAIRS)
+            .map(|pair| SimulatedCell::measure(noise, 30, family * PAIRS + pair))
+            .collect();
+        let floor = LogRatio::from(&cells[0].baseline_again()).noise_floor();
+        let row = |cell: &SimulatedCell, arm: usize| -> Estimate {
+            let costs = if arm == VARIANT { effect } else { 0.0 };
+            let blocks = cell.blocks.iter().zip(&cells[0].blocks);
+            let rows: Vec<[f64; 3]> = blocks
+                .map(|(own, first)| [first[BASELINE], first[BASELINE_AGAIN], own[arm] + costs])
+                .collect();
+            compare(&rows, Direction::HigherCosts).unwrap().estimate
+        };
+        let estimates: Vec<(bool, Estimate)> = cells
+            .iter()
+            .flat_map(|cell| [(true, row(cell, VARIANT)), (false, row(cell, VARIANT + 1))])
+            .collect();
+        let p_values: Vec<f64> = estimates.iter().map(|(_, estimate)| estimate.p_value).collect();
+        let called = estimates
+            .iter()
+            .zip(adjust(&p_values))
+            .filter(|((_, estimate), p_value)| {
+                let criteria = Criteria {
+                    direction: Direction::HigherCosts,
+                    floor: Some(floor),
+                    margin: f64::INFINITY,
+                    adjusted_p_value: *p_value,
+                };
+                judge(estimate, &criteria).verdict.is_decided_difference()
+            });
+        let (right, wrong): (Vec<_>, Vec<_>) = called.partition(|((costs, _), _)| *costs);
+        let all = (right.len() + wrong.len()).max(1) as f64;
+        outcome.false_discoveries += wrong.len() as f64 / all / repetitions as f64;
+        outcome.power += right.len() as f64 / PAIRS as f64 / repetitions as f64;
     }
     outcome
 }

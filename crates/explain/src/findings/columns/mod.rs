@@ -7,8 +7,10 @@ use ciphertax_base::format::{fine, rounded};
 use ciphertax_base::{Interval, joined};
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::{BASELINE, CellSamples};
+use ciphertax_model::tpcc::COLUMNS;
 use ciphertax_model::{
     Arm, CellAlgorithm, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection, Metric,
+    Study, Workload,
 };
 use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::jackknife::interval_of;
@@ -28,6 +30,7 @@ pub(super) fn in_cell(
     let costs = costs(run, samples, cell)?;
     findings.extend(costs.iter().map(CostPerCell::finding));
     findings.extend(linear(&costs));
+    findings.extend(relay_in_server(run, cell));
     findings.extend(steps::steps(run, samples, cell)?);
     Ok(findings)
 }
@@ -36,6 +39,33 @@ pub(super) fn in_cell(
 fn arms<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iterator<Item = (&'a Arm, &'a ColumnEncryption)> {
     let arms = run.head.study.arms_of(cell.asked);
     arms.filter_map(|arm| Some((arm, arm.columns.as_ref()?)))
+}
+
+/// The part of the server's CPU from which on it is said that it is the relay's.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// What of the baseline's server is ciphertax's own relay: the whole that changes in percent are of is larger by that.
+fn relay_in_server(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> {
+    let baseline = &run.head.study.baseline().name;
+    let of = |metric| run.results.measured(&cell.asked.name, baseline, metric);
+    let relay = of(Metric::ColumnRelayCpuPerOp)?;
+    let server = of(Metric::ServerCpuPerOp)?;
+    (relay.value >= WORTH_A_WORD * server.value).then(|| {
+        cause(
+            "relay-in-server",
+            format!(
+                "{}: {} of the server's CPU of {baseline} is ciphertax's own relay, through which the answers of every arm go. \
+                 Changes in percent are of both together.",
+                cell.asked.name,
+                share(relay.value, server.value)
+            ),
+            format!(
+                "{} of {} per operation",
+                rounded::microseconds(relay.value),
+                rounded::microseconds(server.value)
+            ),
+        )
+    })
 }
 
 /// Cells per operation from which on there is something to divide by.
@@ -203,13 +233,38 @@ pub(super) fn unprotected(run: &Run) -> Vec<Finding> {
             let told = |(id, severity, why): Told| {
                 finding(severity, id, format!("{arm}: {why}."), columns.to_string())
             };
-            [wrapped(columns), guessable(columns), in_the_clear(columns)]
+            let readable = readable(&run.head.study, columns);
+            let readable =
+                readable.map(|why| cause("readable-columns", format!("{arm}: {why}."), columns.to_string()));
+            let told = [wrapped(columns), guessable(columns), in_the_clear(columns)]
                 .into_iter()
                 .flatten()
-                .map(told)
-                .collect::<Vec<Finding>>()
+                .map(told);
+            told.chain(readable).collect::<Vec<Finding>>()
         })
         .collect()
+}
+
+/// Of TPC-C's tables, the columns that stay readable beside those that are stored as cells, by name.
+fn readable(study: &Study, columns: &ColumnEncryption) -> Option<String> {
+    let is_tpcc = study.cells.iter().any(|cell| cell.workload == Workload::Tpcc);
+    let readable = COLUMNS.iter().filter(|column| !column.is_in(&columns.columns));
+    let mut by_table: Vec<(&str, Vec<&str>)> = Vec::new();
+    for column in readable {
+        match by_table.last_mut() {
+            Some((table, names)) if *table == column.table => names.push(column.column),
+            _ => by_table.push((column.table, vec![column.column])),
+        }
+    }
+    let told = by_table
+        .iter()
+        .map(|(table, names)| format!("{table}: {}", names.join(", ")));
+    (is_tpcc && columns.stores() && !by_table.is_empty()).then(|| {
+        format!(
+            "readable in the server, in its files and logs stay {}",
+            joined(told, "; ")
+        )
+    })
 }
 
 /// An identifier, what it is, and the sentence.

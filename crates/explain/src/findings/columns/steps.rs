@@ -8,7 +8,8 @@ use ciphertax_estimate::cell::CellSamples;
 use ciphertax_model::{CellAlgorithm, CellEncoding, ColumnEncryption, ColumnSelection, Decrypt, Metric};
 use ciphertax_records::{Finding, MeasuredCell, Run};
 use ciphertax_stats::FEWEST_BLOCKS;
-use ciphertax_stats::jackknife::interval_of;
+use ciphertax_stats::jackknife::{Formula, formula_of};
+use ciphertax_stats::verdict::{SIGNIFICANCE, benjamini_hochberg};
 
 use super::super::cause;
 use super::{PAID, arms, payer};
@@ -19,49 +20,47 @@ pub(super) fn steps(
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
 ) -> Result<Vec<Finding>, EstimateError> {
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     let study = &run.head.study;
     for (to, columns) in arms(run, cell) {
         for from in study.arms_of(cell.asked).filter(|from| from.name != to.name) {
             let Some(step) = Step::between(from.columns.as_ref(), columns) else {
                 continue;
             };
-            // Of two ciphers, the dearer is the one in place of the other.
+            let starts_plain = from
+                .columns
+                .as_ref()
+                .is_none_or(|from| from.columns != columns.columns);
+            let words = step.words(starts_plain);
             for metric in PAID {
-                let Some(more) = more_than(samples, &from.name, &to.name, metric)? else {
-                    continue;
-                };
-                let is_reversed = step == Step::Algorithm && more.value < 0.0;
-                let floor = floor_us(run, &cell.asked.name, metric);
-                if !is_reversed && counts(more, floor) {
-                    let starts_plain = from
-                        .columns
-                        .as_ref()
-                        .is_none_or(|from| from.columns != columns.columns);
-                    findings.push(told(
-                        &cell.asked.name,
-                        [&from.name, &to.name],
-                        step.words(starts_plain),
-                        metric,
-                        more,
-                    ));
+                if let Some(more) = more_than(samples, &from.name, &to.name, metric)? {
+                    found.push((step, [&from.name, &to.name], words, metric, more));
                 }
             }
         }
     }
-    Ok(findings)
+    let adjusted = benjamini_hochberg(&found.iter().map(|(.., more)| more.p_value).collect::<Vec<_>>());
+    let counts = |(step, _, _, metric, more): &(Step, _, _, Metric, Formula), p_value: f64| {
+        // Of two ciphers, the dearer is the one in place of the other.
+        let is_reversed = *step == Step::Algorithm && more.interval.value < 0.0;
+        let floor = floor_us(run, &cell.asked.name, *metric);
+        let is_beyond_floor = floor.is_some_and(|floor| more.interval.value.abs() > floor);
+        !is_reversed && is_beyond_floor && p_value <= SIGNIFICANCE
+    };
+    let found = found.into_iter().zip(adjusted);
+    let found = found.filter(|(step, p_value)| counts(step, *p_value));
+    Ok(found
+        .map(|((_, [from, to], words, metric, more), _)| {
+            told(&cell.asked.name, [from, to], words, metric, more.interval)
+        })
+        .collect())
 }
 
-/// True if it is more than nothing, and more than noise.
-fn counts(more: Interval, floor_us: f64) -> bool {
-    (more.low > 0.0 || more.high < 0.0) && more.value.abs() > floor_us
-}
-
-/// By how much the baseline differs from itself, in microseconds per operation.
-fn floor_us(run: &Run, cell: &str, metric: Metric) -> f64 {
+/// By how much the baseline differs from itself, in microseconds per operation; `None` where that was not measured.
+fn floor_us(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
     let mut rows = run.results.estimates.iter();
-    let row = rows.find(|row| row.cell == cell && row.metric == metric);
-    row.map_or(0.0, |row| row.floor.unwrap_or(0.0) * row.baseline)
+    let row = rows.find(|row| row.cell == cell && row.metric == metric)?;
+    Some(row.floor? * row.baseline)
 }
 
 fn told(cell: &str, [from, to]: [&str; 2], what: &str, metric: Metric, more: Interval) -> Finding {
@@ -87,7 +86,7 @@ fn more_than(
     one: &str,
     other: &str,
     metric: Metric,
-) -> Result<Option<Interval>, EstimateError> {
+) -> Result<Option<Formula>, EstimateError> {
     let (Some(one), Some(other)) = (samples.index_of(one), samples.index_of(other)) else {
         return Ok(None);
     };
@@ -95,7 +94,7 @@ fn more_than(
     if rows.len() < FEWEST_BLOCKS as usize {
         return Ok(None);
     }
-    let more = interval_of(&rows, &[[0.0], [0.0]], |[a, of_a, b, of_b], _| {
+    let more = formula_of(&rows, &[[0.0], [0.0]], |[a, of_a, b, of_b], _| {
         b / of_b - a / of_a
     })?;
     Ok(Some(more))

@@ -10,6 +10,8 @@ use crate::why::states::State;
 
 /// From here on the load threads have no CPU left, as for every slice.
 const CLIENT_FULL: f64 = 0.85;
+/// The part of the CPUs from which on other programs are what an arm is bound by, if they are full.
+const OTHERS: f64 = 0.20;
 /// From here on the server's CPUs are full.
 const CPUS_FULL: f64 = 0.90;
 /// The part of the round trip that is on a CPU or waits for one, where CPUs are the bound.
@@ -37,6 +39,7 @@ pub(super) struct Decided {
 /// The first that holds.
 pub(super) fn decide(usage: &Usage, cell: &Cell) -> Decided {
     client_cpu(usage)
+        .or_else(|| other_programs(usage))
         .or_else(|| schedule(usage, cell))
         .or_else(|| server_cpu(usage))
         .or_else(|| log_flush(usage))
@@ -53,6 +56,23 @@ fn client_cpu(usage: &Usage) -> Option<Decided> {
         bound: Bound::ClientCpu,
         of: None,
         evidence: vec![load_threads(client)],
+        share: None,
+    })
+}
+
+fn other_programs(usage: &Usage) -> Option<Decided> {
+    let others = usage
+        .others
+        .filter(|others| others.low >= OTHERS && are_full(usage))?;
+    let mut evidence = vec![format!(
+        "other programs and the kernel's own threads use {} of the CPUs",
+        percent(others)
+    )];
+    evidence.extend(cpus(usage));
+    Some(Decided {
+        bound: Bound::OtherPrograms,
+        of: None,
+        evidence,
         share: None,
     })
 }

@@ -41,7 +41,7 @@ pub(super) fn follows(
                 )
             })
         }
-        Bound::Mixed => None,
+        Bound::Mixed | Bound::OtherPrograms => None,
         Bound::LogFlush
         | Bound::Replication
         | Bound::DeviceReads
@@ -57,9 +57,10 @@ pub(super) fn follows(
                     own_us(cpu)
                 )),
                 Verdict::NoCost => Some(format!(
-                    "{arm} does not show here: bound by {bound}{part}; nor does it take more of the server's CPU."
+                    "{arm} does not show here: bound by {bound}{part}; nor does it take more than {} more of the server's CPU.",
+                    rounded::share(cpu.margin)
                 )),
-                Verdict::Gains | Verdict::CannotTell => None,
+                _ => None,
             }
         }
     }

@@ -37,7 +37,10 @@ pub(super) fn tried(
             true => without(row.interval()),
             false => row.interval(),
         };
-        Some(confirmation(change, row.floor.unwrap_or(0.0)))
+        Some(
+            row.floor
+                .map_or(Confirmation::CannotTell, |floor| confirmation(change, floor)),
+        )
     });
     // One that shows it is enough; of several that do not, the clearest word counts.
     let order = [

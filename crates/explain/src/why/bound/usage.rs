@@ -27,6 +27,8 @@ pub(super) struct Usage {
     pub(super) client: Option<Fraction>,
     /// Of the CPUs that the server may use, whoever uses them; `None` for a server elsewhere.
     pub(super) cpus: Option<Fraction>,
+    /// Of these, what other programs and the kernel's own threads use; `None` where that cannot be told.
+    pub(super) others: Option<Fraction>,
     /// How many those are.
     pub(super) cpu_count: u32,
     /// The time of an operation, in microseconds.
@@ -107,6 +109,7 @@ impl Usage {
         let mut usage = Self {
             client: None,
             cpus: None,
+            others: None,
             cpu_count: cpus_of_server(head),
             round_trip_us: per_operation(blocks.values(), round_trip),
             running: share(&|(state, _)| matches!(state, State::OnCpu | State::Runnable))?,
@@ -139,6 +142,15 @@ impl Usage {
                 .map(|slice| busy(slice, self.cpu_count, is_alone))
                 .collect();
             self.cpus = Fraction::of(&cpus)?;
+            let others = slices().map(|slice| {
+                let known = busy(slice, self.cpu_count, false);
+                slice
+                    .idle_ns
+                    .map(|_| (busy(slice, self.cpu_count, true) - known).max(0.0))
+            });
+            if let Some(others) = others.collect::<Option<Vec<f64>>>().filter(|_| is_alone) {
+                self.others = Fraction::of(&others)?;
+            }
         }
         Ok(())
     }

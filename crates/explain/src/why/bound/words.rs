@@ -6,6 +6,7 @@ use ciphertax_records::why::Bound;
 pub(crate) fn in_words(bound: Bound, of: Option<&str>) -> String {
     match (bound, of) {
         (Bound::ClientCpu, _) => "the load generator's CPU".to_owned(),
+        (Bound::OtherPrograms, _) => "other programs on this machine".to_owned(),
         (Bound::ServerCpu, None) => "the server's CPU".to_owned(),
         (Bound::ServerCpu, Some(category)) => format!("the server's CPU, most of all {category}"),
         (Bound::Spinning, None) => "the server's CPU, spinning for a lock".to_owned(),

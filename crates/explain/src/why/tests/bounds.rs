@@ -168,6 +168,19 @@ fn in_memory_nothing_but_the_cpu_or_a_mixture_is_named() {
 }
 
 #[test]
+fn another_program_that_takes_the_cpus_is_named_and_one_that_takes_few_of_them_is_not() {
+    for (others, bound) in [(0.4, Bound::OtherPrograms), (0.1, Bound::ServerCpu)] {
+        let truth = Truth {
+            others,
+            runnable_us: 300.0,
+            ..in_memory()
+        };
+        let right = said(STUDY, &truth, |row| row.bound == bound);
+        assert!(right >= 95, "{others}: {right}");
+    }
+}
+
+#[test]
 fn while_cpus_are_full_those_who_wait_for_a_lock_are_a_remark() {
     let truth = Truth {
         waits: vec![("futex", AHI, 60.0)],

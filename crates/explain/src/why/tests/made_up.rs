@@ -43,6 +43,8 @@ pub(super) struct Truth {
     pub(super) network_us: f64,
     /// Part of the CPUs that nobody uses.
     pub(super) idle: f64,
+    /// Part of them that other programs use; what is left is a pooler's.
+    pub(super) others: f64,
 }
 
 impl Truth {
@@ -146,6 +148,10 @@ impl MadeUp {
             latency: histogram::encode(&histogram::empty()),
             ..OperationSample::default()
         };
+        let cpus_ns = 2.0 * SLICE_S * 1e9;
+        let idle_ns = truth.idle * random.factor(0.03) * cpus_ns;
+        let of_both_ns = ns(cpu_us + truth.client_us * factor) as f64;
+        let left_ns = (1.0 - truth.others) * cpus_ns - idle_ns - of_both_ns;
         self.samples.push(Sample {
             slice: id.clone(),
             start_ns: u64::from(id.block * 3 + id.position) * 250_000_000,
@@ -159,7 +165,11 @@ impl MadeUp {
             server: ServerSide {
                 server_cpu: Some(cpu(cpu_us)),
                 server_run_queue_wait_ns: Some(ns(truth.runnable_us * factor)),
-                cpu_idle_ns: Some((truth.idle * random.factor(0.03) * 2.0 * SLICE_S * 1e9) as u64),
+                cpu_idle_ns: Some(idle_ns as u64),
+                pooler_cpu: Some(CpuTime {
+                    total_ns: left_ns.max(0.0) as u64,
+                    ..CpuTime::default()
+                }),
                 ..ServerSide::default()
             },
             look: is_looked.then_some(Look::Full),

@@ -19,6 +19,7 @@ pub(super) fn durable() -> Truth {
         waits: vec![("futex", GROUP_COMMIT, 518.0), ("fdatasync", REDO, 481.0)],
         network_us: 262.0,
         idle: 0.35,
+        others: 0.0,
     }
 }
 

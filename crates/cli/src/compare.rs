@@ -125,13 +125,13 @@ pub(crate) fn run_gate(arguments: &GateArguments) -> Result<Exit, String> {
     each_once(paths.iter().copied())?;
     let runs = read(&paths)?;
     let mut named = runs.iter().map(|(name, run)| Named { name, run });
-    let (named, earlier) = (named.next().ok_or("no run was given")?, named.next());
+    let (named, earlier) = (named.next().ok_or("no run was given")?, named.collect::<Vec<_>>());
     let mut budgets = named.run.head.study.budgets.clone();
     for text in &arguments.budget {
         budgets.push(Budget::parse(text, &named.run.head.study)?);
     }
-    let held = gate(named, &budgets, earlier, arguments.margin)?;
-    if let Some(earlier) = &earlier {
+    let held = gate(named, &budgets, &earlier, arguments.margin)?;
+    for earlier in &earlier {
         warn_of_order(earlier, &named);
     }
     for path in &arguments.export {

@@ -10,15 +10,15 @@ use ciphertax_stats::{BoundVerdict, LogRatio, Rule};
 
 use crate::compare::{Named, Pair, cut_off, differences, nothing, paired};
 
-/// Holds a run to budgets and to what it cost in an earlier run, where it may have risen by no more than `margin`, a factor less
-/// one; without it, by no more than what matters in both runs.
+/// Holds a run to budgets and to what it cost in earlier runs of the same thing, where it may have risen by no more than `margin`, a
+/// factor less one; without it, by no more than what matters, and what runs as long as these can hold.
 ///
 /// # Errors
 /// When there is nothing to hold it to, nothing of it can be compared with the earlier run, or all that can is the load generator's.
 pub fn gate(
     run: Named<'_>,
     budgets: &[Budget],
-    earlier: Option<Named<'_>>,
+    earlier: &[Named<'_>],
     margin: Option<f64>,
 ) -> Result<Gate, String> {
     let mut held: Vec<Held> = budgets
@@ -26,15 +26,16 @@ pub fn gate(
         .flat_map(|budget| of_budget(run.run, budget))
         .collect();
     let (mut differing, mut not_comparable, mut not_held) = (Vec::new(), Vec::new(), Vec::new());
-    if let Some(earlier) = earlier {
-        let runs = [earlier, run];
-        let (pairs, refused) = paired(&earlier, &run, 1, margin);
+    if let Some(first) = earlier.first() {
+        let runs = [*first, run];
+        let (pairs, refused) = paired(earlier, &run, 1, margin);
         if pairs.is_empty() {
             return Err(nothing(&runs, &refused));
         }
         let headlines = pairs.iter().filter(|pair| pair.headline);
         let (the_clients, costs): (Vec<_>, Vec<_>) = headlines.partition(|pair| pair.is_the_clients());
-        held.extend(costs.into_iter().map(of_pair));
+        let elapsed_s = run.run.results.elapsed_s;
+        held.extend(costs.into_iter().map(|pair| of_pair(pair, elapsed_s)));
         not_held.extend(
             the_clients
                 .into_iter()
@@ -44,7 +45,7 @@ pub fn gate(
         not_comparable = refused;
     }
     if held.is_empty() {
-        return Err(nothing_held(run.name, &not_held, earlier));
+        return Err(nothing_held(run.name, &not_held, earlier.first()));
     }
     let rows = judged(held);
     let is_any = |verdict| rows.iter().any(|row| row.verdict == verdict);
@@ -60,8 +61,8 @@ pub fn gate(
         run: run.name.to_owned(),
         started: run.run.head.started.clone(),
         cut_off: cut_off(run.run),
-        baseline: earlier.map(|earlier| earlier.name.to_owned()),
-        baseline_cut_off: earlier.and_then(|earlier| cut_off(earlier.run)),
+        baselines: earlier.iter().map(|earlier| earlier.name.to_owned()).collect(),
+        baseline_cut_off: earlier.iter().find_map(|earlier| cut_off(earlier.run)),
         differences: differing,
         not_comparable,
         not_held,
@@ -69,7 +70,7 @@ pub fn gate(
     })
 }
 
-fn nothing_held(run: &str, not_held: &[NotHeld], earlier: Option<Named<'_>>) -> String {
+fn nothing_held(run: &str, not_held: &[NotHeld], earlier: Option<&Named<'_>>) -> String {
     let names = not_held
         .iter()
         .map(|cost| format!("{} of {} in {}", cost.metric, cost.arm, cost.cell));
@@ -100,6 +101,9 @@ struct Held {
     metric: Metric,
     bound: Bound,
     measured: Result<Measured, String>,
+    /// The ratio if runs of the same thing differed in nothing but what their intervals hold, and how many seconds the run took;
+    /// `None` of a budget.
+    within_runs: Option<(LogRatio, f64)>,
 }
 
 struct Measured {
@@ -126,6 +130,7 @@ fn of_budget(run: &Run, budget: &Budget) -> Vec<Held> {
             change: row.interval(),
             is_the_clients: row.rule == Rule::ClientBound,
         }),
+        within_runs: None,
     };
     let mut rows = Vec::new();
     let is_meant = |said: &Option<String>, name: &str| said.as_ref().is_none_or(|said| said == name);
@@ -196,8 +201,8 @@ fn the_clients_figure(pair: &Pair<'_>, [earlier, run]: &[Named<'_>; 2]) -> NotHe
     }
 }
 
-/// What a study is precise about, against the earlier run.
-fn of_pair(pair: &Pair<'_>) -> Held {
+/// What a study is precise about, against the earlier runs.
+fn of_pair(pair: &Pair<'_>, elapsed_s: f64) -> Held {
     let row = pair.after();
     Held {
         held_to: HeldTo::EarlierRun,
@@ -214,6 +219,7 @@ fn of_pair(pair: &Pair<'_>) -> Held {
             change: pair.ratio.change(),
             is_the_clients: false,
         }),
+        within_runs: Some((pair.within_runs, elapsed_s)),
     }
 }
 
@@ -245,6 +251,13 @@ fn row(held: Held, adjusted_p_value: f64) -> GateRow {
         }
         _ => None,
     };
+    let time_needed_s = match (&held.measured, verdict, rule, held.within_runs) {
+        (_, _, Some(Rule::ClientBound | Rule::NoFloor), _) => None,
+        (Ok(measured), BoundVerdict::CannotTell, _, Some((within, elapsed_s))) => {
+            times_as_long(bound, &measured.ratio, &within).map(|times| times * elapsed_s)
+        }
+        _ => None,
+    };
     let (measured, unmeasured) = match held.measured {
         Ok(measured) => (Some(measured.change), None),
         Err(why) => (None, Some(why)),
@@ -265,7 +278,21 @@ fn row(held: Held, adjusted_p_value: f64) -> GateRow {
         floor: bound.floor.map(f64::exp_m1),
         adjusted_p_value,
         precision_needed,
+        time_needed_s,
     }
+}
+
+/// How many times as long both runs would have to be to tell, if the cost is what it seems, with a fifth to spare; `None` where runs of
+/// the same thing differ by more from each other, however long they are.
+fn times_as_long(bound: &Bound, ratio: &LogRatio, within: &LogRatio) -> Option<f64> {
+    let cost = match bound.direction {
+        Direction::HigherCosts => ratio.mean,
+        Direction::LowerCosts => -ratio.mean,
+    };
+    let quantile = ratio.half_width() / ratio.standard_error;
+    let needed = (0.8 * (cost - bound.at_most).abs() / quantile).powi(2);
+    let between = ratio.standard_error.powi(2) - within.standard_error.powi(2);
+    (needed > between).then(|| within.standard_error.powi(2) / (needed - between))
 }
 
 /// The half-width with which the interval would end before the limit if the cost is what it seems, with a fifth to spare for what

@@ -138,10 +138,10 @@ pub struct Gate {
     /// Why it was cut off; absent where it came to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<String>,
-    /// The earlier run, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<String>,
-    /// Why that was cut off; absent where it came to its end.
+    /// The earlier runs of the same thing, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<String>,
+    /// Why the first of these that did not come to its end was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_cut_off: Option<String>,
     /// What differs between both besides the cost.
@@ -215,4 +215,8 @@ pub struct GateRow {
     /// and absent where no measuring would do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_needed: Option<f64>,
+    /// Of a cost that is held to earlier runs and cannot be told: seconds that runs would have to take, if the cost is what it seems;
+    /// absent where runs of the same thing differ by more from each other, however long they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_needed_s: Option<f64>,
 }

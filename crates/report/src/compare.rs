@@ -120,18 +120,20 @@ pub(crate) fn rule(change: &CostChange) -> String {
             format!("the baselines alone differ by more ({floor}) than the margin of {margin}")
         }
         Rule::NoFloor => "the baseline against itself was not measured in both runs".into(),
+        Rule::OnlyInPercent => {
+            "the percentage changed, but the time that the arm takes more did not beyond both intervals"
+                .into()
+        }
         Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
     }
 }
 
 /// What the figures are, and when which word stands.
 pub(crate) const HOW: &str = "Each figure is a ratio of ratios: how much more an arm takes in a run than in A, each against the \
-     baseline of its own run, so what makes a whole run faster or slower cancels. In brackets the 95 % interval, of both runs' errors. \
-     Dearer, cheaper: it excludes 0, the change exceeds what the repeated baselines of the runs differ by, and it is significant among \
-     all that is compared (Holm). They say so of the relative cost: where the baseline became slower too, the arm may be cheaper and \
-     yet take more time than before. The same: the whole interval lies within the margin, which needs more than that \
-     no change was found. What differs whenever a server is started anew is in no interval: a third run, of the first version again, \
-     shows it.";
+     baseline of its own run, so what makes a whole run faster or slower cancels. In brackets the 95 % interval, of both runs' errors \
+     and of what runs of the same thing differ by. Dearer, cheaper: it excludes 0, the change exceeds what the repeated baselines of the \
+     runs differ by, it is significant among all that is compared (Holm), and in microseconds it is so too. The same: the whole interval \
+     lies within the margin, which needs more than that no change was found.";
 
 /// How something is in a run.
 pub(crate) fn value(difference: &HeadDifference, run: usize) -> &str {

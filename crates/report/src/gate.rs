@@ -33,7 +33,7 @@ pub fn junit(gate: &Gate) -> io::Result<String> {
     let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut properties = vec![named("run", &gate.run)];
     properties.extend(gate.cut_off.iter().map(|why| named("run cut off", why)));
-    properties.extend(gate.baseline.iter().map(|earlier| named("earlier run", earlier)));
+    properties.extend(gate.baselines.iter().map(|earlier| named("earlier run", earlier)));
     properties.extend(
         gate.baseline_cut_off
             .iter()
@@ -189,6 +189,7 @@ fn reason(row: &GateRow) -> String {
             words::p_value(row.adjusted_p_value)
         ),
         Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
+        Rule::OnlyInPercent => "what changed is the baseline that percents are of".into(),
         Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
     };
     let remedy = match (row.precision_needed, row.verdict, row.held_to, rule) {
@@ -202,9 +203,15 @@ fn reason(row: &GateRow) -> String {
             "; it is so near to the limit that no measuring will decide it: change the limit, or the cost"
                 .into()
         }
-        (None, BoundVerdict::CannotTell, HeldTo::EarlierRun, _) => {
-            "; measure again, longer, or allow more with --margin".into()
-        }
+        (None, BoundVerdict::CannotTell, HeldTo::EarlierRun, _) => match row.time_needed_s {
+            Some(seconds) => format!(
+                "; runs of {} can tell, or allow more with --margin",
+                format::span(seconds)
+            ),
+            None => "; runs of the same thing differ by more from each other, however long they are: give several earlier ones with \
+                     --baseline, or allow more with --margin"
+                .into(),
+        },
         _ => String::new(),
     };
     format!("{why}{remedy}")

@@ -46,6 +46,7 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
             "the interval ends below the margin of {margin}, but the baseline differs from itself by more than that ({floor}){more}"
         ),
         Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
+        Rule::OnlyInPercent => "what changed is the baseline that percents are of".into(),
         Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
     }
 }

@@ -107,6 +107,7 @@ fn row(arm: &str, metric: Metric, limit: f64, measured: Option<f64>, verdict: Bo
         floor: Some(0.011),
         adjusted_p_value: 0.02,
         precision_needed: (measured.is_some() && verdict == BoundVerdict::CannotTell).then_some(0.0042),
+        time_needed_s: None,
     }
 }
 
@@ -118,7 +119,7 @@ fn held() -> Gate {
         run: "runs/11.8".into(),
         started: "2026-02-02T03:04:05Z".into(),
         cut_off: None,
-        baseline: Some("runs/10.11".into()),
+        baselines: vec!["runs/10.11".into()],
         baseline_cut_off: Some("stopped by SIGTERM".into()),
         differences: comparison().differences,
         not_comparable: comparison().not_comparable,
@@ -161,6 +162,7 @@ fn what_cannot_be_told_for_one_reason_is_said_once_and_the_limit_of_speed_explai
     let open = GateRow {
         held_to: HeldTo::EarlierRun,
         precision_needed: None,
+        time_needed_s: Some(300.0),
         ..row(
             "tls1.3",
             Metric::Throughput,
@@ -177,7 +179,7 @@ fn what_cannot_be_told_for_one_reason_is_said_once_and_the_limit_of_speed_explai
     };
     let text = terminal::gate(&gate, style);
     for words in [
-        "All 18: cannot tell, because the limit lies within the interval; measure again, longer",
+        "All 18: cannot tell, because the limit lies within the interval; runs of 5 min can tell, or allow more with --margin",
         "The limit of throughput is −4.8 % for a margin of 5",
     ] {
         assert_eq!(text.matches(words).count(), 1, "{words}: {text}");

@@ -49,5 +49,5 @@ pub use histogram::HistogramText;
 pub use latency_counts::LatencyCounts;
 pub use location::{FEWEST_BLOCKS, Location};
 pub use order::{BalancedOrder, OneIn};
-pub use paired::{LogRatio, difference};
+pub use paired::{DRIFT_BETWEEN_RUNS, LogRatio, difference};
 pub use verdict::{Rule, Verdict};

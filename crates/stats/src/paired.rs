@@ -56,14 +56,44 @@ impl From<&Estimate> for LogRatio {
     }
 }
 
+/// By how much the speed of what a feature adds differs between two states of one machine against the speed of all else, as the
+/// standard deviation of a logarithm over runs of the same thing (`record/tomorrow.md`).
+pub const DRIFT_BETWEEN_RUNS: f64 = 0.04;
+
+/// How many runs that counts as, beside those that are given.
+const RUNS_OF_DRIFT: f64 = 10.0;
+
 impl LogRatio {
-    /// The ratio of this ratio to that of another run. Runs are independent, so their variances add up, with the degrees of
-    /// freedom of Welch and Satterthwaite.
+    /// The ratio of this ratio to the mean of those of earlier runs of the same thing; of none, this ratio. Runs are independent,
+    /// so their variances add up, with the degrees of freedom of Welch and Satterthwaite.
+    ///
+    /// `drift` is what runs differ by besides, as [`DRIFT_BETWEEN_RUNS`], and in proportion to the part of an arm's work that it
+    /// does more than the baseline: an arm that does nothing more differs by nothing. It counts as so many runs, with which those
+    /// that are given are put together.
     #[must_use]
-    pub fn over(&self, other: &Self) -> Self {
-        let sum = sum_of_independent(&self.spread(), &other.spread());
+    pub fn against(&self, earlier: &[Self], drift: f64) -> Self {
+        if earlier.is_empty() {
+            return *self;
+        }
+        let runs = earlier.len() as f64;
+        let mean = earlier.iter().map(|run| run.mean).sum::<f64>() / runs;
+        let within = earlier.iter().map(|run| run.standard_error.powi(2)).sum::<f64>() / runs;
+        let scatter: f64 = earlier.iter().map(|run| (run.mean - mean).powi(2)).sum();
+        let by_law = (drift * (1.0 - (-mean.abs()).exp())).powi(2);
+        let more_runs = RUNS_OF_DRIFT + runs - 1.0;
+        let between = (RUNS_OF_DRIFT * by_law + (scatter - (runs - 1.0) * within).max(0.0)) / more_runs;
+        let part = |variance: f64, degrees_of_freedom: f64| Spread {
+            mean: 0.0,
+            standard_error: variance.sqrt(),
+            degrees_of_freedom,
+            blocks: 0.0,
+        };
+        let freedom = earlier.iter().map(|run| run.degrees_of_freedom.max(1.0)).sum();
+        let earlier = part(within / runs, freedom);
+        let both = sum_of_independent(&self.spread(), &earlier);
+        let sum = sum_of_independent(&both, &part(between * (1.0 + 1.0 / runs), more_runs));
         Self {
-            mean: self.mean - other.mean,
+            mean: self.mean - mean,
             standard_error: sum.standard_error,
             degrees_of_freedom: sum.degrees_of_freedom,
         }
@@ -206,11 +236,33 @@ mod tests {
         // (1.0)² / (0.2²/5 + 0.8²/5) = 7.353 degrees of freedom.
         let before = ratio(&[1.0, 3.0, 1.0, 3.0, 1.0, 3.0]);
         let after = ratio(&[2.0, 6.0, 2.0, 6.0, 2.0, 6.0]);
-        let over = after.over(&before);
+        let over = after.against(&[before], 0.0);
         assert!((over.mean - 2.0).abs() < 1e-12);
         assert!((over.standard_error - 1.0).abs() < 1e-12);
         assert!((over.degrees_of_freedom - 7.352_94).abs() < 1e-4);
-        assert!((before.over(&after).mean + 2.0).abs() < 1e-12);
+        assert!((before.against(&[after], 0.0).mean + 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn runs_differ_by_a_drift_of_what_an_arm_does_more_and_by_what_those_that_are_given_show() {
+        let exact = |mean: f64| LogRatio {
+            mean,
+            standard_error: 0.0,
+            degrees_of_freedom: 9.0,
+        };
+        let error = |mean: f64, earlier: &[LogRatio]| exact(mean).against(earlier, 0.04).standard_error;
+        // Nothing more; twice as much, so that half of it is; half the throughput. Two runs differ by √2 of one.
+        assert_eq!(error(0.0, &[exact(0.0)]), 0.0);
+        for mean in [2.0_f64.ln(), 0.5_f64.ln()] {
+            let is_half = (error(mean, &[exact(mean)]) - 0.02 * 2.0_f64.sqrt()).abs() < 1e-12;
+            assert!(is_half, "{mean}");
+        }
+        // Runs that agree say that there is less of it, runs that do not that there is more.
+        let two = 2.0_f64.ln();
+        let alike = error(two, &[exact(two); 5]);
+        let unlike = [-0.2, -0.1, 0.0, 0.1, 0.2].map(|shift| exact(two + shift));
+        assert!(alike < 0.02 && error(two, &unlike) > 0.08, "{alike}");
+        assert_eq!(exact(0.3).against(&[], 0.04), exact(0.3));
     }
 
     #[test]
@@ -225,9 +277,9 @@ mod tests {
     #[test]
     fn two_runs_without_noise_differ_for_sure_or_not_at_all() {
         let (one, other) = (ratio(&[0.125; 6]), ratio(&[0.25; 6]));
-        assert_eq!(other.over(&one).p_value(), 0.0);
-        assert_eq!(one.over(&one).p_value(), 1.0);
-        assert_eq!(one.over(&one).half_width(), 0.0);
+        assert_eq!(other.against(&[one], 0.0).p_value(), 0.0);
+        assert_eq!(one.against(&[one], 0.0).p_value(), 1.0);
+        assert_eq!(one.against(&[one], 0.0).half_width(), 0.0);
     }
 
     fn estimate_of(logs: &[f64]) -> Estimate {

@@ -89,8 +89,8 @@ impl Runs {
             let seed = 2 * (seed * CELLS + cell);
             let (again_before, before) = self.cell(seed, [0.2; 2]);
             let (again_after, after) = self.cell(seed + 1, [0.2 + more; 2]);
-            let floor = again_after.over(&again_before).noise_floor();
-            [0, 1].map(|variant| (floor, after[variant].over(&before[variant])))
+            let floor = again_after.against(&[again_before], 0.0).noise_floor();
+            [0, 1].map(|variant| (floor, after[variant].against(&before[variant..=variant], 0.0)))
         };
         (0..cells).flat_map(of_cell).collect()
     }

@@ -99,10 +99,10 @@ pub(crate) struct MeasuringArguments {
     ///
     /// off: not at all. waits: what the server's threads wait for, read from /proc without stopping them; it needs no
     /// privilege, only that the server runs here and as this user, and costs at most 2 % of the server's CPU. full: that, and
-    /// which code uses the CPU time of both sides, by about a thousand samples a second; it costs up to 3 % of the server's
-    /// CPU, and needs root or the capabilities CAP_PERFMON and CAP_SYSLOG (`setcap cap_perfmon,cap_syslog+ep ciphertax`). With
-    /// less privilege a run sees what it may see, and its report says what was missing. The figures of what a feature costs
-    /// come from the other blocks in any case, and every report has what looking cost.
+    /// which code uses the CPU time of both sides, by about a thousand samples a second; in these blocks it costs the server some
+    /// percent of its CPU (up to 12 % were seen), and needs root or the capabilities CAP_PERFMON and CAP_SYSLOG (`setcap
+    /// cap_perfmon,cap_syslog+ep ciphertax`). With less privilege a run sees what it may see, and its report says what was missing.
+    /// The figures of what a feature costs come from the other blocks in any case, and every report has what looking cost.
     #[arg(long, value_name = "DEPTH", value_parser = profiling())]
     pub(crate) profile: Option<Profiling>,
     /// Try what bounds each cell: take it away afterwards, for half a minute a cell, and see whether the baseline is faster

@@ -117,7 +117,7 @@ pub(crate) struct CompareArguments {
     /// The folders that runs have left, or their report.html or run.json; all others are compared with the first
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// What differs by less, either way, is the same [default: what matters in both runs: twice their precision, added in squares]
+    /// What differs by less, either way, is the same [default: what matters in both runs, and what runs as long as these can tell]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) margin: Option<f64>,
     /// Print JSON to standard output, and nothing else there; ciphertax schema comparison describes it
@@ -135,14 +135,18 @@ since an earlier run by more than the margin: CPU time of both sides and speed, 
 
   within        the whole 95 % interval lies below the limit, and its middle is further from it than the noise floor of the run
   over          the whole interval lies above it, as far, and significantly so among all limits
-  cannot tell   anything else; it says which precision would decide it
+  cannot tell   anything else; it says which precision would decide it, or how long runs must be
+
+Runs of the same thing differ from each other by more than their intervals hold: how fast a machine computes and how fast its kernel \
+works drift apart. So against an earlier run a limit is held with that drift, as it was recorded, or as several runs given as \
+--baseline show it.
 
 A cost that is at its limit is called over in at most 5 % of all gates, however many limits there are, and within in at most 5 %.
 
 Examples:
   ciphertax gate RUN --budget 'tls1.3: server_cpu_per_op <= 35%'
   ciphertax gate RUN --budget 'connect/tls1.3: server_cpu_per_op <= 1300%' --budget '*: throughput >= -15%'
-  ciphertax gate RUN --baseline last-release/ --margin 3%
+  ciphertax gate RUN --baseline monday/ --baseline tuesday/ --baseline wednesday/ --margin 10%
   ciphertax gate RUN --export gate.xml                   budgets of the study; JUnit, for a CI system
 
 Metrics: server_cpu_per_op, client_cpu_per_op, throughput (its limit is written >= -10%), latency_mean, latency_p50, latency_p95, \
@@ -159,11 +163,12 @@ pub(crate) struct GateArguments {
     /// What an arm may cost, such as 'tls1.3: server_cpu_per_op <= 35%'; may be given again
     #[arg(long, value_name = "BUDGET")]
     pub(crate) budget: Vec<String>,
-    /// An earlier run whose costs this one may not exceed by more than the margin
+    /// An earlier run whose costs this one may not exceed by more than the margin; may be given again, for runs of the same thing,
+    /// which tell how much that differs from run to run
     #[arg(long, value_name = "RUN")]
-    pub(crate) baseline: Option<PathBuf>,
+    pub(crate) baseline: Vec<PathBuf>,
     /// How much more than in the earlier run is allowed; of speed so much less that an operation takes so much longer: 5% allows a
-    /// throughput of 1/1.05, -4.8% [default: what matters in both runs]
+    /// throughput of 1/1.05, -4.8% [default: what matters in both runs, and what runs as long as these can hold]
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
     pub(crate) margin: Option<f64>,
     /// Print JSON to standard output, and nothing else there; ciphertax schema gate describes it

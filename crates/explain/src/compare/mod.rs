@@ -9,12 +9,12 @@ mod sentence;
 
 use ciphertax_model::Metric;
 use ciphertax_records::{
-    COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, EstimateRow, MeasuredCell, NotComparable, Run,
-    RunStatus,
+    COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, EstimateRow, MeasuredCell, NotComparable,
+    Results, Run, RunStatus,
 };
 use ciphertax_stats::bound::Sameness;
 use ciphertax_stats::verdict::holm;
-use ciphertax_stats::{CostVerdict, LogRatio, Rule};
+use ciphertax_stats::{CostVerdict, DRIFT_BETWEEN_RUNS, LogRatio, Rule};
 
 use crate::facts::counted;
 use ciphertax_estimate::estimates::margin;
@@ -32,7 +32,7 @@ pub struct Named<'a> {
 }
 
 /// Compares all runs with the first of them. What differs by less than `margin`, a factor less one, is the same; without it, by
-/// less than what matters in both runs: twice their precision, added as their errors are.
+/// less than what matters in both runs (twice their precision, added as their errors are) or than such runs can tell.
 ///
 /// # Errors
 /// When nothing of any run can be compared with the first: says of everything why not.
@@ -40,7 +40,7 @@ pub fn compare(runs: &[Named<'_>], margin: Option<f64>) -> Result<Comparison, St
     let (mut pairs, mut not_comparable) = (Vec::new(), Vec::new());
     if let Some((first, others)) = runs.split_first() {
         for (index, other) in others.iter().enumerate() {
-            let (found, refused) = paired(first, other, index + 1, margin);
+            let (found, refused) = paired(std::slice::from_ref(first), other, index + 1, margin);
             pairs.extend(found);
             not_comparable.extend(refused);
         }
@@ -68,6 +68,8 @@ pub(crate) struct Pair<'a> {
     after: &'a EstimateRow,
     pub(crate) headline: bool,
     pub(crate) ratio: LogRatio,
+    /// The same if runs of the same thing differed in nothing but what their intervals hold.
+    pub(crate) within_runs: LogRatio,
     /// Both are logarithms.
     pub(crate) floor: Option<f64>,
     pub(crate) margin: f64,
@@ -84,19 +86,45 @@ impl Pair<'_> {
         [self.before, self.after].map(|row| row.rule == Rule::ClientBound)
     }
 
+    /// A ratio changes too where the baseline's time does: dearer and cheaper is what is that in microseconds as well.
+    fn also_in_time(&self, (verdict, rule): (CostVerdict, Rule)) -> (CostVerdict, Rule) {
+        let is_time = ["us", "us/op"].contains(&self.before.unit.as_str());
+        let [before, after] = [self.before, self.after].map(|row| row.difference);
+        let more = after.value - before.value;
+        let is_so = match verdict {
+            CostVerdict::Dearer => more > (after.value - after.low).hypot(before.high - before.value),
+            CostVerdict::Cheaper => -more > (after.high - after.value).hypot(before.value - before.low),
+            CostVerdict::Same | CostVerdict::CannotTell => true,
+        };
+        match is_so || !is_time {
+            true => (verdict, rule),
+            false => (CostVerdict::CannotTell, Rule::OnlyInPercent),
+        }
+    }
+
     /// The estimate of the later run.
     pub(crate) fn after(&self) -> &EstimateRow {
         self.after
     }
 }
 
-/// Every cost that both runs have, and what is not compared.
+/// Half-widths of the difference of two runs that a margin is away where none is asked for: so of a thing against itself all of some
+/// tens of costs are the same in nine of ten.
+const HALF_WIDTHS: f64 = 2.2;
+/// The same in noise floors.
+const FLOORS: f64 = 2.0;
+
+/// Every cost that a run and the first of some earlier ones have, and what is not compared. The others of these are of the same
+/// thing, and tell how much that differs from run to run.
 pub(crate) fn paired<'a>(
-    first: &Named<'a>,
+    earlier: &[Named<'a>],
     other: &Named<'a>,
     run: usize,
     margin: Option<f64>,
 ) -> (Vec<Pair<'a>>, Vec<NotComparable>) {
+    let Some(first) = earlier.first() else {
+        return (Vec::new(), Vec::new());
+    };
     let Comparable {
         places,
         refused: mut not_comparable,
@@ -124,15 +152,30 @@ pub(crate) fn paired<'a>(
             .results
             .estimate(&before.cell, &before.arm, before.metric);
         match after {
-            Some(after) => pairs.push(Pair {
-                run,
-                before,
-                after,
-                headline,
-                ratio: after.log_ratio.over(&before.log_ratio),
-                floor: floor(first.run, other.run, before),
-                margin: margin.map_or_else(|| of_both(first.run, other.run, before.metric), f64::ln_1p),
-            }),
+            Some(after) => {
+                let before_each = of_each(earlier, |results| {
+                    results.estimate(&before.cell, &before.arm, before.metric)
+                });
+                // What is counted drifts with no machine.
+                let drift = match before.metric {
+                    Metric::BytesPerOp | Metric::CellsPerOp => 0.0,
+                    _ => DRIFT_BETWEEN_RUNS,
+                };
+                let ratio = after.log_ratio.against(&before_each, drift);
+                let floor = floor(earlier, other, before);
+                let can_be_held = (HALF_WIDTHS * ratio.half_width()).max(FLOORS * floor.unwrap_or(0.0));
+                let matters = || of_both(first.run, other.run, before.metric).max(can_be_held);
+                pairs.push(Pair {
+                    run,
+                    before,
+                    after,
+                    headline,
+                    ratio,
+                    within_runs: after.log_ratio.against(&before_each, 0.0),
+                    floor,
+                    margin: margin.map_or_else(matters, f64::ln_1p),
+                });
+            }
             None if headline => not_comparable.push(NotComparable {
                 run,
                 what: format!("{} of {} in {}", before.metric, before.arm, before.cell),
@@ -164,14 +207,23 @@ fn headlines(run: &Run, cell: MeasuredCell<'_>) -> [Metric; 3] {
     ]
 }
 
-/// How far the repeated baselines of both runs are apart, each against its own baseline.
-fn floor(one: &Run, other: &Run, row: &EstimateRow) -> Option<f64> {
-    let again = |run: &Run| {
-        let mut rows = run.results.noise_floor.iter();
-        let again = rows.find(|again| again.cell == row.cell && again.metric == row.metric)?;
-        Some(again.log_ratio)
+/// The ratio of one row in each of some runs, where they have it.
+fn of_each<'a>(runs: &[Named<'a>], row: impl Fn(&'a Results) -> Option<&'a EstimateRow>) -> Vec<LogRatio> {
+    let rows = runs.iter().filter_map(|run| row(&run.run.results));
+    rows.map(|row| row.log_ratio).collect()
+}
+
+/// How far the repeated baselines of the runs are apart, each against its own baseline.
+fn floor(earlier: &[Named<'_>], other: &Named<'_>, row: &EstimateRow) -> Option<f64> {
+    let again = |runs: &[Named<'_>]| {
+        of_each(runs, |results| {
+            let mut rows = results.noise_floor.iter();
+            rows.find(|again| again.cell == row.cell && again.metric == row.metric)
+        })
     };
-    Some(again(other)?.over(&again(one)?).noise_floor())
+    let earlier = again(earlier);
+    let now = again(std::slice::from_ref(other)).pop()?;
+    (!earlier.is_empty()).then(|| now.against(&earlier, 0.0).noise_floor())
 }
 
 /// What matters in both runs, added as their errors are.
@@ -195,7 +247,7 @@ fn judged(pairs: &[Pair<'_>]) -> Vec<CostChange> {
         };
         let (verdict, rule) = match pair.is_the_clients() {
             true => (CostVerdict::CannotTell, Rule::ClientBound),
-            false => sameness.judge(&pair.ratio),
+            false => pair.also_in_time(sameness.judge(&pair.ratio)),
         };
         CostChange {
             run: pair.run,

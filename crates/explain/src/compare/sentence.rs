@@ -20,7 +20,10 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
     let size = |change: &CostChange| change.change.value.ln_1p().abs();
     changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let of_rest = [
-        (same, counted(same, "cost is", "costs are") + " the same"),
+        (
+            same,
+            counted(same, "cost is", "costs are") + " the same" + &within(comparison),
+        ),
         (open, counted(open, "cost", "costs") + " cannot be told"),
     ];
     let of_rest = of_rest.into_iter().filter(|(count, _)| *count > 0);
@@ -50,6 +53,22 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
             "The cost changed: {}. {of_rest}{refused}.",
             largest(comparison, changed)
         ),
+    }
+}
+
+/// By how much headlines that are the same may differ: ` within ±2.8 %`, ` within ±2.8 % to ±26 %`
+fn within(comparison: &Comparison) -> String {
+    let headlines = comparison.changes.iter().filter(|change| change.headline);
+    let same = headlines.filter(|change| change.verdict == CostVerdict::Same);
+    let mut margins: Vec<f64> = same.map(|change| change.margin).collect();
+    margins.sort_by(f64::total_cmp);
+    let [least, most] = [margins.first(), margins.last()].map(|margin| {
+        let margin = margin.copied().unwrap_or(0.0);
+        format!("±{}", format::share_of(margin))
+    });
+    match least == most {
+        true => format!(" within {least}"),
+        false => format!(" within {least} to {most}"),
     }
 }
 

@@ -222,7 +222,7 @@ fn another_database_is_refused_and_another_of_mysqls_family_is_the_first_that_di
         &error,
         "every cell: the database is PostgreSQL in other and MariaDB in one",
     );
-    let held = gate(named("other", &other), &[], Some(named("one", &one)), None);
+    let held = gate(named("other", &other), &[], &[named("one", &one)], None);
     says(&held.unwrap_err(), "the database is PostgreSQL in other");
     other.head.servers[0].product = "MySQL".into();
     other.head.host.cpu = "Slow CPU".into();
@@ -243,14 +243,17 @@ fn the_absolute_cost_stands_beside_the_relative_one_which_may_fall_while_it_rise
     }
     let comparison = compared(&one, &other);
     let server = change(&comparison, "select", Metric::ServerCpuPerOp);
-    assert_eq!(server.verdict, CostVerdict::Cheaper);
+    // In percent it is less, in time more: neither.
+    assert_eq!(
+        (server.verdict, server.rule),
+        (CostVerdict::CannotTell, Rule::OnlyInPercent)
+    );
     assert!(server.difference_before.value < server.difference_after.value);
     let absolute = server.absolute_in_words();
     assert!(
         absolute.starts_with('+') && absolute.contains(" µs → +"),
         "{absolute}"
     );
-    assert!(comparison.verdict.contains(&absolute), "{}", comparison.verdict);
 }
 
 #[test]
@@ -266,8 +269,8 @@ fn a_margin_of_the_users_own_decides_what_is_the_same() {
         let comparison = both(&one, &other, Some(margin)).unwrap();
         change(&comparison, "select", Metric::ServerCpuPerOp)
     };
-    assert_eq!(of(0.03).verdict, CostVerdict::Same);
-    assert!((of(0.03).margin - 0.03).abs() < 1e-12);
+    assert_eq!(of(0.06).verdict, CostVerdict::Same);
+    assert!((of(0.06).margin - 0.06).abs() < 1e-12);
     assert_eq!(of(0.001).verdict, CostVerdict::CannotTell);
 }
 
@@ -276,7 +279,7 @@ fn held(run: &Run, budgets: &[&str]) -> Gate {
         .iter()
         .map(|text| Budget::parse(text, &run.head.study).unwrap())
         .collect();
-    gate(named("run", run), &budgets, None, None).unwrap()
+    gate(named("run", run), &budgets, &[], None).unwrap()
 }
 
 #[test]
@@ -319,7 +322,7 @@ fn what_cannot_be_told_says_which_precision_would_tell() {
         at_most: (measured.value + measured.high) / 2.0,
     };
     let distance = ((1.0 + budget.at_most) / (1.0 + measured.value)).ln();
-    let gate = gate(named("run", &run), &[budget], None, None).unwrap();
+    let gate = gate(named("run", &run), &[budget], &[], None).unwrap();
     let row = &gate.rows[0];
     let found = (row.verdict, row.rule);
     assert_eq!(found, (BoundVerdict::CannotTell, Some(Rule::IntervalTooWide)));
@@ -342,13 +345,7 @@ fn what_the_load_generator_bounds_is_not_held_to_an_earlier_run_and_is_named() {
     let earlier = run(STUDY, TLS, 30, 1);
     let speed = [Metric::Throughput];
     let later = bound_by_client(run(STUDY, TLS, 30, 2), &speed);
-    let found = gate(
-        named("later", &later),
-        &[],
-        Some(named("earlier", &earlier)),
-        None,
-    )
-    .unwrap();
+    let found = gate(named("later", &later), &[], &[named("earlier", &earlier)], None).unwrap();
     assert_eq!((found.verdict, found.rows.len()), (BoundVerdict::Within, 4));
     assert_eq!(found.not_held.len(), 2, "{:?}", found.not_held);
     assert!(
@@ -358,13 +355,7 @@ fn what_the_load_generator_bounds_is_not_held_to_an_earlier_run_and_is_named() {
     );
     let all = [Metric::Throughput, Metric::ServerCpuPerOp, Metric::ClientCpuPerOp];
     let later = bound_by_client(later.clone(), &all);
-    let error = gate(
-        named("later", &later),
-        &[],
-        Some(named("earlier", &earlier)),
-        None,
-    )
-    .unwrap_err();
+    let error = gate(named("later", &later), &[], &[named("earlier", &earlier)], None).unwrap_err();
     says(&error, "nothing can be held to earlier");
     says(&error, "throughput of tls in select");
 }
@@ -376,13 +367,7 @@ fn of_runs_that_were_cut_off_both_are_named() {
         reason: "stopped by SIGINT".into(),
     };
     later.head.status = RunStatus::Running;
-    let found = gate(
-        named("later", &later),
-        &[],
-        Some(named("earlier", &earlier)),
-        None,
-    )
-    .unwrap();
+    let found = gate(named("later", &later), &[], &[named("earlier", &earlier)], None).unwrap();
     says(&found.cut_off.unwrap(), "was ended");
     assert_eq!(found.baseline_cut_off.as_deref(), Some("stopped by SIGINT"));
 }
@@ -467,7 +452,7 @@ fn what_was_not_measured_is_not_within() {
         },
     });
     let named = named("run", &left_out);
-    let found = gate(named, &[budget], None, None).unwrap();
+    let found = gate(named, &[budget], &[], None).unwrap();
     assert_eq!(found.verdict, BoundVerdict::CannotTell);
     says(
         found.rows[0].unmeasured.as_ref().unwrap(),
@@ -476,11 +461,35 @@ fn what_was_not_measured_is_not_within() {
 }
 
 #[test]
+fn a_margin_that_no_length_of_a_run_can_hold_is_told_from_one_that_longer_runs_can() {
+    let row = |cell: &str, blocks: u32, margin: f64, baselines: usize| {
+        let (earlier, later) = (run(STUDY, TLS, blocks, 1), run(STUDY, TLS, blocks, 2));
+        let earlier = vec![named("earlier", &earlier); baselines];
+        let gate = gate(named("later", &later), &[], &earlier, Some(margin)).unwrap();
+        let mut rows = gate.rows.into_iter();
+        let row = rows.find(|row| row.cell == cell && row.metric == Metric::ServerCpuPerOp);
+        (row.unwrap(), later.results.elapsed_s)
+    };
+    // Of a connect TLS is seven eighths of the work, and of these 4 % differ from run to run: √2 · 3.5 %.
+    let (connect, _) = row("connect", 30, 0.06, 1);
+    assert_eq!(
+        (connect.verdict, connect.time_needed_s),
+        (BoundVerdict::CannotTell, None)
+    );
+    let (select, elapsed_s) = row("select", 6, 0.045, 1);
+    assert_eq!(select.verdict, BoundVerdict::CannotTell, "{select:?}");
+    let longer = select.time_needed_s.unwrap() / elapsed_s;
+    assert!((1.0..20.0).contains(&longer), "{select:?}");
+    // Runs that agree show that there is less of it here.
+    assert_eq!(row("connect", 30, 0.06, 20).0.verdict, BoundVerdict::Within);
+}
+
+#[test]
 fn against_an_earlier_run_costs_may_not_rise_by_more_than_the_margin() {
     let earlier = run(STUDY, TLS, 30, 1);
     let against = |later: &Run, margin| {
         let earlier = named("earlier", &earlier);
-        gate(named("later", later), &[], Some(earlier), margin)
+        gate(named("later", later), &[], &[earlier], margin)
     };
     let same = against(&run(STUDY, TLS, 30, 2), None).unwrap();
     assert_eq!(same.verdict, BoundVerdict::Within, "{same:?}");
@@ -490,9 +499,9 @@ fn against_an_earlier_run_costs_may_not_rise_by_more_than_the_margin() {
         6,
         "CPU of both sides and throughput of two cells"
     );
-    let dearer = run(STUDY, [12.0, 28.6], 30, 2);
+    let dearer = run(STUDY, [12.0, 32.0], 30, 2);
     assert_eq!(against(&dearer, None).unwrap().verdict, BoundVerdict::Over);
-    let allowed = against(&dearer, Some(0.15)).unwrap();
+    let allowed = against(&dearer, Some(0.35)).unwrap();
     assert_eq!(allowed.verdict, BoundVerdict::Within, "{allowed:?}");
 
     let fewer = run(

@@ -16,8 +16,9 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
             slice_lengths(run)
         ),
         "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
-         measured once more in the same blocks) and it is significant among all comparisons (Holm); it is no cost if the \
-         interval ends below the margin, which is twice the precision asked for, or the floor; else it cannot be told."
+         measured once more in the same blocks) and it is significant among all that answers the same question; perhaps, if only \
+         that is missing. It is no cost above the margin if the interval ends below twice the precision asked for and the floor is \
+         no larger; else it cannot be told. An interval holds what varied during the run, not another hour or machine."
             .to_owned(),
         "CPU time is that of whole processes, or of the load threads; every connection was held to what its arm says, and a \
          slice that broke a rule does not count."

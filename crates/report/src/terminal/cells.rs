@@ -18,8 +18,9 @@ pub(super) fn noise(page: &mut Page, run: &Run) {
     page.blank();
     page.paragraph(
         "Noise: the baseline measured against itself in the same blocks (A/A). A change costs if its 95 % interval excludes \
-         zero, it exceeds the noise floor (first line), and it is significant among all comparisons of the run (Holm). No cost: the \
-         interval ends below the margin, which is twice the precision asked for, or the floor. Else it cannot be told.",
+         zero, it exceeds the noise floor (first line), and it is significant among all that answers the same question; perhaps, if \
+         only that is missing. No cost above the margin: the interval ends below twice the precision asked for, and the floor is no \
+         larger. Else it cannot be told. An interval holds what varied during the run, not another hour or machine.",
         Tone::Plain,
     );
     let mut metrics: Vec<Metric> = Vec::new();
@@ -78,7 +79,6 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     let mut columns = metrics.clone();
     // What is a part of the server's CPU stands beside it, whose else it is beside both.
     let (of_server, others): (Vec<Metric>, Vec<Metric>) = lookup::measured_alone(run, &cell.found.name)
-        .into_iter()
         .partition(|metric| *metric == Metric::ColumnRelayCpuPerOp);
     for (beside, metrics) in [
         (&[Metric::ClientCpuPerOp][..], others),

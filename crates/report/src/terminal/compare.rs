@@ -134,10 +134,15 @@ pub fn gate(gate: &Gate, style: Style) -> String {
         page.paragraph(&sentence, Tone::Warning);
     }
     page.blank();
-    match &gate.baseline {
-        None => page.item(&gate.run),
-        Some(earlier) => {
-            page.item(&format!("{}  {earlier}, the earlier run", label(0)));
+    match gate.baselines.as_slice() {
+        [] => page.item(&gate.run),
+        earlier => {
+            let which = if earlier.len() > 1 {
+                "earlier runs"
+            } else {
+                "the earlier run"
+            };
+            page.item(&format!("{}  {}, {which}", label(0), earlier.join(", ")));
             page.item(&format!("{}  {}", label(1), gate.run));
         }
     }
@@ -159,7 +164,7 @@ pub fn gate(gate: &Gate, style: Style) -> String {
             cost.arm, cost.cell, cost.metric, cost.why
         ));
     }
-    if gate.baseline.is_some() {
+    if !gate.baselines.is_empty() {
         differences(&mut page, &gate.differences, 2);
         not_compared(&mut page, &gate.not_comparable);
     }

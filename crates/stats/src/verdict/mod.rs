@@ -31,12 +31,13 @@ pub struct Criteria {
 pub enum Verdict {
     /// The feature costs: the interval excludes zero, the change exceeds the noise floor, and it is significant in its family.
     Costs,
-    /// The interval excludes zero on the side of cost, but one of the others is missing.
+    /// The interval excludes zero on the side of cost and the change exceeds the noise floor, but it is not significant in its
+    /// family.
     CostsPerhaps,
     /// The arm takes less than the baseline, as it `Costs`. Of an arm that only adds protection that is an impossible sign, and
     /// so a suspicion about what was measured.
     Gains,
-    /// It takes less, as it `CostsPerhaps`.
+    /// The interval excludes zero on the side of gain, but one of the others is missing.
     GainsPerhaps,
     /// The interval holds zero, and no cost as large as the margin.
     NoCost,
@@ -66,7 +67,7 @@ pub enum Rule {
     WithinMargin,
     /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
     IntervalTooWide,
-    /// `costs_perhaps`, `gains_perhaps`: the interval excludes zero, but the change does not exceed the noise floor.
+    /// `cannot_tell`, `gains_perhaps`: the interval excludes zero, but the change does not exceed the noise floor.
     WithinFloor,
     /// `costs_perhaps`, `gains_perhaps`: the interval excludes zero and the change exceeds the noise floor, but it is not
     /// significant in its family.
@@ -75,6 +76,8 @@ pub enum Rule {
     FloorTooWide,
     /// `cannot_tell`: the baseline again was not measured, so there is no noise floor.
     NoFloor,
+    /// `cannot_tell`: of two runs, what changed is the baseline that percents are of, and not the time.
+    OnlyInPercent,
     /// `cannot_tell`: the load generator was the bottleneck.
     ClientBound,
 }
@@ -95,7 +98,7 @@ pub struct Judgement {
 ///
 /// - without a floor nothing can be told;
 /// - if the interval excludes zero: `Costs` or `Gains`, by the sign, if the change exceeds the floor and the adjusted p-value is at
-///   most [`SIGNIFICANCE`]; else the same, perhaps;
+///   most [`SIGNIFICANCE`]; else the same, perhaps, but that a cost within the floor cannot be told;
 /// - `NoCost` if the interval's bound on the side of cost is below the margin, and the floor is no larger than that;
 /// - else `CannotTell`.
 pub fn judge(estimate: &Estimate, criteria: &Criteria) -> Judgement {
@@ -157,11 +160,12 @@ fn verdict(estimate: &Estimate, criteria: &Criteria) -> (Verdict, Rule) {
             (true, false) => Rule::ManyComparisons,
             (false, _) => Rule::WithinFloor,
         };
-        let verdict = match (rule == Rule::BeyondFloor, cost > 0.0) {
-            (true, true) => Verdict::Costs,
-            (true, false) => Verdict::Gains,
-            (false, true) => Verdict::CostsPerhaps,
-            (false, false) => Verdict::GainsPerhaps,
+        let verdict = match (rule, cost > 0.0) {
+            (Rule::BeyondFloor, true) => Verdict::Costs,
+            (Rule::BeyondFloor, false) => Verdict::Gains,
+            (Rule::WithinFloor, true) => Verdict::CannotTell,
+            (_, true) => Verdict::CostsPerhaps,
+            (_, false) => Verdict::GainsPerhaps,
         };
         return (verdict, rule);
     }

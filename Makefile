@@ -71,6 +71,7 @@ long: ## What takes hours: runs of plain against plain, whose results go to reco
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored a_server_that_waits_for_its_flushes
 	./scripts/false-alarms.sh
 	./scripts/false-alarms-at-rest.sh
+	./scripts/tomorrow.sh > record/.tomorrow.new && mv record/.tomorrow.new record/tomorrow.md
 	./scripts/delayed-flush.sh
 	./scripts/cost-per-page.sh
 	./scripts/encjdbc.sh

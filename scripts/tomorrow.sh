@@ -18,29 +18,36 @@ table() { # seconds
         def deviation: mean as $mean | (map(. - $mean | . * .) | add / (length - 1)) | sqrt;
         def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
         def percent: . * 1000 | round / 10 | "\(.) %";
+        def share: map(if . then 1 else 0 end) | mean;
+        def cells: "| \(.name) | \(.half | percent) | \(.spread | percent) | \(.others | share | percent) | \(.means | share | percent) |";
         [.[].estimates[] | select(.metric == ("server_cpu_per_op", "client_cpu_per_op", "throughput"))
             | {cell, arm, metric, log: (1 + .change | log), low: (1 + .low | log), high: (1 + .high | log)}]
         | group_by([.cell, .arm, .metric])
-        | map(. as $runs | (map(.log) | mean) as $mean
-            | {name: "\(.[0].cell) | \(.[0].arm) | \(.[0].metric)", half: (map((.high - .low) / 2) | median), spread: (map(.log) | deviation),
-               others: [range(length) as $one | range(length) as $other | select($one != $other)
-                   | $runs[$other].log | . >= $runs[$one].low and . <= $runs[$one].high | if . then 1 else 0 end],
-               means: map(if .low <= $mean and $mean <= .high then 1 else 0 end)})
-        | (.[] | "| \(.name) | \(.half | percent) | \(.spread | percent) | \(.others | mean | percent) | \(.means | mean | percent) |"),
-          "| all \(length) rows | | | | \(map(.half) | median | percent) | \(map(.spread) | median | percent) | \(map(.others[]) | mean | percent) | \(map(.means[]) | mean | percent) |"
-    ' "$folder/$1"-*/run.json | sed 's/ | | | | /||| /'
+        | map(. as $runs | (map(.log) | mean) as $mean | {
+            name: "\(.[0].cell) | \(.[0].arm) | \(.[0].metric)",
+            half: (map((.high - .low) / 2) | median),
+            spread: (map(.log) | deviation),
+            others: [range(length) as $one | range(length) as $other | select($one != $other)
+                | $runs[$other].log >= $runs[$one].low and $runs[$other].log <= $runs[$one].high],
+            means: map(.low <= $mean and $mean <= .high)})
+        | (.[] | cells),
+          ({name: "all \(length) | |", half: (map(.half) | median), spread: (map(.spread) | median),
+            others: map(.others[]), means: map(.means[])} | cells)
+    ' "$folder/$1"-*/run.json
 }
 
 judge() { # seconds: each run held to the one before it
-    local verdicts="" changed=0
+    local verdicts="" changed=0 earlier later
     for run in $(seq 2 "$runs"); do
-        verdicts+="$("$program" gate "$folder/$1-$run" --baseline "$folder/$1-$((run - 1))" --json 2>/dev/null | jq -r .verdict)"$'\n'
-        "$program" compare "$folder/$1-$((run - 1))" "$folder/$1-$run" --json 2>/dev/null | jq -e '.verdict | startswith("The cost changed")' \
-            >/dev/null && changed=$((changed + 1))
+        earlier="$folder/$1-$((run - 1))"
+        later="$folder/$1-$run"
+        verdicts+="$("$program" gate "$later" --baseline "$earlier" --json 2>/dev/null | jq -r .verdict)"$'\n'
+        "$program" compare "$earlier" "$later" --json 2>/dev/null | jq -e '.verdict | startswith("The cost changed")' >/dev/null &&
+            changed=$((changed + 1))
     done
     count() { grep -c "^$1\$" <<<"$verdicts" || true; }
-    echo "Of $((runs - 1)) gates of a run against the one before it: within $(count within), over $(count over), cannot tell $(count cannot_tell)."
-    echo "\`compare\` called $changed of them changed."
+    echo "Of $((runs - 1)) gates of a run against the one before it: within $(count within), over $(count over), cannot tell"
+    echo "$(count cannot_tell). \`compare\` said of $changed that the cost changed."
 }
 
 echo '# Does the number hold tomorrow?'

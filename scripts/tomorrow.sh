@@ -41,7 +41,7 @@ judge() { # seconds: each run held to the one before it
     for run in $(seq 2 "$runs"); do
         earlier="$folder/$1-$((run - 1))"
         later="$folder/$1-$run"
-        verdicts+="$("$program" gate "$later" --baseline "$earlier" --json 2>/dev/null | jq -r .verdict)"$'\n'
+        verdicts+="$("$program" gate "$later" --baseline "$earlier" --json 2>/dev/null | jq -r .verdict || true)"$'\n'
         "$program" compare "$earlier" "$later" --json 2>/dev/null | jq -e '.verdict | startswith("The cost changed")' >/dev/null &&
             changed=$((changed + 1))
     done

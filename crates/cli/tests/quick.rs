@@ -8,7 +8,14 @@ use crate::common::*;
 /// What is there if there was time to look into a block.
 const LOOKS: [&str; 3] = ["profiles.jsonl", "symbols.jsonl", "waits.jsonl"];
 
-const VERDICTS: [&str; 4] = ["costs", "gains", "no_cost", "cannot_tell"];
+const VERDICTS: [&str; 6] = [
+    "costs",
+    "costs_perhaps",
+    "gains",
+    "gains_perhaps",
+    "no_cost",
+    "cannot_tell",
+];
 
 #[test]
 fn standard_output_is_run_json_and_nothing_else() {

@@ -67,32 +67,37 @@ fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
     let estimates: Vec<&EstimateRow> = estimates
         .filter_map(|metric| results.estimate(&row.query_cell, &row.arm, *metric))
         .collect();
-    let baseline: f64 = estimates.iter().map(|estimate| estimate.baseline).sum();
     let floors = estimates
         .iter()
         .map(|estimate| Some(estimate.floor? * estimate.baseline));
+    let floor = floors
+        .sum::<Option<f64>>()
+        .map(|floor| floor / row.query_baseline_us);
     ChurnRow {
         query_overhead: match estimates.as_slice() {
             [estimate] => estimate.interval(),
             _ => row.query_overhead,
         },
-        query_verdict: of_sum(&estimates, &row.query_overhead),
-        query_floor: floors.sum::<Option<f64>>().map(|floor| floor / baseline),
+        query_verdict: of_sum(&estimates, &row.query_overhead, floor),
+        query_floor: floor,
         ..row
     }
 }
 
-/// The verdict on a sum: that of its parts where all have the same; a cost or a gain where no part is undecided and the sum is one.
-fn of_sum(parts: &[&EstimateRow], sum: &Interval) -> Verdict {
-    let [first, others @ ..] = parts else {
-        return Verdict::CannotTell;
-    };
-    match others.iter().all(|other| other.verdict == first.verdict) {
-        true => first.verdict,
-        false if !parts.iter().all(|part| part.verdict.is_decided()) => Verdict::CannotTell,
-        false if sum.low > 0.0 => Verdict::Costs,
-        false if sum.high < 0.0 => Verdict::Gains,
-        false => Verdict::CannotTell,
+/// The verdict on a sum: of one part its own; of several a difference where none is undecided and the sum is one beyond the floors.
+fn of_sum(parts: &[&EstimateRow], sum: &Interval, floor: Option<f64>) -> Verdict {
+    if let [only] = parts {
+        return only.verdict;
+    }
+    let are_decided = !parts.is_empty() && parts.iter().all(|part| part.verdict.is_decided());
+    let is_beyond_floor = floor.is_some_and(|floor| sum.value.abs() > floor);
+    let margin = parts.iter().map(|part| part.margin).fold(0.0, f64::max);
+    match (sum.low > 0.0, sum.high < 0.0) {
+        _ if !are_decided => Verdict::CannotTell,
+        (true, _) if is_beyond_floor => Verdict::Costs,
+        (_, true) if is_beyond_floor => Verdict::Gains,
+        (false, false) if sum.high < margin && floor.is_some_and(|floor| floor <= margin) => Verdict::NoCost,
+        _ => Verdict::CannotTell,
     }
 }
 

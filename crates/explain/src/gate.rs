@@ -41,7 +41,8 @@ pub fn gate(
                 .into_iter()
                 .map(|pair| the_clients_figure(pair, &runs)),
         );
-        differing = differences(&runs);
+        let all: Vec<Named<'_>> = earlier.iter().copied().chain([run]).collect();
+        differing = differences(&all);
         not_comparable = refused;
     }
     if held.is_empty() {
@@ -101,9 +102,17 @@ struct Held {
     metric: Metric,
     bound: Bound,
     measured: Result<Measured, String>,
-    /// The ratio if runs of the same thing differed in nothing but what their intervals hold, and how many seconds the run took;
     /// `None` of a budget.
-    within_runs: Option<(LogRatio, f64)>,
+    against: Option<Against>,
+}
+
+/// What is known of a cost beside earlier runs.
+struct Against {
+    rose_in_time: bool,
+    /// The part of the ratio's variance that longer runs have less of.
+    variance_within_runs: f64,
+    /// How many seconds the run took.
+    elapsed_s: f64,
 }
 
 struct Measured {
@@ -130,7 +139,7 @@ fn of_budget(run: &Run, budget: &Budget) -> Vec<Held> {
             change: row.interval(),
             is_the_clients: row.rule == Rule::ClientBound,
         }),
-        within_runs: None,
+        against: None,
     };
     let mut rows = Vec::new();
     let is_meant = |said: &Option<String>, name: &str| said.as_ref().is_none_or(|said| said == name);
@@ -219,7 +228,11 @@ fn of_pair(pair: &Pair<'_>, elapsed_s: f64) -> Held {
             change: pair.ratio.change(),
             is_the_clients: false,
         }),
-        within_runs: Some((pair.within_runs, elapsed_s)),
+        against: Some(Against {
+            rose_in_time: pair.rose_in_time(),
+            variance_within_runs: pair.variance_within_runs,
+            elapsed_s,
+        }),
     }
 }
 
@@ -240,8 +253,11 @@ fn row(held: Held, adjusted_p_value: f64) -> GateRow {
         Err(_) => (BoundVerdict::CannotTell, None),
         Ok(measured) if measured.is_the_clients => (BoundVerdict::CannotTell, Some(Rule::ClientBound)),
         Ok(measured) => {
-            let (verdict, rule) = bound.holds(&measured.ratio, adjusted_p_value);
-            (verdict, Some(rule))
+            let rose = held.against.as_ref().is_none_or(|against| against.rose_in_time);
+            match bound.holds(&measured.ratio, adjusted_p_value) {
+                (BoundVerdict::Over, _) if !rose => (BoundVerdict::CannotTell, Some(Rule::OnlyInPercent)),
+                (verdict, rule) => (verdict, Some(rule)),
+            }
         }
     };
     let precision_needed = match (&held.measured, verdict, rule) {
@@ -251,10 +267,10 @@ fn row(held: Held, adjusted_p_value: f64) -> GateRow {
         }
         _ => None,
     };
-    let time_needed_s = match (&held.measured, verdict, rule, held.within_runs) {
-        (_, _, Some(Rule::ClientBound | Rule::NoFloor), _) => None,
-        (Ok(measured), BoundVerdict::CannotTell, _, Some((within, elapsed_s))) => {
-            times_as_long(bound, &measured.ratio, &within).map(|times| times * elapsed_s)
+    let time_needed_s = match (&held.measured, rule, &held.against) {
+        (Ok(measured), Some(Rule::IntervalTooWide), Some(against)) => {
+            let times = times_as_long(bound, &measured.ratio, against.variance_within_runs);
+            times.map(|times| times * against.elapsed_s)
         }
         _ => None,
     };
@@ -284,15 +300,15 @@ fn row(held: Held, adjusted_p_value: f64) -> GateRow {
 
 /// How many times as long both runs would have to be to tell, if the cost is what it seems, with a fifth to spare; `None` where runs of
 /// the same thing differ by more from each other, however long they are.
-fn times_as_long(bound: &Bound, ratio: &LogRatio, within: &LogRatio) -> Option<f64> {
+fn times_as_long(bound: &Bound, ratio: &LogRatio, within: f64) -> Option<f64> {
     let cost = match bound.direction {
         Direction::HigherCosts => ratio.mean,
         Direction::LowerCosts => -ratio.mean,
     };
     let quantile = ratio.half_width() / ratio.standard_error;
     let needed = (0.8 * (cost - bound.at_most).abs() / quantile).powi(2);
-    let between = ratio.standard_error.powi(2) - within.standard_error.powi(2);
-    (needed > between).then(|| within.standard_error.powi(2) / (needed - between))
+    let between = (ratio.standard_error.powi(2) - within).max(0.0);
+    (needed > between).then(|| within / (needed - between))
 }
 
 /// The half-width with which the interval would end before the limit if the cost is what it seems, with a fifth to spare for what

@@ -92,7 +92,8 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
         true => "it seems to save something, which is suspicious",
         false => "it saves something",
     };
-    let margins = rows.iter().map(|row| row.margin);
+    let without = rows.iter().filter(|row| row.verdict == Verdict::NoCost);
+    let margins = without.map(|row| row.margin);
     let no_cost = format!("no cost above {}", rounded::share(margins.fold(0.0, f64::max)));
     for (verdicts, words) in [
         (&[Verdict::NoCost][..], no_cost.as_str()),
@@ -235,11 +236,16 @@ fn between(run: &Run, row: &EstimateRow) -> String {
         (Metric::TunnelCpuPerOp, "tunnel"),
         (Metric::PoolerCpuPerOp, "pooler"),
     ];
+    let of = |arm: &str, metric| {
+        let row = run.results.measured(&row.cell, arm, metric);
+        row.map(|row| row.value)
+    };
+    let baseline = &run.head.study.baseline().name;
     let each = each.into_iter().filter_map(|(metric, program)| {
-        let taken = run.results.measured(&row.cell, &row.arm, metric)?;
+        let more = of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0);
         Some(format!(
-            " beside {} of the {program}'s",
-            rounded::microseconds(taken.value)
+            ", and the {program} takes {} more",
+            rounded::microseconds(more)
         ))
     });
     each.collect()
@@ -266,13 +272,13 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
         Verdict::NoCost => (
             "costs",
             format!(
-                "less than {} more {what_of} per {what}",
+                "less than {} more {what_of} per {what}{between}",
                 rounded::share(row.margin)
             ),
         ),
         Verdict::Gains if run.head.study.adds_protection(&row.arm) => (
             "seems to save",
-            format!("{micros} {what_of} per {what} ({change}: suspicious)"),
+            format!("{micros} {what_of} per {what} ({change}: suspicious){between}"),
         ),
         Verdict::Gains => ("saves", saves()),
         Verdict::GainsPerhaps => ("perhaps saves", saves()),

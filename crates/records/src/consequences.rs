@@ -33,6 +33,7 @@ pub struct ChurnRow {
     /// Whether a query alone is sure to cost anything; of both sides together, if neither is undecided.
     pub query_verdict: Verdict,
     /// The noise floor of that, as a fraction; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_floor: Option<f64>,
     /// The curve.
     pub points: Vec<ChurnPoint>,
@@ -41,6 +42,12 @@ pub struct ChurnRow {
 }
 
 impl ChurnRow {
+    /// True if the cost is sure to be within a budget from some number of queries on: by its interval, and with a noise floor that
+    /// is no larger than the budget.
+    pub fn is_within(&self, point: &ChurnBreakEven) -> bool {
+        point.queries_high.is_some() && self.query_floor.is_some_and(|floor| floor <= point.budget)
+    }
+
     /// True if the cost is sure to be above a budget however many queries a connection has: a query alone costs more than it, beyond
     /// the noise floor.
     pub fn is_never_within(&self, point: &ChurnBreakEven) -> bool {

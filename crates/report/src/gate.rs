@@ -157,9 +157,9 @@ pub(crate) fn limit_of_speed<'a>(mut rows: impl Iterator<Item = &'a GateRow>) ->
     let row = rows.find(is_of_speed)?;
     let margin = format::share_of(1.0 / (1.0 + row.limit) - 1.0);
     Some(format!(
-        "The limit of {} is {} for a margin of {margin}: with so much less of it an operation takes {margin} longer.",
-        row.metric,
-        limit(row)
+        "A limit of {} of {} is a margin of {margin}: with so much less of it an operation takes {margin} longer.",
+        limit(row),
+        row.metric
     ))
 }
 
@@ -203,14 +203,18 @@ fn reason(row: &GateRow) -> String {
             "; it is so near to the limit that no measuring will decide it: change the limit, or the cost"
                 .into()
         }
+        (_, _, _, Rule::OnlyInPercent) => String::new(),
         (None, BoundVerdict::CannotTell, HeldTo::EarlierRun, _) => match row.time_needed_s {
             Some(seconds) => format!(
                 "; runs of {} can tell, or allow more with --margin",
                 format::span(seconds)
             ),
-            None => "; runs of the same thing differ by more from each other, however long they are: give several earlier ones with \
-                     --baseline, or allow more with --margin"
-                .into(),
+            None if rule == Rule::IntervalTooWide => {
+                "; runs of the same thing differ by more from each other, however long they are: give several earlier ones with \
+                 --baseline, or allow more with --margin"
+                    .into()
+            }
+            None => "; measure both longer, or allow more with --margin".into(),
         },
         _ => String::new(),
     };

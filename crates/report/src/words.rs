@@ -22,8 +22,8 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
     });
     match row.rule {
         Rule::BeyondFloor => format!(
-            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant among all that \
-             answers the same question (Benjamini and Hochberg, {p_value})"
+            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant in its family \
+             (Benjamini and Hochberg, {p_value})"
         ),
         Rule::WithinMargin => {
             format!("the interval ends below the margin of {margin} (twice the precision asked for)")
@@ -127,12 +127,14 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
         let [queries, low, high] =
             [point.queries, point.queries_low, point.queries_high].map(|queries| queries.map(format::count));
         match (queries, low, high) {
-            (Some(_), _, Some(_)) if point.queries_high.is_some_and(|queries| queries <= 1.0) => {
+            (Some(_), _, Some(_))
+                if row.is_within(point) && point.queries_high.is_some_and(|queries| queries <= 1.0) =>
+            {
                 parts.push(format!(
                     "less than {budget} at any number of queries per connection"
                 ));
             }
-            (Some(queries), Some(low), Some(high)) => {
+            (Some(queries), Some(low), Some(high)) if row.is_within(point) => {
                 parts.push(format!(
                     "less than {budget} from {} per connection on [{low}, {high}]",
                     queries_of(&queries)

@@ -213,8 +213,8 @@ impl Tally {
              exclude zero in {:.1} % of the estimates of the variant and {:.1} % of those of the repeated baseline; a nominal 95 % \
              allows 5 %. Verdicts are rarer than that: the change must also exceed the noise floor, and hold in the family of all \
              cells and metrics.\n\n\
-             | cell, metric | runs | costs | gains | no cost | cannot tell | interval without 0 | the same, baseline again | \
-             mean change | largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+             | cell, metric | runs | costs | costs, perhaps | gains | gains, perhaps | no cost | cannot tell | \
+             interval without 0 | the same, baseline again | mean change | largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
             std::thread::current().name().unwrap_or_default(),
             jiff::Zoned::now().strftime("%Y-%m-%d"),
             host.os,
@@ -249,10 +249,12 @@ impl Estimates {
         let mut widths: Vec<f64> = widths.collect();
         widths.sort_by(f64::total_cmp);
         format!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {:+.2} % | {:.1} % | {:.1} % |\n",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:+.2} % | {:.1} % | {:.1} % |\n",
             self.rows.len(),
             self.of(Verdict::Costs),
+            self.of(Verdict::CostsPerhaps),
             self.of(Verdict::Gains),
+            self.of(Verdict::GainsPerhaps),
             self.of(Verdict::NoCost),
             self.of(Verdict::CannotTell),
             excluding_zero(&self.rows),

@@ -79,7 +79,8 @@ impl LogRatio {
         let mean = earlier.iter().map(|run| run.mean).sum::<f64>() / runs;
         let within = earlier.iter().map(|run| run.standard_error.powi(2)).sum::<f64>() / runs;
         let scatter: f64 = earlier.iter().map(|run| (run.mean - mean).powi(2)).sum();
-        let by_law = (drift * (1.0 - (-mean.abs()).exp())).powi(2);
+        let most = mean.abs().max(self.mean.abs());
+        let by_law = (drift * (1.0 - (-most).exp())).powi(2);
         let more_runs = RUNS_OF_DRIFT + runs - 1.0;
         let between = (RUNS_OF_DRIFT * by_law + (scatter - (runs - 1.0) * within).max(0.0)) / more_runs;
         let part = |variance: f64, degrees_of_freedom: f64| Spread {
@@ -97,6 +98,13 @@ impl LogRatio {
             standard_error: sum.standard_error,
             degrees_of_freedom: sum.degrees_of_freedom,
         }
+    }
+
+    /// The part of the variance of [`LogRatio::against`] that longer runs have less of.
+    pub fn variance_within_runs(&self, earlier: &[Self]) -> f64 {
+        let runs = (earlier.len() as f64).max(1.0);
+        let of_earlier: f64 = earlier.iter().map(|run| run.standard_error.powi(2)).sum();
+        self.standard_error.powi(2) + of_earlier / runs.powi(2)
     }
 
     /// Half of the 95 % interval of the logarithm.

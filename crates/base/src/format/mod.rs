@@ -15,10 +15,15 @@ pub fn change(fraction: f64) -> String {
     if !fraction.is_finite() {
         return ABSENT.into();
     }
-    if let Some(factor) = as_factor(fraction, fraction) {
-        let sign = if fraction > 0.0 { "×" } else { "" };
-        return format!("{sign}{factor}");
+    match as_factor(fraction, fraction) {
+        Some(factor) if fraction > 0.0 => format!("×{factor}"),
+        Some(factor) => factor,
+        None => signed_percent(fraction),
     }
+}
+
+/// `+12.3 %`
+fn signed_percent(fraction: f64) -> String {
     let digits = fixed(fraction * 100.0, percent_decimals(fraction));
     let sign = if fraction > 0.0 && digits.chars().any(|c| ('1'..='9').contains(&c)) {
         "+"
@@ -40,13 +45,14 @@ const A_MILLION: f64 = 1e6;
 fn as_factor(bound: f64, change: f64) -> Option<String> {
     let factor = (1.0 + bound).max(0.0);
     match change {
-        change if change >= A_HUNDREDFOLD && factor > A_MILLION => {
-            Some(format!("> {}", significant(A_MILLION)))
-        }
-        change if change >= A_HUNDREDFOLD => Some(significant(factor)),
-        change if change > -1.0 && change <= A_TWO_HUNDREDTH => Some(match factor > 0.0 {
-            true => format!("1/{}", significant(1.0 / factor)),
-            false => "0".into(),
+        change if change >= A_HUNDREDFOLD => Some(match factor > A_MILLION {
+            true => format!("{} and more", significant(A_MILLION)),
+            false => significant(factor),
+        }),
+        change if change > -1.0 && change <= A_TWO_HUNDREDTH => Some(match factor {
+            0.0 => "0".into(),
+            factor if factor >= 1.0 => format!("×{}", significant(factor)),
+            factor => format!("1/{}", significant(1.0 / factor)),
         }),
         _ => None,
     }
@@ -85,7 +91,7 @@ pub fn share(fraction: f64) -> String {
 
 /// A measured fraction as an unsigned percentage with the decimals of a change: `0.0283` is `2.8 %`.
 pub fn share_of(fraction: f64) -> String {
-    change(fraction).trim_start_matches('+').to_owned()
+    signed_percent(fraction).trim_start_matches('+').to_owned()
 }
 
 /// A value in the unit its record states.
@@ -295,6 +301,14 @@ mod tests {
             "1/1,000 [0, 1/100]"
         );
         assert_eq!(
+            change_with_interval(interval(-0.999, -1.0, 0.5)),
+            "1/1,000 [0, ×1.50]"
+        );
+        assert_eq!(
+            (change(5e6), share_of(150.0)),
+            ("×1,000,000 and more".into(), "15,000 %".into())
+        );
+        assert_eq!(
             rounded::change(interval(2_300.96, 2_100.0, 2_500.4)),
             "×2,302 [2,101, 2,501]"
         );
@@ -320,7 +334,7 @@ mod tests {
         assert_eq!(change_interval(interval(6.32, 0.995, 6.40)), "[100, 640]");
         assert_eq!(
             change_interval(interval(119.0, -1.0, 1.4e13)),
-            "[0.00, > 1,000,000]"
+            "[0.00, 1,000,000 and more]"
         );
     }
 

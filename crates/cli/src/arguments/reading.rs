@@ -99,8 +99,8 @@ What was not asked alike (another load, other tables, an arm with other settings
 database; MySQL, MariaDB and what speaks their protocol are one. Where nothing is left, the comparison is refused.
 
 Verdicts: dearer, cheaper; the same, if the whole interval lies within the margin, which is more than that no change was found; \
-cannot tell. All are corrected for how many costs are compared. Whatever a server does differently each time it is started is in no \
-interval: give a second run of the old version too, and see how far those two are apart.
+cannot tell. All are corrected for how many costs are compared, and for how far runs of the same thing are apart. Dearer and cheaper \
+is what is so in percent and in microseconds.
 
 Examples:
   ciphertax compare before/ after/

@@ -68,8 +68,8 @@ pub(crate) struct Pair<'a> {
     after: &'a EstimateRow,
     pub(crate) headline: bool,
     pub(crate) ratio: LogRatio,
-    /// The same if runs of the same thing differed in nothing but what their intervals hold.
-    pub(crate) within_runs: LogRatio,
+    /// The part of its variance that longer runs have less of.
+    pub(crate) variance_within_runs: f64,
     /// Both are logarithms.
     pub(crate) floor: Option<f64>,
     pub(crate) margin: f64,
@@ -88,18 +88,30 @@ impl Pair<'_> {
 
     /// A ratio changes too where the baseline's time does: dearer and cheaper is what is that in microseconds as well.
     fn also_in_time(&self, (verdict, rule): (CostVerdict, Rule)) -> (CostVerdict, Rule) {
-        let is_time = ["us", "us/op"].contains(&self.before.unit.as_str());
-        let [before, after] = [self.before, self.after].map(|row| row.difference);
-        let more = after.value - before.value;
         let is_so = match verdict {
-            CostVerdict::Dearer => more > (after.value - after.low).hypot(before.high - before.value),
-            CostVerdict::Cheaper => -more > (after.high - after.value).hypot(before.value - before.low),
+            CostVerdict::Dearer => self.rose_in_time(),
+            CostVerdict::Cheaper => self.moved_in_time(false),
             CostVerdict::Same | CostVerdict::CannotTell => true,
         };
-        match is_so || !is_time {
+        match is_so {
             true => (verdict, rule),
             false => (CostVerdict::CannotTell, Rule::OnlyInPercent),
         }
+    }
+
+    /// True if the arm takes more microseconds more than the baseline than it did, beyond both intervals; of what is no time, always.
+    pub(crate) fn rose_in_time(&self) -> bool {
+        self.moved_in_time(true)
+    }
+
+    fn moved_in_time(&self, up: bool) -> bool {
+        let [before, after] = [self.before, self.after].map(|row| row.difference);
+        let more = after.value - before.value;
+        let is_beyond = match up {
+            true => more > (after.value - after.low).hypot(before.high - before.value),
+            false => -more > (after.high - after.value).hypot(before.value - before.low),
+        };
+        is_beyond || !["us", "us/op"].contains(&self.before.unit.as_str())
     }
 
     /// The estimate of the later run.
@@ -111,11 +123,24 @@ impl Pair<'_> {
 /// Half-widths of the difference of two runs that a margin is away where none is asked for: so of a thing against itself all of some
 /// tens of costs are the same in nine of ten.
 const HALF_WIDTHS: f64 = 2.2;
-/// The same in noise floors.
-const FLOORS: f64 = 2.0;
+/// And so many times what matters it is at most, however noisy the machine is.
+const MOST_PRECISIONS: f64 = 6.0;
+
+/// By how much runs drift apart; what is counted drifts with no machine.
+fn drift(metric: Metric) -> f64 {
+    match metric {
+        Metric::BytesPerOp
+        | Metric::CellsPerOp
+        | Metric::StorageReadPerOp
+        | Metric::StorageWrittenPerOp
+        | Metric::ClientInstructionsPerOp
+        | Metric::ServerInstructionsPerOp => 0.0,
+        _ => DRIFT_BETWEEN_RUNS,
+    }
+}
 
 /// Every cost that a run and the first of some earlier ones have, and what is not compared. The others of these are of the same
-/// thing, and tell how much that differs from run to run.
+/// thing, and tell how much that differs from run to run, where they asked for it alike.
 pub(crate) fn paired<'a>(
     earlier: &[Named<'a>],
     other: &Named<'a>,
@@ -129,6 +154,12 @@ pub(crate) fn paired<'a>(
         places,
         refused: mut not_comparable,
     } = comparable::comparable(first, other, run);
+    let mut beside = vec![(*first, places.clone())];
+    for again in earlier.iter().skip(1) {
+        let found = comparable::comparable(first, again, run);
+        not_comparable.extend(found.refused);
+        beside.push((*again, found.places));
+    }
     let mut pairs = Vec::new();
     for before in &first.run.results.estimates {
         let is_here = |(cell, arm): &(&str, &str)| *cell == before.cell && *arm == before.arm;
@@ -153,27 +184,31 @@ pub(crate) fn paired<'a>(
             .estimate(&before.cell, &before.arm, before.metric);
         match after {
             Some(after) => {
-                let before_each = of_each(earlier, |results| {
-                    results.estimate(&before.cell, &before.arm, before.metric)
+                let alike: Vec<Named<'_>> = beside
+                    .iter()
+                    .filter(|(run, places)| {
+                        places.iter().any(is_here) && counted_otherwise(first, run, &before.cell).is_none()
+                    })
+                    .map(|(run, _)| *run)
+                    .collect();
+                let before_each = of_each(&alike, |results| {
+                    let row = results.estimate(&before.cell, &before.arm, before.metric)?;
+                    (row.rule != Rule::ClientBound || before.rule == Rule::ClientBound).then_some(row)
                 });
-                // What is counted drifts with no machine.
-                let drift = match before.metric {
-                    Metric::BytesPerOp | Metric::CellsPerOp => 0.0,
-                    _ => DRIFT_BETWEEN_RUNS,
-                };
-                let ratio = after.log_ratio.against(&before_each, drift);
-                let floor = floor(earlier, other, before);
-                let can_be_held = (HALF_WIDTHS * ratio.half_width()).max(FLOORS * floor.unwrap_or(0.0));
-                let matters = || of_both(first.run, other.run, before.metric).max(can_be_held);
+                let drift = drift(before.metric);
+                let another = before.log_ratio.against(&before_each, drift);
+                let can_be_held = HALF_WIDTHS * another.half_width();
+                let matters = of_both(first.run, other.run, before.metric);
+                let limit = || can_be_held.clamp(matters, MOST_PRECISIONS * matters);
                 pairs.push(Pair {
                     run,
                     before,
                     after,
                     headline,
-                    ratio,
-                    within_runs: after.log_ratio.against(&before_each, 0.0),
-                    floor,
-                    margin: margin.map_or_else(matters, f64::ln_1p),
+                    ratio: after.log_ratio.against(&before_each, drift),
+                    variance_within_runs: after.log_ratio.variance_within_runs(&before_each),
+                    floor: floor(&alike, other, before),
+                    margin: margin.map_or_else(limit, f64::ln_1p),
                 });
             }
             None if headline => not_comparable.push(NotComparable {

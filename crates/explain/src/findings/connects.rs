@@ -396,16 +396,18 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     }
     let query = rounded::change(row.query_overhead);
     let later = match (budget.queries, budget.queries_low, budget.queries_high) {
-        (Some(queries), _, Some(high)) => {
+        (Some(queries), _, Some(high)) if row.is_within(budget) => {
             format!("from about {queries:.0} queries on less than 5 % more (at most {high:.0})")
         }
-        (Some(queries), _, None) => format!(
+        (Some(queries), _, _) => format!(
             "from about {queries:.0} queries on less than 5 % more, if at all: what a query itself costs is {query}"
         ),
-        (None, Some(_), _) => {
+        (None, ..) if row.is_never_within(budget) => {
+            format!("with many queries what a query itself costs: {query}")
+        }
+        (None, ..) => {
             format!("and whether it is ever below 5 % cannot be told: what a query itself costs is {query}")
         }
-        (None, None, _) => format!("with many queries what a query itself costs: {query}"),
     };
     Some(advice(
         "keep-connections",

@@ -6,6 +6,8 @@ use ciphertax_base::joined;
 use ciphertax_model::{Arm, FileSystem, Metric};
 use ciphertax_records::{DiskRecord, EstimateRow, Finding, MeasuredCell, Readability, Run, Severity};
 
+use ciphertax_stats::Verdict;
+
 use super::{cause, finding};
 
 /// Who encrypts.
@@ -168,9 +170,10 @@ fn cost<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Cost<'
 
 fn in_words(cost: &Cost<'_>) -> String {
     let change = |row: &EstimateRow| {
-        let undecided = match row.verdict.is_decided() {
-            false => " (cannot tell)",
-            true => "",
+        let undecided = match row.verdict {
+            Verdict::CannotTell => " (cannot tell)",
+            Verdict::CostsPerhaps | Verdict::GainsPerhaps => " (perhaps)",
+            _ => "",
         };
         format!("{}{undecided}", rounded::change(row.interval()))
     };

@@ -91,23 +91,30 @@ fn of_side(
             "about as much by",
             sure(&|ratio| holds_one(ratio) && is_near_one(ratio)),
         ),
-        (
-            "cannot be told from that by",
-            sure(&|ratio| holds_one(ratio) && !is_near_one(ratio)),
-        ),
     ]
     .into_iter()
     .filter(|(_, arms)| !arms.is_empty())
     .map(|(words, arms)| format!("{words} {}", arms.join(", ")))
     .collect();
+    let login = match parts.is_empty() {
+        true => String::new(),
+        false => format!(" A login costs it {}.", parts.join("; ")),
+    };
+    let open = sure(&|ratio| holds_one(ratio) && !is_near_one(ratio));
+    let open = match open.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Whether more or less than that cannot be told of {}.",
+            open.join(", ")
+        ),
+    };
     Ok(Some(cause(
         "login-against-tls",
         format!(
-            "{}: TLS costs the {side} {} of CPU a new connection ({}). A login costs it {}.{}",
+            "{}: TLS costs the {side} {} of CPU a new connection ({}).{login}{open}{}",
             cell.asked.name,
             rounded::microseconds_between(tls_row.difference),
             tls.name,
-            parts.join("; "),
             who_derives(side, baseline, &ratios)
         ),
         format!(

@@ -343,7 +343,7 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
         let row = run
             .results
             .estimate(&payer.cell.asked.name, arm, Metric::ClientCpuPerOp)?;
-        Some(row.difference.value)
+        (row.verdict == Verdict::Costs).then_some(row.difference.value)
     });
     let (least, most) = client.fold((f64::INFINITY, 0.0_f64), |(least, most), us| {
         (least.min(us), most.max(us))

@@ -166,11 +166,11 @@ pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Optio
     Some(cause(
         "device-full",
         format!(
-            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} takes no throughput above {}: it only \
-             raises the server's CPU, by {}.",
+            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} costs no more than {} of the \
+             throughput: it only raises the server's CPU, by {}.",
             bytes(before.device_bytes_per_s.unwrap_or(0.0)),
             bytes(after.device_bytes_per_s.unwrap_or(0.0)),
-            rounded::share(speed.margin),
+            rounded::share(speed.margin / (1.0 + speed.margin)),
             rounded::change(cost.interval())
         ),
         format!(

@@ -262,7 +262,7 @@ fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
         "the device has more to give without encryption"
     );
     assert_eq!(told(0.99, 100.0), [], "nothing costs CPU");
-    says(&finding.summary, "takes no throughput above 6.0 %");
+    says(&finding.summary, "costs no more than 5.7 % of the throughput");
 }
 
 /// The study on two servers of these libraries.

@@ -362,7 +362,7 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
     says(&of("select"), "together 50 % more");
     says(
         &results.verdict,
-        "saves the server 72 µs CPU per new connection … beside 12 µs of the pooler's",
+        "saves the server 72 µs CPU per new connection …, and the pooler takes 12 µs more",
     );
     // 10 of the client, 20 of the server, 10 of the pooler.
     let both = results.churn.iter().find(|row| row.side == Side::Both).unwrap();

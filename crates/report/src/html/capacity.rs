@@ -368,6 +368,7 @@ impl ChurnAxes {
             .filter_map(|point| {
                 let queries = point
                     .queries
+                    .filter(|_| row.is_within(point))
                     .filter(|queries| (1.0..=self.most_queries).contains(queries))?;
                 let (x, y) = self.at(queries, point.budget);
                 Some(Reached {

@@ -16,7 +16,7 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
             slice_lengths(run)
         ),
         "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
-         measured once more in the same blocks) and it is significant among all that answers the same question; perhaps, if only \
+         measured once more in the same blocks) and it is significant in its family (CPU time; speed; counters); perhaps, if only \
          that is missing. It is no cost above the margin if the interval ends below twice the precision asked for and the floor is \
          no larger; else it cannot be told. An interval holds what varied during the run, not another hour or machine."
             .to_owned(),

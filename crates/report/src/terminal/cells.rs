@@ -18,7 +18,7 @@ pub(super) fn noise(page: &mut Page, run: &Run) {
     page.blank();
     page.paragraph(
         "Noise: the baseline measured against itself in the same blocks (A/A). A change costs if its 95 % interval excludes \
-         zero, it exceeds the noise floor (first line), and it is significant among all that answers the same question; perhaps, if \
+         zero, it exceeds the noise floor (first line), and it is significant in its family (CPU time; speed; counters); perhaps, if \
          only that is missing. No cost above the margin: the interval ends below twice the precision asked for, and the floor is no \
          larger. Else it cannot be told. An interval holds what varied during the run, not another hour or machine.",
         Tone::Plain,

@@ -292,6 +292,7 @@ pub(crate) struct FamilyOutcome {
 pub(crate) fn family_of_variants(
     noise: Noise,
     effect: f64,
+    has_floor: bool,
     adjust: impl Fn(&[f64]) -> Vec<f64>,
     repetitions: u64,
 ) -> FamilyOutcome {
@@ -305,7 +306,10 @@ pub(crate) fn family_of_variants(
         let cells: Vec<SimulatedCell> = (0..PAIRS)
             .map(|pair| SimulatedCell::measure(noise, 30, family * PAIRS + pair))
             .collect();
-        let floor = LogRatio::from(&cells[0].baseline_again()).noise_floor();
+        let floor = match has_floor {
+            true => LogRatio::from(&cells[0].baseline_again()).noise_floor(),
+            false => 0.0,
+        };
         let row = |cell: &SimulatedCell, arm: usize| -> Estimate {
             let costs = if arm == VARIANT { effect } else { 0.0 };
             let blocks = cell.blocks.iter().zip(&cells[0].blocks);

@@ -65,7 +65,7 @@ fn other_programs(usage: &Usage) -> Option<Decided> {
         .others
         .filter(|others| others.low >= OTHERS && are_full(usage))?;
     let mut evidence = vec![format!(
-        "other programs and the kernel's own threads use {} of the CPUs",
+        "other programs and the kernel itself use {} of the CPUs",
         percent(others)
     )];
     evidence.extend(cpus(usage));

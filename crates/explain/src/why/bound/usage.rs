@@ -148,7 +148,10 @@ impl Usage {
                     .idle_ns
                     .map(|_| (busy(slice, self.cpu_count, true) - known).max(0.0))
             });
-            if let Some(others) = others.collect::<Option<Vec<f64>>>().filter(|_| is_alone) {
+            if let Some(others) = others
+                .collect::<Option<Vec<f64>>>()
+                .filter(|_| is_alone && !head.study.differs_at_rest())
+            {
                 self.others = Fraction::of(&others)?;
             }
         }

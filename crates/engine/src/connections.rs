@@ -44,6 +44,9 @@ pub(crate) trait Connections {
 
     fn is_open(&self, place: usize) -> bool;
 
+    /// Closes those that are open.
+    fn close(&self);
+
     /// [`Workload::open`].
     fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a>;
 
@@ -81,6 +84,10 @@ impl<W: Workload> Connections for OfWorkload<W> {
 
     fn is_open(&self, place: usize) -> bool {
         self.slots[place].borrow().is_some()
+    }
+
+    fn close(&self) {
+        self.slots.iter().for_each(|slot| drop(slot.take()));
     }
 
     fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a> {

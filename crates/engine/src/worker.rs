@@ -27,6 +27,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
     Prepare { arm: usize, check: bool },
+    /// Close the arm's connections.
+    Close { arm: usize },
     /// Work from `start` on, and keep every single operation where `keep` says so. The `seed` is that of the block.
     Run {
         arm: usize,
@@ -75,6 +77,10 @@ pub(crate) fn run(share: Share, commands: &Receiver<Command>, replies: &Sender<R
     for command in commands {
         let reply = match command {
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
+            Command::Close { arm } => {
+                worker.connections[arm].close();
+                Ok(Reply::Prepared(Ok(())))
+            }
             Command::Run {
                 arm,
                 start,

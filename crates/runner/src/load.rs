@@ -29,6 +29,14 @@ pub(crate) trait Load {
     /// What keeps the run from going on.
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError>;
 
+    /// Closes the connections of an arm, which [`Load::prepare`] then opens anew. Nothing where they are not this process's.
+    ///
+    /// # Errors
+    /// What keeps the run from going on.
+    fn close(&mut self, _arm: usize) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
     /// `seed` is that of the block, the same for every arm.
     ///
@@ -63,6 +71,10 @@ impl Load for Engine {
 
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
         Ok(self.prepare(arm)?)
+    }
+
+    fn close(&mut self, arm: usize) -> Result<(), RunError> {
+        Ok(self.close(arm)?)
     }
 
     fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {

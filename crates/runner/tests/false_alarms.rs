@@ -214,7 +214,8 @@ impl Tally {
              allows 5 %. Verdicts are rarer than that: the change must also exceed the noise floor, and hold in the family of all \
              cells and metrics.\n\n\
              | cell, metric | runs | costs | costs, perhaps | gains | gains, perhaps | no cost | cannot tell | \
-             interval without 0 | the same, baseline again | mean change | largest change | median half-width |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+             interval without 0 | the same, baseline again | mean change | largest change | median half-width |\n\
+             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
             std::thread::current().name().unwrap_or_default(),
             jiff::Zoned::now().strftime("%Y-%m-%d"),
             host.os,

@@ -162,14 +162,28 @@ impl Engine {
         if self.is_prepared(arm) {
             return Ok(Ok(()));
         }
+        let checks = self.checks;
+        let outcome = self.each(|index| Command::Prepare {
+            arm,
+            check: checks && index == 0,
+        })?;
+        self.open[arm] = outcome.is_ok();
+        Ok(outcome)
+    }
+
+    /// Closes the arm's connections, which [`Engine::prepare`] then opens anew.
+    ///
+    /// # Errors
+    /// For an engine that cannot go on.
+    pub fn close(&mut self, arm: usize) -> Result<(), EngineError> {
+        self.open[arm] = false;
+        self.each(|_| Command::Close { arm }).map(drop)
+    }
+
+    /// Lets every load thread do what it does not work for.
+    fn each(&mut self, command: impl Fn(usize) -> Command) -> Result<Result<(), Failure>, EngineError> {
         for index in 0..self.workers.len() {
-            self.tell(
-                index,
-                Command::Prepare {
-                    arm,
-                    check: self.checks && index == 0,
-                },
-            )?;
+            self.tell(index, command(index))?;
         }
         let mut outcome = Ok(());
         for _ in 0..self.workers.len() {
@@ -178,7 +192,6 @@ impl Engine {
                 Reply::Ran(_) | Reply::Broken(_) => return Err(EngineError::WorkerEnded),
             }
         }
-        self.open[arm] = outcome.is_ok();
         Ok(outcome)
     }
 

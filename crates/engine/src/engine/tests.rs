@@ -90,6 +90,26 @@ fn one_that_is_refused_costs_no_connection_that_is_open() {
 }
 
 #[test]
+fn connections_that_were_closed_are_opened_anew_all_of_them_once() {
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let workload = Slots {
+        taken: Arc::clone(&taken),
+        breaking: &[],
+    };
+    let mut engine = Engine::start(vec![workload], &LOAD, 1).unwrap();
+    for _ in 0..3 {
+        engine.prepare(0).unwrap().unwrap();
+        let mut slots = std::mem::take(&mut *taken.lock().unwrap());
+        slots.sort_unstable();
+        assert_eq!(slots, (0..LOAD.connections).collect::<Vec<_>>());
+        engine.prepare(0).unwrap().unwrap();
+        assert!(taken.lock().unwrap().is_empty());
+        engine.close(0).unwrap();
+        assert!(!engine.is_prepared(0));
+    }
+}
+
+#[test]
 fn every_connection_has_a_slot_of_its_own_and_leaves_it_to_the_one_that_takes_its_place() {
     // The threads have the slots 0 to 2, 3 to 4 and 5 to 6. One that does not break leaves no time to those after it,
     // since it never waits.

@@ -25,7 +25,20 @@ pub(crate) struct OpenCell {
     servers: usize,
     load: Box<dyn Load>,
     seed: u64,
+    /// How long its connections take to open.
+    opening: Duration,
+    /// When they were opened, since the run began, and blocks since.
+    opened_at: Duration,
+    blocks: u32,
 }
+
+/// Sets of connections that a run measures with, where opening them takes no time that counts: what is peculiar to one, such as the
+/// window that TCP has found for it, then varies within the run, and the interval knows it.
+const SETS_OF_CONNECTIONS: u32 = 10;
+/// Blocks that one set is used for at least, since its first slices warm up.
+const FEWEST_BLOCKS_OF_A_SET: u32 = 5;
+/// The part of the time that opening may take.
+const MOST_OPENING: f64 = 0.02;
 
 impl OpenCell {
     /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `index` is
@@ -42,6 +55,7 @@ impl OpenCell {
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
         let mut load = servers.start(study, cell, &arms, seed, go_on)?;
+        let began = Instant::now();
         for arm in 0..arms.len() {
             go_on()?;
             // A connection that cannot be opened makes the first slice void, with its reason.
@@ -51,7 +65,28 @@ impl OpenCell {
             servers: index,
             load,
             seed,
+            opening: began.elapsed(),
+            opened_at: Duration::ZERO,
+            blocks: 0,
         })
+    }
+
+    /// Opens the connections of all arms anew, where it is time to.
+    fn renew(&mut self, arms: usize, elapsed: Duration, time: Duration) -> Result<(), RunError> {
+        let due = elapsed.saturating_sub(self.opened_at) >= time / SETS_OF_CONNECTIONS;
+        self.blocks += 1;
+        let takes = self.opening * SETS_OF_CONNECTIONS;
+        if !due || self.blocks <= FEWEST_BLOCKS_OF_A_SET || takes > time.mul_f64(MOST_OPENING) {
+            return Ok(());
+        }
+        for arm in 0..arms {
+            self.load.close(arm)?;
+        }
+        for arm in 0..arms {
+            drop(self.load.prepare(arm)?);
+        }
+        (self.opened_at, self.blocks) = (elapsed, 0);
+        Ok(())
     }
 }
 
@@ -139,8 +174,17 @@ impl Measure for Cells<'_> {
             let (clocks, servers, arms) = self.of_round(cell);
             let rest = clocks.begin(servers, &arms);
             self.began += rest;
+            return Ok(());
         }
-        Ok(())
+        let arms = self.study.measured_arms_of(&self.study.cells[cell]);
+        let OpenCell { servers, .. } = self.open[cell];
+        let mut arms_of_cell = arms.iter();
+        // What a database in this process has in memory would go with its connections.
+        if arms_of_cell.any(|arm| self.servers[servers].server(&arm.name).is_embedded()) {
+            return Ok(());
+        }
+        let time = Duration::from_secs_f64(self.study.time_s);
+        self.open[cell].renew(arms.len(), self.began.elapsed(), time)
     }
 
     fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
@@ -200,7 +244,9 @@ impl Measure for Cells<'_> {
             }
             false => None,
         };
-        let OpenCell { servers, load, seed } = &mut self.open[cell];
+        let OpenCell {
+            servers, load, seed, ..
+        } = &mut self.open[cell];
         let servers = &mut self.servers[*servers];
         if slice.cell.command.is_some() {
             servers.remind(&slice.arm.name);
@@ -228,5 +274,71 @@ impl Measure for Cells<'_> {
         }
         measured.sample.left_cached = left_cached;
         Ok(measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use ciphertax_engine::Failure;
+
+    use super::*;
+    use crate::load::Slice;
+
+    /// What was closed (true) and opened of which arm.
+    type Done = Rc<RefCell<Vec<(bool, usize)>>>;
+
+    struct Watched(Done);
+
+    impl Load for Watched {
+        fn workers(&self) -> u32 {
+            1
+        }
+
+        fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+            self.0.borrow_mut().push((false, arm));
+            Ok(Ok(()))
+        }
+
+        fn close(&mut self, arm: usize) -> Result<(), RunError> {
+            self.0.borrow_mut().push((true, arm));
+            Ok(())
+        }
+
+        fn slice(&mut self, _: usize, _: Duration, _: u64) -> Result<Slice, RunError> {
+            Err(RunError::Stopped)
+        }
+    }
+
+    /// How often the connections of two arms are opened anew in 200 blocks of half a second, if opening them takes so long.
+    fn renewed(opening_ms: u64) -> usize {
+        let done = Done::default();
+        let mut cell = OpenCell {
+            servers: 0,
+            load: Box::new(Watched(Rc::clone(&done))),
+            seed: 1,
+            opening: Duration::from_millis(opening_ms),
+            opened_at: Duration::ZERO,
+            blocks: 0,
+        };
+        for block in 0..200 {
+            let elapsed = Duration::from_millis(500 * block);
+            cell.renew(2, elapsed, Duration::from_secs(100)).unwrap();
+        }
+        let done = done.borrow();
+        assert!(
+            done.chunks(4)
+                .all(|each| *each == [(true, 0), (true, 1), (false, 0), (false, 1)])
+        );
+        done.len() / 4
+    }
+
+    #[test]
+    fn ten_sets_of_connections_share_a_run_unless_opening_them_takes_time_that_counts() {
+        assert_eq!(renewed(20), 9);
+        assert_eq!(renewed(200), 9);
+        assert_eq!(renewed(201), 0);
     }
 }

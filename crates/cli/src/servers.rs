@@ -38,7 +38,6 @@ struct Server {
     entry: &'static Entry,
     /// Its own word on its version; `None` if it is not installed.
     installed: Option<String>,
-    /// Its program.
     program: Option<String>,
     /// What is there but not as it should be.
     problem: Option<String>,

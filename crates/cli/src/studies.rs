@@ -11,7 +11,6 @@ use crate::arguments::StudiesArguments;
 use crate::exit::Exit;
 use crate::show;
 
-/// The study that `ciphertax quick` plays.
 pub(crate) const QUICK_NAME: &str = "quick";
 
 /// What does TLS cost, in two minutes?
@@ -199,7 +198,6 @@ fn listed(studies: &[Listed]) -> Vec<Value> {
         .collect()
 }
 
-/// The program that makes a tunnel.
 fn program(tunnel: Tunnel) -> &'static str {
     match tunnel {
         Tunnel::Ssh(_) => "ssh",

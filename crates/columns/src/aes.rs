@@ -18,9 +18,6 @@ pub(crate) struct Aes {
 
 impl Aes {
     /// By this key.
-    ///
-    /// # Errors
-    /// When the library lacks the cipher.
     pub(crate) fn new(key: &[u8; 32]) -> Result<Self, KeyError> {
         let open = || {
             let cipher = Cipher::aes_256_cbc();
@@ -197,9 +194,6 @@ pub(crate) struct RandomPool {
 
 impl RandomPool {
     /// The next `N` bytes; `N` is at most 4096.
-    ///
-    /// # Errors
-    /// When the system has no randomness.
     pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], CellError> {
         const { assert!(N <= DRAWN) };
         if let Some(bytes) = self.next() {

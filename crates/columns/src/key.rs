@@ -113,9 +113,6 @@ fn value(digit: u8) -> Option<u8> {
 }
 
 /// Fills `derived` by HKDF-SHA-512 (RFC 5869) of the master key, for what `info` says.
-///
-/// # Errors
-/// When the library lacks it.
 pub(crate) fn derive(key: &MasterKey, info: &str, derived: &mut [u8]) -> Result<(), KeyError> {
     let mut derive = || {
         let mut context = PkeyCtx::new_id(Id::HKDF)?;

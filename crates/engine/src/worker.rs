@@ -22,7 +22,6 @@ const OPENED_AT_A_TIME: usize = 32;
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a load thread is to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
@@ -37,7 +36,6 @@ pub(crate) enum Command {
     },
 }
 
-/// What a load thread answers.
 pub(crate) enum Reply {
     Prepared(Result<(), Failure>),
     Ran(Box<Work>),

@@ -31,7 +31,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account that every private server has.
     pub(crate) fn default_of(entry: &Entry) -> Result<Self> {
         Self::with_password(USER, entry.default_method())
     }

@@ -133,7 +133,6 @@ pub(crate) struct Capture {
     reader: JoinHandle<io::Result<Captured>>,
 }
 
-/// What was captured.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     flows: Flows,
@@ -147,9 +146,6 @@ type Flows = BTreeMap<(u16, u16), BTreeMap<u32, Vec<u8>>>;
 
 impl Capture {
     /// Begins to look at what travels from and to these ports in a network namespace; `None` for that of this process.
-    ///
-    /// # Errors
-    /// If this process may not look at packets.
     pub(crate) fn start(namespace: Option<&Path>, ports: &[u16]) -> Result<Self> {
         let socket = match namespace {
             None => open(),
@@ -169,9 +165,6 @@ impl Capture {
     }
 
     /// Ends it, a moment after what was sent last.
-    ///
-    /// # Errors
-    /// If the kernel would not go on.
     pub(crate) fn stop(self) -> Result<Captured> {
         thread::sleep(UNDER_WAY);
         self.is_over.store(true, Ordering::Relaxed);

@@ -72,7 +72,6 @@ pub(crate) fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Two lower-case digits a byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -94,7 +93,6 @@ pub(crate) fn write_private(path: &Path, contents: impl AsRef<[u8]>) -> Result<(
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
 
-/// The log of a member.
 pub(crate) fn log_of(member: usize) -> String {
     match member {
         0 => LOG.to_owned(),

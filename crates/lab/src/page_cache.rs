@@ -111,9 +111,6 @@ fn thread_cpu() -> Duration {
 }
 
 /// Writes a file, or all files in a folder, to the disk.
-///
-/// # Errors
-/// If a file cannot be written to the disk.
 pub(crate) fn flush(path: &Path) -> Result<()> {
     for_each(path, &|file| Ok(fdatasync(file).map(|()| 0)?)).map(drop)
 }

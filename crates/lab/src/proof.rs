@@ -142,7 +142,6 @@ pub(crate) trait Provable: Client {
 pub(crate) struct Claim<'a, S: Provable> {
     /// How it reaches the server.
     pub(crate) options: &'a S::Options,
-    /// What every session must be.
     pub(crate) expectation: &'a Expectation,
     /// What the server sees of it, where that is something else.
     pub(crate) seen_by_server: Option<Expectation>,
@@ -159,9 +158,6 @@ pub(crate) async fn select(session: &mut impl SqlSession, canary: &str) -> Resul
 
 /// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
 /// refused, and others that the database has.
-///
-/// # Errors
-/// Names the arm, and what contradicts it or keeps it from being tried.
 pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
     ask_within(PATIENCE, NO_ANSWER, async |reactor| claim.prove(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
@@ -275,9 +271,7 @@ fn with_remedy<S: Client>(error: &WireError) -> String {
 
 /// What a relay saw of a value that went through it.
 pub(crate) struct Canary {
-    /// Whether the connection is said to be encrypted.
     encrypted: bool,
-    /// Whether the value could be read.
     seen: bool,
     /// What the relay saw in all, in bytes.
     bytes: u64,
@@ -359,9 +353,6 @@ pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
 
 /// Has what stands between client and server proved on an event loop of its own: a pooler, or a relay that encrypts cells. `name` is
 /// what it is called in a problem.
-///
-/// # Errors
-/// Names the arm, and what contradicts it or keeps it from being tried.
 pub(crate) fn prove_helper<T>(
     arm: &str,
     name: &str,

@@ -24,9 +24,6 @@ const OTHERS: &str = "keys and other columns, in tables and logs";
 /// Proves by canaries that the server encrypts columns, to whoever asks it and to whoever reads its disk; or, where it is that
 /// of an arm without such columns, beside arms with `functions`, that its fields can be read. What nobody encrypts in any arm
 /// of a study is not looked at.
-///
-/// # Errors
-/// When it does not, or a canary that must be found is not.
 pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     columns: Option<&Columns>,
@@ -176,9 +173,6 @@ pub(crate) fn set_of(study: &Study, arm: &str) -> u32 {
 ///
 /// It is kept in memory alone. A run that goes on has another if the environment has none: what was stored with the former is
 /// then loaded anew, since a data set is known by a fingerprint of its key.
-///
-/// # Errors
-/// When the environment has something else than a key, or the system no randomness.
 pub(crate) fn column_key(study: &Study) -> Result<Option<MasterKey>, RunError> {
     match study.arms.iter().any(|arm| arm.columns.is_some()) {
         false => Ok(None),

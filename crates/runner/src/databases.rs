@@ -58,20 +58,13 @@ pub(crate) fn measured_target(
 
 /// What one of several load generators does on whatever database.
 pub(crate) trait RankWork {
-    /// What it comes to.
     type Output;
 
     /// `own` is the user's own server.
-    ///
-    /// # Errors
-    /// When it cannot be done, or nothing is known of the server.
     fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Self::Output, RunError>;
 }
 
 /// Has one of several load generators work on the user's own server, or on a private one that is called so in the catalogue.
-///
-/// # Errors
-/// Those of the work.
 pub(crate) fn of_rank<W: RankWork>(
     target: Option<&Target>,
     server: &str,
@@ -110,9 +103,6 @@ pub(crate) fn spoken(protocol: Option<Protocol>) -> (&'static str, &'static [Voc
 }
 
 /// Starts private servers for the cells with this spec and proves the arms.
-///
-/// # Errors
-/// Names the server or the arm that cannot be used, and the remedy.
 pub(crate) fn open_private(
     opening: &mut Opening<'_>,
     spec: &ServerSpec,
@@ -131,7 +121,6 @@ pub(crate) fn open_private(
 /// Keeps a server busy for so long.
 pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
 
-/// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
@@ -152,21 +141,12 @@ pub(crate) trait OwnDatabase {
     fn busy(&self, study: &Study) -> Result<Busy, RunError>;
 
     /// Connects as often as asked, and tells what was seen.
-    ///
-    /// # Errors
-    /// Names the server, and what keeps clients from being served, with the remedy.
     fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError>;
 
     /// Takes the servers and proves the arms.
-    ///
-    /// # Errors
-    /// Names the server or the arm that cannot be used, and the remedy.
     fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError>;
 
     /// Removes what a run left, and tells whether there was anything.
-    ///
-    /// # Errors
-    /// When the servers cannot be used, what is there is not ciphertax's own, or a run is measuring.
     fn clean(self: Box<Self>) -> Result<bool, RunError>;
 }
 

@@ -24,16 +24,10 @@ pub(crate) trait Load {
     fn workers(&self) -> u32;
 
     /// Makes sure that an arm can be measured. The inner error is a reason for a void slice.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError>;
 
     /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
     /// `seed` is that of the block, the same for every arm.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
     fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError>;
 
     /// Holds a slice to its arm by what was seen of it elsewhere. Load threads see for themselves.
@@ -74,9 +68,6 @@ impl Load for Engine {
 }
 
 /// Starts the load threads of a cell for arms that are reached so.
-///
-/// # Errors
-/// If they cannot be started, or the workload is in a vocabulary that the client does not speak.
 pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
     let engine = A::start(job, arms.collect())?;
     engine.ok_or_else(|| {

@@ -53,28 +53,16 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
-    ///
-    /// # Errors
-    /// When what keeps the distance is gone.
     fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError>;
 
     /// Makes the data sets.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
 
     /// How large the data are of every arm in every cell that is measured here; nothing of the user's own servers.
-    ///
-    /// # Errors
-    /// When a server does not answer.
     fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError>;
 
     /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
     /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
-    ///
-    /// # Errors
-    /// If it cannot be made ready, or says what is wrong with the program.
     fn start(
         &mut self,
         study: &Study,
@@ -96,9 +84,6 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Has tables that have grown too large as they were, all of them at once; false where none has.
-    ///
-    /// # Errors
-    /// When they are not what they must be after what was asked of them, or the server refuses.
     fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool, RunError> {
         Ok(false)
     }
@@ -115,16 +100,12 @@ pub(crate) trait Servers: ServersByArm {
     fn remind(&self, arm: &str);
 
     /// Removes the data sets, and the servers if they are private; all of them, whatever happens to one.
-    ///
-    /// # Errors
-    /// If something is left behind.
     fn close(self: Box<Self>) -> Result<(), RunError>;
 }
 
 /// What was found out of an arm after it was measured.
 pub(crate) struct ArmProof {
     pub(crate) arm: String,
-    /// The server that it was measured on.
     pub(crate) server: ServerId,
     pub(crate) proof: Proof,
 }
@@ -147,13 +128,11 @@ struct OpenGroup<D: Database> {
     server: GroupServer<D>,
     /// Which records YCSB's table on it has. All cells share it, since what one inserts another must delete.
     keys: Arc<KeySpace>,
-    /// TPC-C's tables on it.
     tables: Option<tpcc::Tables>,
 }
 
 struct OpenArm<D: Database> {
     name: String,
-    /// Index of its group.
     group: usize,
     proved: ProvedArm<D>,
 }
@@ -161,7 +140,6 @@ struct OpenArm<D: Database> {
 /// What opening servers needs besides them.
 pub(crate) struct Opening<'a> {
     pub(crate) study: &'a Study,
-    /// All arms of the study.
     pub(crate) arms: &'a [Arm],
     /// How many servers there are already.
     pub(crate) servers: usize,
@@ -175,9 +153,6 @@ pub(crate) struct Opening<'a> {
 
 impl<D: Database> GroupServers<D> {
     /// Takes the user's own servers and proves the arms.
-    ///
-    /// # Errors
-    /// Names the server or the arm that cannot be used, and the remedy.
     pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
         let arms = measured_at(opening.study, opening.arms, None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
@@ -192,9 +167,6 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// Starts private servers for the cells with this spec and proves the arms.
-    ///
-    /// # Errors
-    /// As [`GroupServers::target`].
     pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self, RunError> {
         let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));

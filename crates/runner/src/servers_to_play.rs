@@ -40,9 +40,6 @@ pub struct EncdbAccount {
 }
 
 /// The catalogue's entry of this name.
-///
-/// # Errors
-/// Lists the names there are, or says what to use in the place of a server that was removed.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
     let known = || catalogue::CATALOGUE.map(|entry| entry.name).join(", ");
     catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
@@ -52,9 +49,6 @@ pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
 }
 
 /// Makes sure that the slices of a run are of the same servers and sessions, also when it goes on later.
-///
-/// # Errors
-/// Names the first that differs.
 pub(crate) fn refuse_other_servers(folder: &RunFolder, before: &Head, now: &Head) -> Result<(), RunError> {
     let before = words(before);
     let changed = words(now).into_iter().find(|line| !before.contains(line));

@@ -24,9 +24,6 @@ const OTHERS: &str = "other columns, in tables and logs";
 
 /// Proves by canaries that what an arm's client stores as cells can be read by whoever has the key and by nobody else, neither over
 /// a session nor on the server's disk; of cells that only look encrypted, that they can be read. Nothing of other arms.
-///
-/// # Errors
-/// When it is not so, or a canary that must be found is not.
 pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     arm: &Arm,

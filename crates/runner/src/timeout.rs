@@ -7,7 +7,6 @@ use ciphertax_reactor::{Reactor, stop};
 
 use crate::error::RunError;
 
-/// How long a server may take to answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a task that asks a server, and gives what it came to.

@@ -15,7 +15,6 @@ use crate::error::RunError;
 pub(crate) struct Trust {
     /// The server, in words.
     pub(crate) display: String,
-    /// The name of the server's host.
     pub(crate) host: String,
     pub(crate) verification: Verification,
     /// True for servers that no client of today trusts by itself.
@@ -33,9 +32,6 @@ pub(crate) struct Trust {
 
 impl Trust {
     /// What the TLS sessions of an arm ask for.
-    ///
-    /// # Errors
-    /// When the arm verifies the server, and no authority is known.
     pub(crate) fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {
         let ca = match &self.verification {
             Verification::Ca(ca) | Verification::HostName(ca, _) => Some(ca),
@@ -76,9 +72,6 @@ impl Trust {
 
     /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` where there
     /// is no such certificate.
-    ///
-    /// # Errors
-    /// As [`Trust::policy`].
     pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>, RunError> {
         let kind = arm.tls.client_certificate;
         let Some(unknown) = kind.and_then(|kind| self.unknown_clients.get(&kind)) else {
@@ -92,9 +85,6 @@ impl Trust {
 
     /// TLS for sessions that are not measured: as the first arm that is encrypted has it, since a server may take no other, but
     /// for whom it trusts where it `verifies` the server.
-    ///
-    /// # Errors
-    /// As [`Trust::policy`].
     pub(crate) fn default_tls(&self, study: &Study, verifies: bool) -> Result<Arc<TlsConnector>, RunError> {
         let Some(arm) = study.arms.iter().find(|arm| arm.transport.is_encrypted()) else {
             return self.any_tls();
@@ -110,9 +100,6 @@ impl Trust {
     }
 
     /// TLS of the best version that both sides have, for what is not part of a study.
-    ///
-    /// # Errors
-    /// When the authority's file cannot be used.
     pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>, RunError> {
         let policy = TlsPolicy {
             client_certificate: self.own_client.clone(),

@@ -33,7 +33,6 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Starts the load threads for these arms.
     pub(crate) fn start<W: Workload>(
         &self,
         arms: impl IntoIterator<Item = W>,

@@ -21,7 +21,6 @@ pub(super) struct Algorithm {
     pub(super) mode: Mode,
 }
 
-/// What encrypts a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockCipher {
     Aes128,
@@ -136,7 +135,6 @@ impl Algorithm {
 }
 
 impl Mode {
-    /// Bytes of its vector.
     pub(super) fn vector_bytes(self) -> usize {
         match self {
             Self::Gcm => 12,
@@ -145,7 +143,6 @@ impl Mode {
         }
     }
 
-    /// Bytes of its tag.
     pub(super) fn tag_bytes(self) -> usize {
         if self == Self::Gcm { 16 } else { 0 }
     }
@@ -173,9 +170,6 @@ pub(super) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Takes a cell apart and compares its check.
-    ///
-    /// # Errors
-    /// When it is none.
     pub(super) fn of(cell: &'a [u8]) -> Result<Self, CellError> {
         let Some((&[check, version, kind, code, ref nonce @ ..], body)) = cell.split_first_chunk::<HEADER>()
         else {
@@ -386,9 +380,6 @@ impl Decryptors {
     }
 
     /// Appends what is encrypted in a cell, or something else before an error.
-    ///
-    /// # Errors
-    /// When its tag or its padding is wrong, or the library fails.
     pub(super) fn decrypt(&mut self, layout: &Layout<'_>, plaintext: &mut Vec<u8>) -> Result<(), CellError> {
         let decryptor = self.of(&layout.nonce, layout.algorithm).map_err(library)?;
         decryptor

@@ -116,7 +116,6 @@ pub static MYSQL_5_6: Entry = Entry {
 /// How one of MySQL's descendants is made, and what it understands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MySqlVariant {
-    /// How its system tables are made.
     pub(crate) system_tables: SystemTables,
     /// How its accounts are made.
     pub(crate) dialect: Dialect,
@@ -130,7 +129,6 @@ pub(crate) struct MySqlVariant {
     pub(crate) at_rest: AtRestControl,
 }
 
-/// How system tables are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemTables {
     /// From the statements in its `share` folder, by its bootstrap mode.

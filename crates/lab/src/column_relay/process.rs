@@ -105,7 +105,6 @@ pub(super) enum Request {
     Count,
 }
 
-/// What a relay is started with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Start {
     /// Where it is to listen.
@@ -130,7 +129,6 @@ impl fmt::Debug for EncryptedCells {
     }
 }
 
-/// What the process answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// It listens here.

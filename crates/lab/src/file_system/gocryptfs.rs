@@ -44,7 +44,6 @@ pub(super) struct Daemon {
     version: String,
 }
 
-/// What is needed on the machine.
 struct Programs {
     gocryptfs: Program,
     /// Mounts it, in the name of users who may not.

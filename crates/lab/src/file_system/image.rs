@@ -238,7 +238,6 @@ impl LoopDevice {
         Err(Errno::BUSY.into())
     }
 
-    /// Its file.
     pub(super) fn path(&self) -> PathBuf {
         path_of(self.number)
     }

@@ -157,7 +157,6 @@ impl<'a> Job<'a> {
         self.folder.join("root")
     }
 
-    /// Where fetched files go.
     fn downloads(&self) -> PathBuf {
         self.folder.join("downloads")
     }

@@ -182,9 +182,6 @@ impl TryFrom<&model::Link> for Settings {
 }
 
 /// Where `ip` is, which makes devices and gives them addresses.
-///
-/// # Errors
-/// Names the package it is in.
 fn find_ip() -> std::result::Result<PathBuf, LinkError> {
     program_in(&["ip"], &system_folders()).ok_or(LinkError::NoIp)
 }

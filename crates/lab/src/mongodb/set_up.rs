@@ -20,13 +20,11 @@ use crate::error::{Error, Result};
 use crate::server::family::Members;
 use crate::server::{PrivateServer, ask_within};
 
-/// The name of a private replica set.
 pub(super) const SET_NAME: &str = "ciphertax";
 
 /// How long a replica set may take to elect a primary and to copy what it has, which is nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a replica set is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 /// After this long without a word of the primary, another one is elected. The default is 10 s.

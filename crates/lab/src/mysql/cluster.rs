@@ -23,7 +23,6 @@ use crate::locate::cache_root;
 use crate::port;
 use crate::server::spec::Spec;
 
-/// How often a node is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How the nodes of one server know each other, the same for all nodes.
@@ -256,9 +255,6 @@ async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool
 }
 
 /// Makes sure that there is a library to load.
-///
-/// # Errors
-/// Says where it was looked for, and the remedy.
 pub(super) fn is_installed() -> Result<()> {
     library().map(drop)
 }

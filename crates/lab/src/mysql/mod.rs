@@ -90,9 +90,6 @@ struct MySqlInstallation<'a> {
 
 impl<'a> MySqlInstallation<'a> {
     /// Finds its files.
-    ///
-    /// # Errors
-    /// If it has no messages, without which no server starts.
     fn of(installation: &'a Installation, variant: &'a MySqlVariant) -> Result<Self> {
         let basedir = &installation.basedir;
         // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.

@@ -88,7 +88,6 @@ impl Drop for Statements {
     }
 }
 
-/// The server's socket in its folder.
 pub(super) const SOCKET: &str = "server.sock";
 
 const _: () = assert!(
@@ -143,7 +142,6 @@ impl MyCnf {
         self.lines.extend_from_slice(&others.lines);
     }
 
-    /// Sets `name` to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.lines.push(format!("{name} = {value}"));
     }
@@ -256,7 +254,6 @@ fn system_tables(installation: &MySqlInstallation<'_>) -> Result<String> {
     ))
 }
 
-/// One more account, for logins by this method.
 pub(super) fn account_for(method: AuthenticationMethod) -> Result<Account> {
     // MySQL 5.6 knows names of 16 characters at most.
     let name = match method {

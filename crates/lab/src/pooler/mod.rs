@@ -35,7 +35,6 @@ use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
 use crate::tunnel::program::Program;
 
-/// What it writes down.
 const LOG: &str = "pooler.log";
 
 /// Space that a pooler needs: settings and a log.
@@ -74,7 +73,6 @@ fn kind(program: PoolerProgram) -> &'static dyn PoolerKind {
     }
 }
 
-/// What a pooler is started with.
 #[derive(Debug)]
 struct Start {
     pooler: Pooler,

@@ -71,7 +71,6 @@ fn with_verifier(account: Account) -> Result<Account> {
     })
 }
 
-/// One more account, for logins by this method.
 fn account_for(method: AuthenticationMethod) -> Result<Account> {
     match method {
         AuthenticationMethod::Cert => Ok(Account::without_password(CERTIFICATE_USER, method)),

@@ -49,7 +49,6 @@ impl PrivateServer {
 }
 
 impl PrivateServerBuilder {
-    /// Which server it will be.
     pub(crate) fn entry(&self) -> &'static Entry {
         self.spec.entry
     }

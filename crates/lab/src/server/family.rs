@@ -79,13 +79,10 @@ pub(crate) enum Canary<'a> {
 pub(crate) struct Outline {
     /// How many processes they are; none for a database that its client runs itself.
     pub(crate) members: usize,
-    /// Space that they need, in megabytes.
     pub(crate) needed_mb: u64,
-    /// How the key of their certificate is written.
     pub(crate) key_format: KeyFormat,
     /// The common name of certificates that they take from clients.
     pub(crate) client_name: &'static str,
-    /// Whom the members run as.
     pub(crate) user: User,
     /// How a member is asked to end. Its data go with it.
     pub(crate) ending: Ending,
@@ -98,7 +95,6 @@ pub(crate) trait Plan: Sync {
     /// The accounts that they will have; the default account is the first.
     fn accounts(&self) -> &[Account];
 
-    /// What is known of them before.
     fn outline(&self) -> Outline;
 
     /// The ports by which members that listen on these tell each other what was written; none for a single server.

@@ -27,9 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) process: Process,
-    /// Where it is reached.
     pub(super) address: SocketAddr,
-    /// What its log says.
     pub(super) log: PathBuf,
     /// Where its own words begin in the log.
     log_start: u64,

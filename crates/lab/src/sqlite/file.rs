@@ -41,7 +41,6 @@ pub(super) fn cipher_of(at_rest: &AtRest, passphrase: &Secret) -> Option<Cipher>
     })
 }
 
-/// The file in a private folder.
 pub(super) fn file_in(folder: &Path) -> PathBuf {
     folder.join("data").join("ciphertax.db")
 }
@@ -182,13 +181,11 @@ fn wrong_passphrase(options: &ConnectOptions) -> Result<Option<Proof>, Objection
     )))
 }
 
-/// What was found on the disk.
 struct OnDisk {
     /// Every kind of file that SQLite writes rows to, and whether the canary can be read in it.
     kinds: [(&'static str, bool); 3],
     /// Whether it can be read in others.
     is_elsewhere: bool,
-    /// How many bytes were searched.
     bytes: u64,
 }
 

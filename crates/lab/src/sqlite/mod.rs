@@ -34,7 +34,6 @@ impl Family for Sqlite {
 /// Space that a small data set needs, in megabytes.
 const NEEDED_MB: u64 = 100;
 
-/// A file that is to be made.
 struct SqlitePlan<'a> {
     spec: &'a Spec,
     /// One, without a login: the passphrase of an encrypted file is its password.
@@ -121,7 +120,6 @@ fn log_of(file: &Path) -> PathBuf {
     beside(file, "-wal")
 }
 
-/// The rollback journal of a database's file.
 fn journal_of(file: &Path) -> PathBuf {
     beside(file, "-journal")
 }

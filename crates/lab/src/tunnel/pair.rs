@@ -191,7 +191,6 @@ pub(super) const TLS_VERSION: &str = "TLSv1.3";
 /// measured.
 pub(super) const DEFAULT_SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
-/// What a kind of tunnel is.
 #[derive(Debug)]
 pub(super) struct About {
     /// The program of the client half and that of the server half.
@@ -245,7 +244,6 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// A kind of tunnel of two programs.
 pub(super) trait Pair: Debug {
-    /// What it is.
     fn about(&self) -> &About;
 
     /// Puts keys and certificates into the tunnel's folder: a certificate for this machine, with the authority that the client half

@@ -75,17 +75,14 @@ impl Program {
         }
     }
 
-    /// Its file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder it is in.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The words that run it.
     pub(crate) fn command_line<Word: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = Word>,

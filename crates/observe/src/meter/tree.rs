@@ -39,7 +39,6 @@ pub struct ProcessTree {
 /// A process: its number, which others have later, and when it began.
 type Key = (u32, u64);
 
-/// What is known from the last reading.
 #[derive(Debug, Default)]
 struct Seen {
     members: BTreeMap<Key, Account>,

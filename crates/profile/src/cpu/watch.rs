@@ -41,7 +41,6 @@ impl Watch {
         }
     }
 
-    /// The sides that are watched.
     pub(super) fn sides(&self) -> impl Iterator<Item = ProfiledSide> {
         let server = (!self.server.is_empty()).then_some(ProfiledSide::Server);
         let client = (!self.client.is_empty()).then_some(ProfiledSide::Client);
@@ -58,7 +57,6 @@ impl Watch {
         self.client.iter().copied()
     }
 
-    /// Watches the server no more.
     pub(super) fn without_server(&mut self) {
         self.server.clear();
     }

@@ -36,7 +36,6 @@ pub(super) struct ElfFile {
     jumps: HashMap<(u64, u64), bool>,
 }
 
-/// What names a function.
 enum Label {
     Symbol(Symbol),
     /// A stub that jumps to what others call so.
@@ -165,7 +164,6 @@ impl ElfFile {
         jumps
     }
 
-    /// True of an address in a stub.
     pub(super) fn is_stub(&self, address: u64) -> bool {
         self.layout.code_at(address).is_some_and(is_stubs)
     }

@@ -92,7 +92,6 @@ impl Layout {
         Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
     }
 
-    /// Where in the file an address is.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let segment = self
             .loaded()
@@ -118,7 +117,6 @@ impl Layout {
         start..end.max(start)
     }
 
-    /// The section of that name.
     pub(super) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| &*section.name == name)
     }

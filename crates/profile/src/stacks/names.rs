@@ -18,7 +18,6 @@ const EXPORTED: u32 = 1 << 31;
 /// Marks a size of a symbol without a type.
 const UNTYPED: u32 = 1 << 31;
 
-/// A named place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Symbol {
     pub(super) address: u64,

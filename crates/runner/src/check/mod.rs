@@ -189,9 +189,6 @@ fn refusals(asked: &Asked<'_>) -> Vec<Refusal> {
 }
 
 /// What keeps a plan from being measured, as far as it is known before servers are asked.
-///
-/// # Errors
-/// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub(crate) fn lacking(plan: &Plan) -> Result<Vec<Refusal>, RunError> {
     column_key(&plan.study)?;
     let asked = Asked::of(plan);
@@ -220,9 +217,6 @@ pub(crate) fn beyond(plan: &Plan) -> Vec<Refusal> {
 }
 
 /// Ends a run for which anything is lacking.
-///
-/// # Errors
-/// Lists everything that is not available, and what is instead.
 pub(crate) fn refuse(lacking: Vec<Refusal>) -> Result<(), RunError> {
     match lacking.is_empty() {
         true => Ok(()),

@@ -214,11 +214,9 @@ impl PreparedArm {
 pub(super) struct Environment {
     /// The program and its arguments.
     line: Vec<String>,
-    /// Names and values.
     variables: Vec<(String, String)>,
 }
 
-/// Begins the name of every variable.
 const PREFIX: &str = "CIPHERTAX_";
 
 impl Environment {

@@ -19,9 +19,6 @@ const ELSEWHERE: Duration = Duration::from_millis(300);
 
 /// One run that is not measured, and what is wrong with the program; `None` if nothing is. A relay watches, which tells what the
 /// server's counters may not: the version and the cipher suite. `own` is how ciphertax itself reaches the arm.
-///
-/// # Errors
-/// When the server does not answer, or somebody wants to stop.
 pub(crate) fn try_out<D: Database>(
     command: &CommandLoad,
     arm: &Arm,
@@ -66,9 +63,6 @@ pub(crate) fn try_out<D: Database>(
 }
 
 /// True if the server answers somebody else while ciphertax asks nothing.
-///
-/// # Errors
-/// When it does not answer.
 pub(crate) fn is_used_by_others<D: Database>(server: &mut GroupServer<D>) -> Result<bool, RunError> {
     let before = server.counters()?;
     thread::sleep(ELSEWHERE);

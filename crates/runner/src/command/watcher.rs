@@ -74,9 +74,6 @@ impl Watcher {
     }
 
     /// Compares what the program negotiated.
-    ///
-    /// # Errors
-    /// Says what was expected and what was seen.
     pub(super) fn judge(&self) -> Result<(), String> {
         let seen = chosen(&self.relay, self.tls_begins_at);
         if seen.is_empty() {

@@ -47,9 +47,6 @@ struct Subject<'a, D: Clients> {
 
 impl<D: Database> TargetServers<D> {
     /// Connects to the first of the servers.
-    ///
-    /// # Errors
-    /// Names the server, and what keeps clients from being served, with the remedy.
     pub(crate) fn observe(
         &self,
         asked: &Connecting,

@@ -49,11 +49,8 @@ pub(crate) trait Clients: Sized + 'static {
 
     /// Which implementation of [`Tables`](super::Tables) is its own.
     type Model;
-    /// Who logs in, and how.
     type Login: Clone;
-    /// What a connection needs to know.
     type Options: Clone + Send;
-    /// A session of its client.
     type Session: Client<Options = Self::Options>;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
@@ -63,7 +60,6 @@ pub(crate) trait Clients: Sized + 'static {
     /// a replica set reach each other.
     fn of_private(entry: &Entry, columns: Option<Columns>, members: Option<&[Endpoint]>) -> Self;
 
-    /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
 
     /// User and password, for programs of the user's own; nothing where a login needs none.
@@ -106,9 +102,6 @@ pub(crate) trait Clients: Sized + 'static {
     }
 
     /// Files for a program besides the environment, by name: for an arm that is reached so.
-    ///
-    /// # Errors
-    /// When a file cannot be read that goes into them.
     fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
 
     /// What the server counted while a program ran, from its counters at the end and their change.

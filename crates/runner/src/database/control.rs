@@ -42,9 +42,6 @@ pub(crate) struct ControlOptions<D: Clients> {
 
 impl<D: Clients> Control<D> {
     /// Connects to the first of the servers that answers. `url` is that of a target.
-    ///
-    /// # Errors
-    /// Names the server, what went wrong, and the remedy.
     pub(crate) fn connect(
         server: &str,
         ways: ControlOptions<D>,
@@ -83,9 +80,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// Asks over the session.
-    ///
-    /// # Errors
-    /// Names the server if it refuses, or does not answer in time.
     pub(crate) fn ask<T>(
         &mut self,
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
@@ -95,9 +89,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// The same of the data set.
-    ///
-    /// # Errors
-    /// As [`Control::of_dataset`].
     pub(crate) fn ask_dataset<T>(
         &mut self,
         patience: Duration,
@@ -132,9 +123,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// Runs a task of many steps, and gives what it came to.
-    ///
-    /// # Errors
-    /// Names the server if there is no answer in time.
     pub(crate) fn wait_for<T>(
         &self,
         patience: Duration,
@@ -144,9 +132,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// Opens a session and closes it again.
-    ///
-    /// # Errors
-    /// Names the server if there is none.
     pub(crate) fn visit(&self, options: &D::Options) -> Result<(), RunError> {
         let visit = async {
             let (session, _) = D::Session::connect(&self.reactor, options).await?;
@@ -157,9 +142,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// Takes a new session with the first of the servers that answers.
-    ///
-    /// # Errors
-    /// Names the server if none does.
     pub(crate) fn reconnect(&mut self) -> Result<(), RunError> {
         let connected = self.wait_for(TIMEOUT, first_that_answers::<D>(&self.reactor, &self.ways))?;
         self.session = connected.map_err(|error| self.unusable(error.to_string()))?;
@@ -167,9 +149,6 @@ impl<D: Clients> Control<D> {
     }
 
     /// Takes a new session with the first of these servers, and from now on with the first of them that answers.
-    ///
-    /// # Errors
-    /// Names the server if it does not answer.
     pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
         if let Some(first) = ways.first() {
             let connected = self.wait_for(TIMEOUT, D::Session::connect(&self.reactor, first))?;

@@ -45,9 +45,6 @@ pub(crate) struct Standing {
 impl<D: Clients> Control<D> {
     /// Asks each of the servers what it is, and puts that first which takes writes; of several such, the first one named. One
     /// server is not asked.
-    ///
-    /// # Errors
-    /// When none takes writes, or several do that do not say that they are one database.
     pub(crate) fn members_by(
         &self,
         standing: impl AsyncFn(&mut D::Session) -> Result<Standing, WireError>,

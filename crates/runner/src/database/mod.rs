@@ -65,28 +65,18 @@ pub(crate) trait Database: Tables {
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
     /// claim ends with the session.
-    ///
-    /// # Errors
-    /// Says who does, and what to do.
     fn claim(control: &mut Control<Self>) -> Result<(), RunError>;
 
-    /// The limits on connections that can be seen.
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError>;
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server
     /// of its own.
-    ///
-    /// # Errors
-    /// When they are not what the target says.
     fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
         Ok(None)
     }
 
     /// Makes sure that the name of ciphertax's data is free or its own, and that the account may remove them: before anything
     /// is written.
-    ///
-    /// # Errors
-    /// Names what is missing, and the statement that gives it.
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError>;
 
     /// Makes what the arms need on a private server besides its accounts, and tells whether some then have it forget what the logins
@@ -105,9 +95,6 @@ pub(crate) trait Database: Tables {
     -> Result<Description, RunError>;
 
     /// The witnesses: proves that sessions opened by `options` are what an arm says.
-    ///
-    /// # Errors
-    /// Names the arm, and what contradicts it or keeps it from being tried.
     fn prove(
         &self,
         control: &Control<Self>,
@@ -118,22 +105,13 @@ pub(crate) trait Database: Tables {
     ) -> Result<Proved, RunError>;
 
     /// How large ciphertax's tables are, and how much memory a private server has for them.
-    ///
-    /// # Errors
-    /// When it does not answer.
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
 
     /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    ///
-    /// # Errors
-    /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
 
     /// Removes tables, whoever holds them, over a session of its own: the control session may have been cut off in the middle of an
     /// answer, or ended by the server meanwhile. `remove` tells whether there were any.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody keeps them locked.
     fn remove_by(
         &self,
         control: &Control<Self>,
@@ -150,9 +128,6 @@ pub(crate) trait Database: Tables {
 /// The data set on a server.
 pub(crate) trait Tables: Clients {
     /// Makes the data sets; false if there are none. `progress` hears how many rows are there.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(
         &mut self,
         control: &mut Control<Self>,
@@ -162,15 +137,9 @@ pub(crate) trait Tables: Clients {
 
     /// Has the tables there, and tells whether several load generators may write a part of their rows each before
     /// [`Tables::load`]. Whatever is wrong that says.
-    ///
-    /// # Errors
-    /// When the server does not answer.
     fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError>;
 
     /// Writes a part of the rows of tables that are there; `progress` hears how many it has written.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody wants to stop.
     fn load_part(
         reactor: &Rc<Reactor>,
         access: &Self::Access,
@@ -194,9 +163,6 @@ pub(crate) trait Tables: Clients {
     }
 
     /// Makes TPC-C's tables anew. `progress` hears the rows that are there.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody wants to stop.
     fn restore_tables(
         _control: &mut Control<Self>,
         _contents: &Contents,
@@ -206,16 +172,10 @@ pub(crate) trait Tables: Clients {
     }
 
     /// Removes them if they are there, and tells whether they were.
-    ///
-    /// # Errors
-    /// When they are not ciphertax's own, or the server refuses.
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
 
     /// Proves that a private server encrypts `columns`, where its arms ask it to, or that fields can be read where others ask theirs
     /// for `functions`; nothing where no arm of the study does.
-    ///
-    /// # Errors
-    /// When it does not, or cannot be asked.
     fn prove_columns(
         _control: &Control<Self>,
         _columns: Option<&Columns>,
@@ -227,9 +187,6 @@ pub(crate) trait Tables: Clients {
 
     /// Proves that a private server cannot read the cells that an arm's client stores, or that it can where they only look
     /// encrypted; nothing of an arm that stores none.
-    ///
-    /// # Errors
-    /// When it is not so, or the server cannot be asked.
     fn prove_cells(
         &self,
         _control: &Control<Self>,
@@ -247,7 +204,6 @@ pub(crate) type OpenAsk<D> = fn(&<D as Clients>::Options) -> Option<Ask>;
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.
 pub(crate) type Canary = Box<dyn FnMut(SocketAddr, &str) -> Result<(), String>>;
 
-/// Which server it is.
 pub(crate) struct Description {
     pub(crate) product: String,
     /// Its own version string.

@@ -32,7 +32,6 @@ pub(crate) struct Reached<'a, D: Clients> {
     pub(crate) login: &'a D::Login,
     /// No policy for an arm in plaintext.
     pub(crate) policy: Option<&'a TlsPolicy>,
-    /// The folder of its files.
     pub(crate) folder: PathBuf,
 }
 
@@ -156,9 +155,6 @@ impl<'a, D: Clients> Reached<'a, D> {
     }
 
     /// A file that goes into one of the program's own.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>, RunError> {
         std::fs::read(path).map_err(|error| RunError::Server {
             server: self.arm.name.clone(),

@@ -18,7 +18,6 @@ use crate::error::RunError;
 pub(crate) struct Endpoint {
     /// Host name or address.
     pub(crate) host: String,
-    /// TCP port.
     pub(crate) port: u16,
     /// The Unix socket that is connected over instead of TCP.
     pub(crate) socket: Option<PathBuf>,
@@ -72,17 +71,11 @@ pub(crate) struct ReachedArm<D: Clients> {
 
 impl<D: Clients> ReachedArm<D> {
     /// How ciphertax opens a session of it.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
     pub(crate) fn options(&self, database: &D, arm: &Arm) -> Result<D::Options, RunError> {
         self.options_by(self.policy.as_ref(), database, arm)
     }
 
     /// The same by another policy than the arm's own.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
     pub(crate) fn options_by(
         &self,
         policy: Option<&TlsPolicy>,

@@ -30,9 +30,6 @@ pub(crate) struct OpenCell {
 impl OpenCell {
     /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `index` is
     /// that of the `servers`.
-    ///
-    /// # Errors
-    /// If there are no load threads, or the program does not work.
     pub(crate) fn open(
         study: &Study,
         cell: &Cell,

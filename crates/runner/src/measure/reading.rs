@@ -74,7 +74,6 @@ impl Reading {
         })
     }
 
-    /// What changed since a reading before.
     pub(super) fn since(&self, before: &Self) -> Change {
         let (now, then) = (&self.clocks, &before.clocks);
         let machine = now.machine.since(&then.machine);

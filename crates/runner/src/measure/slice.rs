@@ -21,16 +21,13 @@ use crate::server::Server;
 /// How long a server that hung up is given to end, before it counts as one that lives.
 const DYING: Duration = Duration::from_millis(300);
 
-/// Measures slices of one load on one server.
 pub(super) struct SliceMeter<'a> {
     pub(super) server: &'a mut dyn Server,
     pub(super) load: &'a mut dyn Load,
     pub(super) machine: Machine<'a>,
     /// What looks into slices that are to be looked into.
     pub(super) looker: Option<&'a mut Looker>,
-    /// When the run began.
     pub(super) began: Instant,
-    /// The cell's.
     pub(super) seed: u64,
 }
 

@@ -27,9 +27,6 @@ const TEXT: CellKind = CellKind(253);
 
 /// Proves by a canary that a field which an arm's client encrypts can be read by whoever has the key and by nobody else, neither
 /// over a session nor on the server's disk. Nothing of an arm that stores no cells. `access` finds the primary.
-///
-/// # Errors
-/// When it is not so, or the server cannot be asked.
 pub(super) fn prove(
     control: &Control<MongoDb>,
     access: &MongodbAccess,

@@ -23,7 +23,6 @@ use crate::error::RunError;
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
 const CLIENT: &str = "client.pem";
 
-/// A MongoDB.
 pub(crate) struct MongoDb {
     pub(super) is_replica_set: bool,
     /// The name that the replica set must have.

@@ -26,7 +26,6 @@ pub(super) const MY_CNF: &str = "my.cnf";
 /// The name of that for sysbench.
 pub(super) const SYSBENCH_CNF: &str = "sysbench.cnf";
 
-/// A server that speaks MySQL's protocol.
 #[derive(Default)]
 pub(crate) struct MySql {
     /// The statement after which a private server remembers no password, where there is one.
@@ -39,7 +38,6 @@ pub(crate) struct MySql {
     pub(super) encdb: Option<Encdb>,
 }
 
-/// Who logs in.
 #[derive(Clone)]
 pub(crate) struct Login {
     pub(super) user: String,

@@ -58,7 +58,6 @@ impl Control<MySql> {
     }
 }
 
-/// The rows of a query with two columns.
 pub(super) async fn pairs(session: &mut Session, sql: &str) -> Result<BTreeMap<String, String>, WireError> {
     let rows = session.query(sql).await?;
     Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())

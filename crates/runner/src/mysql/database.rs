@@ -303,9 +303,6 @@ impl Database for MySql {
 
 /// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
 /// on a server without that account.
-///
-/// # Errors
-/// The server's own.
 fn cold_accounts(
     control: &mut Control<MySql>,
     server: &PrivateServer,

@@ -60,9 +60,6 @@ impl Encdb {
 
     /// Gives the server the master key in a session of an arm, and tells what the server said; `None` for arms without encrypted
     /// results.
-    ///
-    /// # Errors
-    /// Names the arm, and what keeps the server from taking the key.
     pub(super) fn prove(
         &self,
         control: &Control<MySql>,

@@ -31,7 +31,6 @@ const NO_CA: &str = "no-root.crt";
 const NO_CERTIFICATE: &str = "no-client.crt";
 const NO_KEY: &str = "no-client.key";
 
-/// A server that speaks PostgreSQL's protocol.
 #[derive(Default)]
 pub(crate) struct PostgreSql {
     /// How TLS begins where an arm does not say.

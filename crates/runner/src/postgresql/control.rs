@@ -61,7 +61,6 @@ impl Control<PostgreSql> {
         Ok(method.unwrap_or(None))
     }
 
-    /// The rows of a query.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
         self.ask(async |session| session.query(sql).await)
     }
@@ -127,9 +126,6 @@ const RIGHTS: &str = "\
 impl Control<PostgreSql> {
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
     /// what is in it: before anything is written.
-    ///
-    /// # Errors
-    /// Names what is missing, and the statement that gives it.
     pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
         let rows = self.rows(RIGHTS)?;
         let column = |index: usize| rows.first().map(|row| row.text(index)).unwrap_or_default();

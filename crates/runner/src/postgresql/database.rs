@@ -40,7 +40,6 @@ const LIMITS: &str = "\
     FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
     WHERE r.rolname = SESSION_USER AND d.datname = pg_catalog.current_database()";
 
-/// What each of them is called.
 const NAMES: [&str; 3] = [
     "max_connections",
     "the user's CONNECTION LIMIT",

@@ -26,7 +26,6 @@ use crate::error::RunError;
 use crate::load;
 use crate::server::TargetServers;
 
-/// How often it is said.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Works until nobody calls any more. `target` is the user's own server; `build` tells builds of one release apart.

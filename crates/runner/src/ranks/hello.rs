@@ -21,7 +21,6 @@ pub(super) struct Hello {
     pub(super) version: String,
     /// OpenSSL's own name for its release.
     pub(super) openssl: String,
-    /// The host's name.
     pub(super) host: String,
     /// What tells whether two processes run under the same kernel.
     pub(super) boot: String,

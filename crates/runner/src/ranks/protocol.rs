@@ -17,7 +17,6 @@ use super::reach::ArmReach;
 use crate::agent;
 use crate::error::RunError;
 
-/// What a follower is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
@@ -33,7 +32,6 @@ pub(super) enum Request {
     },
     /// To open its connections to an arm, and to check them.
     Prepare { load: u32, arm: usize },
-    /// To work a slice.
     Slice(CalledSlice),
     /// What an agent is asked. The answer has the same number: one that comes too late is none to the next question.
     Agent { number: u64, request: agent::Request },
@@ -51,7 +49,6 @@ pub(crate) struct Loading {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) study: Study,
-    /// The name of the cell.
     pub(crate) cell: String,
     /// In the order of the cell.
     pub(crate) arms: Vec<ArmReach>,
@@ -60,9 +57,6 @@ pub(crate) struct Start {
 
 impl Start {
     /// The cell.
-    ///
-    /// # Errors
-    /// If its study has none of that name.
     pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
         let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
         found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
@@ -80,7 +74,6 @@ pub(super) struct CalledSlice {
     pub(super) seed: u64,
 }
 
-/// What a follower answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -92,7 +85,6 @@ pub(super) enum Answer {
     Started { workers: u32 },
     /// Its connections are open, or why not.
     Prepared(Option<Failure>),
-    /// What it did in the slice.
     Yielded(Box<Yielded>),
     /// What an agent answers.
     Agent { number: u64, answer: Box<agent::Answer> },
@@ -158,7 +150,6 @@ pub struct Channel {
     pub(super) of: u32,
 }
 
-/// What arrives.
 pub(super) enum Arrival<T> {
     Message {
         from: u32,
@@ -176,8 +167,6 @@ pub(super) enum Arrival<T> {
 pub(super) struct Writer(Arc<Mutex<Conversation>>);
 
 impl Writer {
-    /// # Errors
-    /// If it is too long, or what carries it is gone.
     pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
         let envelope = Envelope::new(to, message)?;
         let mut conversation = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -35,9 +35,6 @@ pub(crate) struct SpreadLoad {
 
 impl SpreadLoad {
     /// Has every follower start its part beside `own`.
-    ///
-    /// # Errors
-    /// Who cannot.
     pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self, RunError> {
         let number = {
             let mut all = ranks.lock();
@@ -147,9 +144,6 @@ fn nonsense(name: &str) -> RunError {
 
 /// Has all load generators write their part of the rows of tables that are there. `progress` hears how many all have written, as far as
 /// they are as fast as this one.
-///
-/// # Errors
-/// Who is gone, or that somebody wants to stop.
 pub(crate) fn load_together<D: Database>(
     ranks: &Ranks,
     access: &D::Access,
@@ -183,9 +177,6 @@ pub(crate) fn load_together<D: Database>(
 }
 
 /// Writes a part of the rows of tables that are there.
-///
-/// # Errors
-/// When the server refuses, or somebody wants to stop.
 pub(super) fn load_part<D: Database>(
     access: &D::Access,
     contents: &Contents,
@@ -201,9 +192,6 @@ const MOST_APART: f64 = 0.02;
 
 /// The slice of all. It is void if they began further apart than a fiftieth of its length, or, where
 /// they all work for the same time, ended further apart than that and a long operation.
-///
-/// # Errors
-/// When one of them says what is no histogram.
 fn merged(shares: Vec<(u32, Yielded)>, duration: Duration, pace: Pace) -> Result<Slice, RunError> {
     let (ranks, shares): (Vec<u32>, Vec<Yielded>) = shares.into_iter().unzip();
     let begins: Vec<u64> = shares.iter().map(|share| share.began_ns).collect();

@@ -32,7 +32,6 @@ struct Watch {
     longest_turn: Duration,
 }
 
-/// A move of a counter.
 struct Move {
     /// Since the one before, in time and in seconds of CPU time.
     after: Duration,

@@ -88,9 +88,6 @@ impl Tried {
 
 /// Tries every arm of a cell, by its index, and tells how long its slices are. One that cannot be tried has the longest; so have all
 /// once trials have taken too much of the `budget`.
-///
-/// # Errors
-/// What keeps the run from going on.
 pub(super) fn calibrate(
     (study, budget): (&Study, Duration),
     index: usize,

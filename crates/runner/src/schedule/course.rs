@@ -22,7 +22,6 @@ const LONGEST_SLICE: Duration = Duration::from_secs(4);
 /// In so many blocks a cell is looked into, if there is time: one more than an interval needs.
 const FEWEST_LOOKED_BLOCKS: u32 = FEWEST_BLOCKS + 1;
 
-/// The course of one cell.
 pub(crate) struct Course<'a> {
     study: &'a Study,
     pub(crate) cell: &'a Cell,
@@ -67,9 +66,6 @@ pub(super) enum BlockOutcome {
 impl<'a> Course<'a> {
     /// The course from the first block on, some of which are looked into if `look` says how. `earlier` is what a run measured
     /// that goes on: its orders go on too.
-    ///
-    /// # Errors
-    /// When those hold numbers that no measurement yields.
     pub(crate) fn new(
         study: &'a Study,
         cell: &'a Cell,

@@ -23,9 +23,6 @@ pub(crate) trait Measure {
 
     /// Makes the servers of a cell, by its index, ready for a block of it, which begins its round if it is the first on these
     /// servers.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError>;
 
     /// Has tables that have grown too large as they were, all of them at once. The time that takes is no time of the run.
@@ -55,13 +52,9 @@ pub(crate) trait Measure {
     fn symbols(&self) -> &SymbolTable;
 
     /// Measures a slice of a cell, by its index. What goes wrong with the server makes the slice void.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError>;
 }
 
-/// A slice that is to be measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlannedSlice<'a> {
     pub(crate) cell: &'a Cell,
@@ -78,7 +71,6 @@ pub(crate) struct PlannedSlice<'a> {
 }
 
 impl PlannedSlice<'_> {
-    /// What records call it.
     pub(crate) fn id(&self) -> SliceId {
         SliceId {
             cell: self.cell.name.clone(),
@@ -89,7 +81,6 @@ impl PlannedSlice<'_> {
     }
 }
 
-/// What a slice yielded.
 pub(crate) struct Measured {
     pub(crate) sample: Sample,
     /// Operations whose end nobody saw; `None` where not even their number is known, since a load generator is lost.

@@ -26,7 +26,6 @@ pub(crate) struct Rounds<'a> {
     study: &'a Study,
     measure: &'a mut dyn Measure,
     folder: &'a mut RunFolder,
-    /// What was measured.
     pub(crate) log: SampleLog,
     budget: Duration,
     /// How long is waited after the next block that is disturbed.

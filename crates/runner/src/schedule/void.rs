@@ -24,9 +24,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) first_failure: Option<&'a Failure>,
     /// What [`cells_differ`] says.
     pub(crate) cells: Option<String>,
-    /// Operations that failed.
     pub(crate) failures: u64,
-    /// Operations that completed.
     pub(crate) completed: u64,
     /// Operations that did not finish within ten seconds after the end of the slice.
     pub(crate) unfinished: u64,
@@ -43,7 +41,6 @@ pub(crate) struct Outcome<'a> {
     pub(crate) death: Option<VoidReason>,
     /// Stolen share of all CPU time, as a fraction.
     pub(crate) steal: f64,
-    /// CPU time stolen.
     pub(crate) stolen: Duration,
 }
 

@@ -29,9 +29,6 @@ impl<'a> AtRestProofs<'a> {
     }
 
     /// Proves the server of a group, a plain one the same way; `begin` hears whose it is before something is started.
-    ///
-    /// # Errors
-    /// Names the arm that is not what it says, or what kept it from being proved.
     pub(crate) fn prove<D: Database>(
         &mut self,
         group: &Group<'_>,

@@ -85,9 +85,6 @@ struct Private {
 
 impl<D: Database> GroupServer<D> {
     /// Starts private servers for a group of arms, and what leads to them.
-    ///
-    /// # Errors
-    /// When they are not available or cannot be started.
     pub(crate) fn private(
         study: &Study,
         spec: &ServerSpec,
@@ -149,9 +146,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Takes servers of the user's own, which nobody else of ciphertax measures and where nobody else has data of its name.
-    ///
-    /// # Errors
-    /// When they cannot be used.
     pub(crate) fn target(
         study: &Study,
         target: TargetServers<D>,
@@ -211,9 +205,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.
-    ///
-    /// # Errors
-    /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
     pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
@@ -276,9 +267,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// How an arm reaches it, before any proof.
-    ///
-    /// # Errors
-    /// When the arm verifies the server, and no authority is known.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
         reached(&self.route, self.private_server(), &self.login, arm)
     }
@@ -298,9 +286,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Makes the data sets that the study's cells ask; `key` is that of stored cells.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
     pub(crate) fn load(
         &mut self,
         study: &Study,
@@ -324,9 +309,6 @@ impl<D: Database> GroupServer<D> {
 
     /// Has the tables of the data sets there, and tells whether load generators may write a part of their rows each before
     /// [`GroupServer::load`].
-    ///
-    /// # Errors
-    /// When the server does not answer.
     pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool, RunError> {
         // Also if it fails half-way.
         self.is_loaded = true;
@@ -334,9 +316,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// How large its data are; `None` for a server of the user's own.
-    ///
-    /// # Errors
-    /// When it does not answer.
     pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>, RunError> {
         match self.is_private() {
             true => self.database.footprint(&mut self.control).map(Some),
@@ -345,9 +324,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes the data sets, and the servers if they are private.
-    ///
-    /// # Errors
-    /// If something is left behind.
     pub(crate) fn close(self) -> Result<(), RunError> {
         let removed = match self.death() {
             // What private servers hold goes with them.

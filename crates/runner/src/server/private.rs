@@ -21,9 +21,6 @@ const BRANCH: u64 = 16_000_000;
 const GROWTH: u64 = 3;
 
 /// Starts them, inside a link if there is one.
-///
-/// # Errors
-/// When they are not available or cannot be started.
 pub(super) fn start(
     study: &Study,
     spec: &ServerSpec,

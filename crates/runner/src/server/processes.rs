@@ -12,7 +12,6 @@ use crate::meter::{ServedBy, ServerMeter};
 use crate::remote_cpu::RemoteCpu;
 use crate::server_process::{Asker, ServerProcess};
 
-/// The processes of a server.
 pub(super) struct Processes {
     pub(super) meters: Vec<ServerMeter>,
     /// What tells of them from another machine.
@@ -28,9 +27,6 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Those of private servers, which have one for each member.
-    ///
-    /// # Errors
-    /// When one has ended, or cannot be kept on the CPU that the study says.
     pub(super) fn of_private(
         server: &PrivateServer,
         study: &Study,

@@ -40,9 +40,6 @@ pub(super) struct Proxies {
 
 impl Proxies {
     /// Starts what these arms need before a server, on its side of a link.
-    ///
-    /// # Errors
-    /// When one is not available, cannot do what its arms ask, or does not start.
     pub(super) fn start(
         study: &Study,
         arms: &[&Arm],
@@ -102,14 +99,12 @@ impl Proxies {
         Ok(proxies)
     }
 
-    /// The tunnel that an arm goes through.
     pub(super) fn tunnel(&mut self, arm: &Arm) -> Option<&mut RunningTunnel> {
         let mut tunnels = self.tunnels.iter_mut();
         let tunnel = tunnels.find(|tunnel| Some(tunnel.kind) == arm.tunnel)?;
         Some(&mut tunnel.program)
     }
 
-    /// The pooler that an arm goes through.
     pub(super) fn pooler(&self, arm: &Arm) -> Option<&RunningPooler> {
         Some(&of_kind(&self.poolers, &pooler_of(arm)?)?.program)
     }
@@ -166,7 +161,6 @@ impl Proxies {
         settings.collect()
     }
 
-    /// Ends all of them.
     pub(super) fn stop(self) -> ciphertax_lab::Result<()> {
         let poolers = self.poolers.into_iter().map(|running| running.program.stop());
         let tunnels = self.tunnels.into_iter().map(|running| running.program.stop());

@@ -137,9 +137,6 @@ impl Route {
 }
 
 /// How an arm reaches it, before any proof.
-///
-/// # Errors
-/// When the arm verifies the server, and no authority is known.
 pub(super) fn reached<D: Clients>(
     route: &Route,
     private: Option<&PrivateServer>,

@@ -53,9 +53,6 @@ impl<D: Clients> TargetServers<D> {
 
     /// How everything that is not measured of a study is reached: over TLS where it verifies the server, or where no arm is
     /// plain. Over a Unix socket nobody is in between, so there plain arms are enough.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
     pub(crate) fn route(&self, study: &Study) -> Result<Route, RunError> {
         let mut route = Route::to_target(self);
         let verifies = self.verifies();

@@ -35,9 +35,7 @@ const WRITTEN: &str = "bytes_written";
 /// Bytes of the file and its log.
 const DATA: &str = "data_bytes";
 
-/// The file of a group of arms.
 pub(super) struct SqliteFile {
-    /// What the report says of it.
     pub(super) record: ServerRecord,
     options: ConnectOptions,
     /// As long as it is open, no other session that is closed writes the log into the file. It goes before the folder.
@@ -54,9 +52,6 @@ pub(super) struct ProvedArm {
 
 impl SqliteFile {
     /// Makes it, in a folder of its own.
-    ///
-    /// # Errors
-    /// When it cannot be made, or the disk is full.
     pub(super) fn make(
         entry: &'static Entry,
         spec: &ServerSpec,
@@ -93,9 +88,6 @@ impl SqliteFile {
     }
 
     /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
-    ///
-    /// # Errors
-    /// When it is not what it says.
     pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm, RunError> {
         let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
         let Proved {
@@ -121,9 +113,6 @@ impl SqliteFile {
     }
 
     /// Makes the data set, and writes the log into the file, so that all arms begin alike.
-    ///
-    /// # Errors
-    /// When it cannot be made; a full disk by name.
     pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
         let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
         let of = contents.rows();
@@ -143,9 +132,6 @@ impl SqliteFile {
     }
 
     /// How many bytes of the file are of which table, and how much memory each connection has for them.
-    ///
-    /// # Errors
-    /// When SQLite does not say.
     pub(super) fn footprint(&mut self) -> Result<Footprint, RunError> {
         let rows = self.control.query(TABLES);
         let rows = rows.map_err(|error| unusable(&self.record.name, error.to_string()))?;
@@ -164,9 +150,6 @@ impl SqliteFile {
     }
 
     /// Removes it and everything beside it.
-    ///
-    /// # Errors
-    /// If something is left behind.
     pub(super) fn close(self) -> Result<(), RunError> {
         drop(self.control);
         Ok(self.private.stop()?)

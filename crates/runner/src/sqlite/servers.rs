@@ -33,16 +33,12 @@ struct File {
 
 struct OpenArm {
     name: String,
-    /// Index of its file.
     file: usize,
     proved: ProvedArm,
 }
 
 impl SqliteServers {
     /// Makes the files for the cells with this spec and proves the arms.
-    ///
-    /// # Errors
-    /// Names the file or the arm that cannot be used.
     pub(crate) fn open(
         entry: &'static Entry,
         opening: &mut Opening<'_>,

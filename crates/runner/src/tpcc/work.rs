@@ -11,9 +11,6 @@ use crate::error::RunError;
 use crate::server::GroupServer;
 
 /// Checks every set for what must be true of it, and that the sets which must hold the same do.
-///
-/// # Errors
-/// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
 pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     contents: &Contents,
@@ -39,9 +36,6 @@ pub(crate) fn examine<D: Clients<Session: SqlSession>>(
 }
 
 /// Makes all sets anew.
-///
-/// # Errors
-/// When the server refuses, or somebody wants to stop.
 pub(crate) fn restore<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     contents: &Contents,
@@ -69,9 +63,6 @@ fn encrypted(set: &TpccSet) -> Vec<(&'static str, &'static str)> {
 
 impl Tables {
     /// Checks tables that were just loaded. Those of a run that was killed, on a server of the user's own, are loaded anew.
-    ///
-    /// # Errors
-    /// As [`examine`], and [`restore`].
     pub(crate) fn begin<D: Database>(
         &self,
         server: &mut GroupServer<D>,
@@ -92,9 +83,6 @@ impl Tables {
     }
 
     /// Checks them after what was asked.
-    ///
-    /// # Errors
-    /// As [`examine`].
     pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
         let alike = self.alike();
         let held = D::examine_tables(&mut server.control, &self.contents, &self.when(), &alike)?;
@@ -103,9 +91,6 @@ impl Tables {
     }
 
     /// Checks and restores them.
-    ///
-    /// # Errors
-    /// As [`examine`], and [`restore`].
     pub(crate) fn restore<D: Database>(
         &mut self,
         server: &mut GroupServer<D>,

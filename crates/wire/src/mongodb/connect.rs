@@ -27,9 +27,6 @@ use crate::trace::Tracer;
 const OLDEST_WIRE_VERSION: i64 = 9;
 
 /// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,

@@ -26,7 +26,6 @@ pub(super) enum Attempt<'a> {
     X509,
 }
 
-/// A login that succeeded.
 pub(super) struct LoggedIn {
     pub(super) path: LoginPath,
     /// CPU time of the client's steps in nanoseconds; `None` where there are none.

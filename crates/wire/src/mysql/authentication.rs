@@ -29,12 +29,10 @@ pub(super) struct Login<'a> {
     plugin: AuthPlugin<'static>,
     procedure: AuthProc,
     nonce: Vec<u8>,
-    /// The server is on this machine.
     is_local: bool,
     /// The kernel tells the server who connects: nothing is answered, whatever is asked.
     by_kernel: bool,
     path: LoginPath,
-    /// The server was asked for its public key.
     awaits_key: bool,
     /// The password was sent, encrypted with that key: there is nothing more to say.
     is_said: bool,

@@ -31,9 +31,6 @@ const PROTOCOL_VERSION: u8 = 10;
 const LONGEST_NONCE: u8 = 127;
 
 /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
@@ -250,9 +247,6 @@ impl ColdAccounts {
     }
 
     /// The next account.
-    ///
-    /// # Errors
-    /// If all have logged in.
     pub(super) fn take(&self) -> Result<&str, WireError> {
         let next = self.taken.fetch_add(1, Ordering::Relaxed);
         let user = self.users.get(next).ok_or_else(|| {

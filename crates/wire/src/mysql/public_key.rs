@@ -111,9 +111,6 @@ impl KeysOverTls {
     }
 
     /// The key for a plugin.
-    ///
-    /// # Errors
-    /// Why it is not known.
     fn key(&self, plugin: &AuthPlugin<'_>) -> Result<Vec<u8>, String> {
         let variable = match plugin {
             AuthPlugin::Sha256Password => "rsa_public_key",
@@ -133,9 +130,6 @@ impl KeysOverTls {
 
 impl TrustedKeys {
     /// Makes sure that what is known of them is known, before a login without TLS begins: no part of it takes the time.
-    ///
-    /// # Errors
-    /// When the server is not the one that is trusted, or lets the account in no way.
     pub(super) async fn prepare(
         &self,
         reactor: &Rc<Reactor>,

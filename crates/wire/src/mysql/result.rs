@@ -12,12 +12,10 @@ use crate::sql::{ResultSummary, TextRow};
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
 const MOST_COLUMNS: u64 = 4096;
 
-/// Who takes what an answer holds.
 pub(super) trait Receiver {
     /// The definition of the next column; all of them come before the rows.
     fn column(&mut self, definition: &[u8]) -> Result<(), WireError>;
 
-    /// The next row.
     fn row(&mut self, payload: &[u8]) -> Result<(), WireError>;
 }
 
@@ -43,7 +41,6 @@ pub(super) async fn read(
     read_to(framed, capabilities, Rows(on_row)).await
 }
 
-/// Reads one whole answer.
 pub(super) async fn read_to(
     framed: &mut Framed,
     capabilities: CapabilityFlags,
@@ -130,7 +127,6 @@ pub(super) async fn skip_definitions(
     Ok(())
 }
 
-/// An error packet as an error.
 pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> WireError {
     match ErrPacket::deserialize(capabilities, &mut ParseBuf(payload)) {
         Ok(ErrPacket::Error(error)) => WireError::Server {
@@ -146,7 +142,6 @@ pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> Wir
     }
 }
 
-/// Reads a row of a text result.
 pub(super) fn text_row(mut payload: &[u8]) -> Result<TextRow, WireError> {
     let mut values = Vec::new();
     while !payload.is_empty() {
@@ -169,9 +164,6 @@ pub(super) struct BinaryTexts<'a> {
 
 impl<'a> BinaryTexts<'a> {
     /// Reads a row of so many columns.
-    ///
-    /// # Errors
-    /// When it is no such row.
     pub(super) fn of(row: &'a [u8], columns: usize) -> Result<Self, WireError> {
         // A zero, and a bit for each column that is NULL, of which two are reserved.
         let head = 1 + (columns + 2).div_ceil(8);

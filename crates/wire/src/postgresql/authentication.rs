@@ -87,7 +87,6 @@ fn without_question(options: &ConnectOptions) -> Result<Method, WireError> {
     }
 }
 
-/// What the server asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     Nothing,

@@ -88,9 +88,6 @@ const LONGEST_KEY: usize = 256;
 const MINOR: i32 = 0xFFFF;
 
 /// Connects, negotiates TLS where asked for, logs in and waits until the server is ready.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,

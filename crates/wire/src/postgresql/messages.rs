@@ -138,7 +138,6 @@ impl Messages {
         Ok(None)
     }
 
-    /// Receives a message, whatever it is.
     async fn receive(&mut self) -> Result<u8, WireError> {
         self.buffer.consume(std::mem::take(&mut self.returned));
         if self.buffer.unread().len() < HEADER {

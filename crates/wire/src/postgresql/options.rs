@@ -167,7 +167,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// A login that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LoggedIn {
     pub(super) method: Method,

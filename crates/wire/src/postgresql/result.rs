@@ -169,7 +169,6 @@ fn affected_rows(body: &[u8]) -> Result<u64, WireError> {
         .ok_or_else(unreadable)
 }
 
-/// An error message as an error.
 pub(super) fn server_error(body: &[u8]) -> WireError {
     match ErrorResponse::parse(body) {
         Some(error) => WireError::PostgreSql {

@@ -71,7 +71,6 @@ pub(super) fn on_values(
     }
 }
 
-/// Reads a row of a text result.
 pub(super) fn text_row(row: &[u8]) -> Result<TextRow, WireError> {
     let values = Values::of(row)?.map(|value| Ok(value?.map(<[u8]>::to_vec)));
     Ok(TextRow::new(values.collect::<Result<_, WireError>>()?))

@@ -214,7 +214,6 @@ impl TextRow {
 /// Bytes of rows that are collected at most.
 const MOST_COLLECTED: usize = 16 << 20;
 
-/// Rows that are collected.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) rows: Vec<TextRow>,

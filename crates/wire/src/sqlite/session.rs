@@ -246,7 +246,6 @@ pub(super) fn write_row(row: &Row<'_>, columns: usize, buffer: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Hands over the values of a row.
 pub(super) fn read_values(
     row: &Row<'_>,
     columns: usize,

@@ -71,7 +71,6 @@ impl TlsConnector {
         })
     }
 
-    /// True if the server's certificate is verified.
     pub(crate) fn is_verified(&self) -> bool {
         self.is_verified
     }
@@ -85,9 +84,6 @@ impl TlsConnector {
 
     /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier
     /// session to take up; not at all if none is wanted.
-    ///
-    /// # Errors
-    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
     pub(crate) async fn warm_up<T>(
         &self,
         connections: usize,

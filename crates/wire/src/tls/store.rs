@@ -73,9 +73,6 @@ impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     }
 
     /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session each.
-    ///
-    /// # Errors
-    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
     pub(super) async fn fill<T>(
         &self,
         connections: usize,

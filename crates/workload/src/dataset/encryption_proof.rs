@@ -11,7 +11,6 @@ use super::mark::{DatasetError, SCHEMA, run};
 use crate::sql::Columns;
 use crate::sql::session::SqlSession;
 
-/// The table that is made for it.
 const CELLS_TABLE: &str = "cells_proof";
 /// The canary is a text, by MySQL's type code.
 const TEXT: CellKind = CellKind(253);
@@ -133,7 +132,6 @@ fn bytes(digits: &str) -> Vec<u8> {
     pairs.filter_map(byte).collect()
 }
 
-/// The table that is made for it.
 const COLUMNS_TABLE: &str = "columns_proof";
 
 /// A text that is written to an encrypted column, and one that is written to a plain column beside it. Neither has quotes or

@@ -13,9 +13,6 @@ type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
 
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
 /// Where somebody wants to stop, those that were begun are ended and no other is.
-///
-/// # Errors
-/// Those of the work, and [`DatasetError::Stopped`].
 pub(super) async fn each<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
@@ -41,9 +38,6 @@ pub(super) async fn each<S, J>(
 }
 
 /// The same for work that says how much it has done; `counted` hears that each time.
-///
-/// # Errors
-/// As [`each`].
 pub(super) async fn each_counted<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,

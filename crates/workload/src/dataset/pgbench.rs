@@ -8,7 +8,6 @@ use super::parallel;
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
 
-/// Rows of a statement.
 const CHUNK_ROWS: u32 = 10_000;
 
 /// The tables with a row of their own each for branches, tellers and accounts; their key, and their other columns.

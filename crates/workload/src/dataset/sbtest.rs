@@ -14,7 +14,6 @@ use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
 
-/// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
 
 /// Consecutive rows of a table, written by one statement, so that they are there together or not at all.
@@ -119,7 +118,6 @@ pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result
     Ok(run(session, &sql).await?)
 }
 
-/// True if the table has no row.
 pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Result<bool, DatasetError> {
     let row = session
         .query(&format!("SELECT id FROM sbtest{table} LIMIT 1"))

@@ -208,7 +208,6 @@ async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     }
 }
 
-/// The names of the database's collections.
 async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError> {
     let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
     let answer = session.command(&list).await?;

@@ -116,9 +116,6 @@ impl MongodbReader {
 
 impl MongodbRecords {
     /// Reads and writes over this session, whose database is ciphertax's own.
-    ///
-    /// # Errors
-    /// When the client cannot encrypt so.
     pub(crate) fn open(
         session: Session,
         table: Table,
@@ -377,7 +374,6 @@ impl Task<MongodbAccess> for FindRecord {
     }
 }
 
-/// Drops a collection if it is there.
 pub(super) async fn drop_collection(session: &mut Session, name: &str) -> Result<(), WireError> {
     match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
         Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),

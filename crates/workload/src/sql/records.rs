@@ -124,9 +124,6 @@ impl<S: SqlSession> Prepared<S> {
 
 impl<S: SqlSession> SqlRecords<S> {
     /// Reads and writes over this session, whose schema is ciphertax's own.
-    ///
-    /// # Errors
-    /// When the server refuses, or the client cannot encrypt so.
     pub(crate) async fn open(
         mut session: S,
         table: Table,

@@ -69,9 +69,6 @@ struct Cells {
 
 impl Fields {
     /// As they are encrypted; `None` for plain ones.
-    ///
-    /// # Errors
-    /// When the library cannot do it, or there is no such field.
     pub(crate) fn open(
         shape: &YcsbTable,
         table: Table,
@@ -93,7 +90,6 @@ impl Fields {
         }
     }
 
-    /// True if a field is a cell.
     pub(crate) fn is_cell(&self, field: u16) -> bool {
         let cells = self.cells.as_ref();
         cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(field)) == Some(&true))
@@ -113,9 +109,6 @@ impl Fields {
     }
 
     /// Writes a value as it lies in the table over as many bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
     pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<(), Failure> {
         match &mut self.cells {
             Some(cells) if cells.is_encrypted[usize::from(field)] => {
@@ -133,9 +126,6 @@ impl Fields {
     }
 
     /// The same in hexadecimal digits, twice as many bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
     pub(crate) fn write_digits(
         &mut self,
         field: u16,
@@ -222,21 +212,16 @@ pub(crate) struct FieldsCheck<'a> {
     key: Key,
     table: Table,
     cells: Option<&'a mut Cells>,
-    /// The number of the next field.
     pub(crate) next: u16,
 }
 
 impl FieldsCheck<'_> {
-    /// True if the next field is a cell.
     pub(crate) fn is_next_cell(&self) -> bool {
         let cells = self.cells.as_ref();
         cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(self.next)) == Some(&true))
     }
 
     /// Checks the next field, after it was decrypted.
-    ///
-    /// # Errors
-    /// When there are too many, it cannot be decrypted, or it is not what was written.
     pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
         let field = self.next;
         let value = match &mut self.cells {
@@ -272,9 +257,6 @@ impl FieldsCheck<'_> {
     }
 
     /// Checks that there were all fields.
-    ///
-    /// # Errors
-    /// When there were fewer.
     pub(crate) fn end(self) -> Result<(), Failure> {
         let (fields, expected) = (self.next, self.shape.field_count);
         match fields == expected {

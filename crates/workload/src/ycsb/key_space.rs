@@ -55,7 +55,6 @@ impl KeySpace {
         u64::from(table.record_count) + u64::from(part) * BETWEEN_PARTS
     }
 
-    /// Records that were loaded.
     pub(super) fn loaded(&self) -> u64 {
         self.loaded
     }

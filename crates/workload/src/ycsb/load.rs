@@ -20,9 +20,7 @@ use super::key_value::{KeyValue, Records, Table};
 /// waits for the server.
 pub struct YcsbLoad<S> {
     store: S,
-    /// Records of a batch.
     batch: u64,
-    /// The number of the next record.
     next: AtomicU64,
 }
 

@@ -165,7 +165,6 @@ impl<S: KeyValue> Ycsb<S> {
     }
 }
 
-/// What an operation was.
 struct Ran {
     queries: u64,
     /// True if it did not find a record that was inserted, since the member that was read from did not have it yet.

@@ -36,7 +36,6 @@ pub const DISK_PROOF_OPTIONS: [&str; 6] = [
     "--tmp-table-size=1024",
 ];
 
-/// The schema of it all.
 pub(super) const SCHEMA: &str = "ciphertax_at_rest";
 
 const LOCK: &str = "GET_LOCK('ciphertax_at_rest', 170)";
@@ -116,9 +115,6 @@ pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
 
 /// Writes a single canary to tables of a server that is measured afterwards, searches its disk, and drops the tables.
 /// Between, `ask` is run.
-///
-/// # Errors
-/// As [`look_at_the_disk`], and those of `ask`.
 pub(super) fn look_in_passing<T>(
     server: &PrivateServer,
     ask: impl FnOnce() -> Result<T>,

@@ -134,10 +134,8 @@ fn variables(variant: &MySqlVariant, part: AtRestPart) -> Vec<&'static str> {
     }
 }
 
-/// How often the server is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Threads that do it.
 const THREADS: u8 = 4;
 
 /// Tablespaces that are not encrypted yet; the system tablespace is one of those that the server lists.
@@ -181,7 +179,6 @@ pub(super) fn encrypt_what_is_there(
     })
 }
 
-/// How long a task may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Who is asked, and as whom.

@@ -18,9 +18,6 @@ use crate::server::PrivateServer;
 /// Proves what servers of MySQL's family encrypt at rest, by a canary that is searched for in all files of one of them. It
 /// must have been started with [`DISK_PROOF_OPTIONS`](super::DISK_PROOF_OPTIONS), and is good for nothing else then; the one
 /// that is measured differs from it in nothing but memory.
-///
-/// # Errors
-/// Names the files that contradict it, or what kept them from being searched.
 pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<ProvedAtRest, Objection> {
     let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
@@ -61,9 +58,6 @@ pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<Prove
 
 /// Proves the same of the server that is measured, as far as that leaves it as it was: by its own word, and by a canary in its
 /// tables and logs.
-///
-/// # Errors
-/// As [`prove_at_rest`].
 pub(crate) fn prove_measured_at_rest(server: &PrivateServer) -> std::result::Result<Vec<Proof>, Objection> {
     let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
@@ -191,7 +185,6 @@ pub(super) async fn words_of_server(
     Ok(words)
 }
 
-/// What it is asked besides.
 fn questions(variant: &MySqlVariant, schema: &str) -> Vec<(&'static str, String)> {
     let in_words = |condition: &str| format!("IF({condition}, '{ENCRYPTED}', 'plaintext')");
     match variant.at_rest {

@@ -23,9 +23,6 @@ pub(super) enum Changed {
 impl<D: Database> GroupServer<D> {
     /// Changes the server as an arm's probe says, and changes it back. The proof is what was read meanwhile; `None` for an arm
     /// without a probe.
-    ///
-    /// # Errors
-    /// Names the arm and the probe, with the server's word.
     pub(super) fn try_probe(&mut self, arm: &Arm) -> Result<Option<Proof>, RunError> {
         let Some(probe) = &arm.probe else { return Ok(None) };
         let tried = match probe.perturbation() {
@@ -78,9 +75,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Changes back what is changed, whoever wants to stop: the next to ask the server must find it as it was.
-    ///
-    /// # Errors
-    /// When the server refuses or does not answer.
     pub(super) fn change_back(&mut self) -> Result<(), RunError> {
         let Some(changed) = self.changed.take() else {
             return Ok(());
@@ -158,7 +152,6 @@ impl<D: Database> GroupServer<D> {
         D::VARIABLES.ok_or_else(refused)
     }
 
-    /// Its processes.
     fn pids(&self) -> Vec<u32> {
         let first = self.private_server().map(PrivateServer::pids);
         // Those that they have started to serve connections.

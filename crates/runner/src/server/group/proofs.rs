@@ -13,16 +13,12 @@ use crate::error::RunError;
 /// An arm that is what it says.
 pub(crate) struct ProvedArm<D: Database> {
     pub(crate) access: D::Access,
-    /// What each of its sessions must be.
     pub(crate) expectation: Expectation,
     pub(crate) session: SessionRecord,
 }
 
 impl<D: Database> GroupServer<D> {
     /// Proves what it encrypts on the disk. `like_it` is what was proved of a server like it, which says what stays readable.
-    ///
-    /// # Errors
-    /// Names the arm that is not what it says, or what kept it from being proved.
     pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
         let Some(private) = &mut self.private else {
             return Ok(());
@@ -37,9 +33,6 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Proves an arm, and its tunnel before it, and tells how it is reached; `key` is that of its cells.
-    ///
-    /// # Errors
-    /// When the arm is not available, or is not what it says.
     pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>, RunError> {
         let reached = self.arm(arm)?;
         let unknown_client = match D::CERTIFICATE {

@@ -35,7 +35,6 @@ struct Resumable {
     earlier: Option<SslSession>,
 }
 
-/// Makes sessions of one policy.
 pub(crate) struct Connector {
     context: SslContext,
     verification: Verification,

@@ -242,7 +242,6 @@ pub(super) fn openssl_names() -> impl Iterator<Item = &'static str> {
 
 pub(super) type Chain = Vec<CertificateDer<'static>>;
 
-/// The authorities in a PEM file.
 pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore, WireError> {
     let unusable = |problem: String| WireError::CaFile {
         path: path.display().to_string(),

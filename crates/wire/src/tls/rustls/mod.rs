@@ -30,7 +30,6 @@ pub use self::config::any_certificate;
 /// these to what is built in.
 const LIBRARY: &str = "rustls 0.23.46 (aws-lc-rs 1.19.0)";
 
-/// Makes sessions of one policy.
 pub(crate) struct Connector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,

@@ -87,9 +87,6 @@ pub(super) struct Config {
 }
 
 /// What is kept of it.
-///
-/// # Errors
-/// When there is none, or the server refuses.
 pub(super) async fn read_config(session: &mut impl SqlSession) -> Result<Config, DatasetError> {
     let rows = session
         .query(&format!("SELECT c_load, loaded_at FROM {SCHEMA}.{CONFIG_TABLE}"))

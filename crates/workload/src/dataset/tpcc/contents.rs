@@ -84,9 +84,6 @@ impl TpccContents {
     }
 
     /// What makes the cells of each set, for one session; `None` for a plain set.
-    ///
-    /// # Errors
-    /// When there is no key, or the library lacks the algorithm.
     pub(super) fn cells(&self) -> impl Iterator<Item = Result<Option<Cells>, DatasetError>> {
         self.sets.iter().map(|set| {
             let Some(stored) = &set.stored else {
@@ -210,7 +207,6 @@ pub(super) async fn create_index<S: SqlSession>(
     Ok(run(session, &format!("CREATE INDEX {index} ON {name} ({columns})")).await?)
 }
 
-/// Removes a table, if it is there.
 pub(super) async fn drop_table(
     session: &mut impl SqlSession,
     set: &TpccSet,

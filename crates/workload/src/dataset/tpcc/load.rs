@@ -316,7 +316,6 @@ async fn check<S: SqlSession>(
         .map_or(Ok(()), |what| Err(DatasetError::Wrong(what)))
 }
 
-/// Whether all relations hold.
 async fn holds<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,

@@ -38,7 +38,6 @@ enum Expected {
     Answer(String),
 }
 
-/// The chunks that are marked.
 pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks, DatasetError> {
     let storage = S::DIALECT.storage;
     run(
@@ -58,7 +57,6 @@ pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks, Datas
     Ok(rows.iter().filter_map(mark).collect())
 }
 
-/// The statement that marks a chunk.
 pub(super) fn mark(set: &TpccSet, chunk: Chunk) -> String {
     let (table, warehouse) = key(set, chunk);
     format!("INSERT INTO {CHUNKS_TABLE} VALUES ('{table}', {warehouse})")
@@ -180,9 +178,6 @@ pub(super) fn relations(set: &TpccSet, warehouses: u32) -> Vec<Relation> {
 
 impl Relation {
     /// Makes sure that it holds.
-    ///
-    /// # Errors
-    /// Says what differs.
     pub(super) async fn check(&self, session: &mut impl SqlSession) -> Result<(), DatasetError> {
         let found = number(session, &self.question).await?;
         let (expected, why) = match &self.expected {

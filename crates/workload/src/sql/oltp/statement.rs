@@ -12,7 +12,6 @@ const POINT_SELECTS: u32 = 10;
 /// Rows of a range (`--range-size`).
 const RANGE_SIZE: u32 = 100;
 
-/// A kind of statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     PointSelect,
@@ -141,7 +140,6 @@ impl Scenario {
         }
     }
 
-    /// True if any of the statements writes.
     pub(super) fn writes(self) -> bool {
         self != Self::ReadOnly
     }

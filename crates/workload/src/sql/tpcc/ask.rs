@@ -21,7 +21,6 @@ pub(super) struct Asker<S> {
 }
 
 impl<S: SqlSession> Asker<S> {
-    /// Runs a statement without values.
     pub(super) async fn command(&mut self, query: &mut Query) -> Result<(), Trouble> {
         self.session.run(query).await?;
         self.queries += 1;
@@ -91,7 +90,6 @@ impl<S: SqlSession> Ask<S> {
         })
     }
 
-    /// How many columns its result has.
     pub(super) fn columns(&self) -> usize {
         self.results.len()
     }

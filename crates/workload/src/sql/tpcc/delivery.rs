@@ -107,7 +107,6 @@ impl<S: SqlSession> Session<S> {
     }
 }
 
-/// Sets the keys of the orders.
 fn bind_orders<S: SqlSession>(ask: &mut Bound<'_, S>, warehouse: i64, orders: &[Oldest]) {
     for order in orders {
         ask.integers(&[warehouse, order.district, order.number]);

@@ -1,6 +1,5 @@
 //! What the clients of all databases have, for code that need not know which database it is.
 
-use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -26,10 +25,10 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Whatever keeps the session from being what `options` ask for.
-    fn connect(
+    async fn connect(
         reactor: &Rc<Reactor>,
         options: &Self::Options,
-    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
+    ) -> Result<(Self, ConnectTrace), WireError>;
 
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;
@@ -68,22 +67,18 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    fn leave(&mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
-        async {
-            match self.stream_mut() {
-                Some(stream) => stream.leave(Self::GOODBYE).await,
-                None => Ok(PhaseTrace::default()),
-            }
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        match self.stream_mut() {
+            Some(stream) => stream.leave(Self::GOODBYE).await,
+            None => Ok(PhaseTrace::default()),
         }
     }
 
     /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    fn gone(mut self) -> impl Future<Output = u64> {
-        async move {
-            match self.stream_mut() {
-                Some(stream) => stream.gone().await,
-                None => 0,
-            }
+    async fn gone(mut self) -> u64 {
+        match self.stream_mut() {
+            Some(stream) => stream.gone().await,
+            None => 0,
         }
     }
 
@@ -91,12 +86,10 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    fn close(mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
-        async move {
-            match self.stream_mut() {
-                Some(stream) => stream.close(Self::GOODBYE).await,
-                None => self.leave().await,
-            }
+    async fn close(mut self) -> Result<PhaseTrace, WireError> {
+        match self.stream_mut() {
+            Some(stream) => stream.close(Self::GOODBYE).await,
+            None => self.leave().await,
         }
     }
 }
@@ -110,12 +103,12 @@ pub trait Client: Session {
     ///
     /// # Errors
     /// Those of connecting.
-    fn connect_as(
+    async fn connect_as(
         reactor: &Rc<Reactor>,
         options: &Self::Options,
         _expectation: &Expectation,
-    ) -> impl Future<Output = Result<Self, WireError>> {
-        async move { Ok(Self::connect(reactor, options).await?.0) }
+    ) -> Result<Self, WireError> {
+        Ok(Self::connect(reactor, options).await?.0)
     }
 
     /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and
@@ -124,33 +117,33 @@ pub trait Client: Session {
     ///
     /// # Errors
     /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    fn warm_up(
+    async fn warm_up(
         reactor: &Rc<Reactor>,
         options: &Self::Options,
         connections: usize,
-    ) -> impl Future<Output = Result<(), WireError>>;
+    ) -> Result<(), WireError>;
 
     /// Asks the server what it thinks of this session, which `options` opened.
     ///
     /// # Errors
     /// The outer for a question that failed; the inner says what was expected and what was found.
-    fn check_by_server(
+    async fn check_by_server(
         &mut self,
         options: &Self::Options,
         expectation: &Expectation,
-    ) -> impl Future<Output = Result<Result<Proof, String>, WireError>>;
+    ) -> Result<Result<Proof, String>, WireError>;
 
     /// Everything that was negotiated. The server may be asked for its version.
     ///
     /// # Errors
     /// Those of a question; and when the server's certificate cannot be read.
-    fn facts(&mut self) -> impl Future<Output = Result<SessionFacts, WireError>>;
+    async fn facts(&mut self) -> Result<SessionFacts, WireError>;
 
     /// Asks the least that there is to ask, which every account may: `SELECT 1`, or `ping`.
     ///
     /// # Errors
     /// The server's own, and those of the connection.
-    fn ask(&mut self) -> impl Future<Output = Result<(), WireError>>;
+    async fn ask(&mut self) -> Result<(), WireError>;
 
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;

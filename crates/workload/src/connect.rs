@@ -1,6 +1,5 @@
 //! New connections, phase by phase, and what short ones are made for.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -131,17 +130,17 @@ pub trait Task<C: Access>: Copy + Send + Sync + 'static {
     fn state(&self, access: &C) -> Self::State;
 
     /// What is needed before a slice, over a session that is made for it.
-    fn prepare(&self, _session: &mut C::Session) -> impl Future<Output = Result<(), Failure>> {
-        async { Ok(()) }
+    async fn prepare(&self, _session: &mut C::Session) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Does it over a new connection, and returns the number of statements that took.
-    fn run(
+    async fn run(
         &self,
         state: &mut Self::State,
         random: &mut Pcg64Mcg,
         session: &mut C::Session,
-    ) -> impl Future<Output = Result<u64, Failure>>;
+    ) -> Result<u64, Failure>;
 }
 
 /// Nothing at all.

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, Witness};
+use ciphertax_base::{Proof, Secret, Witness};
 use ciphertax_model::{AtRest, Storage, Transport};
 use ciphertax_records::DiskRecord;
 use ciphertax_wire::Expectation;

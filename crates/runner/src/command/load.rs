@@ -5,8 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ciphertax_base::CpuTime;
-use ciphertax_base::Secret;
+use ciphertax_base::{CpuTime, Secret};
 use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, Command, Counts};

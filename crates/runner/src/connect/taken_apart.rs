@@ -90,8 +90,7 @@ fn between(before: Result<Usage, String>, after: Result<Usage, String>) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_observe::OwnThreads;
-    use ciphertax_observe::Result;
+    use ciphertax_observe::{OwnThreads, Result};
 
     use super::*;
 

@@ -15,11 +15,9 @@ use ciphertax_workload::sql::{Columns, SqlSession};
 use super::clients::Relational;
 use super::control::Control;
 use super::{Database, REMOVAL, Tables};
-use crate::columns;
 use crate::error::RunError;
-use crate::stored_cells;
 use crate::timeout::wait_for;
-use crate::tpcc;
+use crate::{columns, stored_cells, tpcc};
 
 impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
     fn load(

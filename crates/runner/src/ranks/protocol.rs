@@ -23,7 +23,10 @@ pub(super) enum Request {
     /// What its clock says.
     Clock,
     /// To write its part of the rows of a data set: that of this number, of so many.
-    Load { part: (u32, u32), loading: Box<Loading> },
+    Load {
+        part: (u32, u32),
+        loading: Box<Loading>,
+    },
     /// To start its load threads for its part of a cell's load, whose slices are called by the number `load`.
     Start {
         load: u32,
@@ -31,10 +34,16 @@ pub(super) enum Request {
         start: Box<Start>,
     },
     /// To open its connections to an arm, and to check them.
-    Prepare { load: u32, arm: usize },
+    Prepare {
+        load: u32,
+        arm: usize,
+    },
     Slice(CalledSlice),
     /// What an agent is asked. The answer has the same number: one that comes too late is none to the next question.
-    Agent { number: u64, request: agent::Request },
+    Agent {
+        number: u64,
+        request: agent::Request,
+    },
 }
 
 /// A data set, and how it is reached.
@@ -82,12 +91,17 @@ pub(super) enum Answer {
     /// It has written its part, as far as it could.
     Loaded,
     /// Its load threads have started.
-    Started { workers: u32 },
+    Started {
+        workers: u32,
+    },
     /// Its connections are open, or why not.
     Prepared(Option<Failure>),
     Yielded(Box<Yielded>),
     /// What an agent answers.
-    Agent { number: u64, answer: Box<agent::Answer> },
+    Agent {
+        number: u64,
+        answer: Box<agent::Answer>,
+    },
     /// It still works at what it was asked.
     Alive,
     /// It cannot go on, and why.

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::options;
-use ciphertax_lab::sqlite::{ProvedFile, data_size, prove};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use bson::rawdoc;
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, SessionFacts};
+use ciphertax_base::{Proof, Secret, SessionFacts};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, Login, connect_offering};

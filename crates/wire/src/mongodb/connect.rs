@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, LoginPath, Phase};
+use ciphertax_base::{ConnectTrace, LoginPath, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 

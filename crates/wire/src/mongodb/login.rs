@@ -3,8 +3,7 @@
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
-use ciphertax_base::Secret;
-use ciphertax_base::{AuthenticationFacts, LoginPath};
+use ciphertax_base::{AuthenticationFacts, LoginPath, Secret};
 
 use super::connect::{ConnectOptions, Login};
 use super::message::Messages;

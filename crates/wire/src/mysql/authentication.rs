@@ -1,7 +1,6 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
-use ciphertax_base::Secret;
-use ciphertax_base::{AuthenticationFacts, LoginPath};
+use ciphertax_base::{AuthenticationFacts, LoginPath, Secret};
 use ciphertax_model::AuthenticationMethod;
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;

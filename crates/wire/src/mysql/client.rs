@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::Secret;
-use ciphertax_base::{LoginPath, Proof, SessionFacts, Witness};
+use ciphertax_base::{LoginPath, Proof, Secret, SessionFacts, Witness};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use openssl::rand::rand_bytes;

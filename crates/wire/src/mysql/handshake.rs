@@ -5,8 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_base::{ConnectTrace, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use mysql_common::constants::CapabilityFlags;

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_base::{Proof, Secret, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 
 use super::authentication;

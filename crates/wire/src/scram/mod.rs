@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ciphertax_base::LoginPath;
-use ciphertax_base::Secret;
+use ciphertax_base::{LoginPath, Secret};
 use ciphertax_model::AuthenticationMethod;
 use openssl::error::ErrorStack;
 use openssl::hash::{MessageDigest, hash};

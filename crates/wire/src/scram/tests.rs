@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use ciphertax_base::LoginPath;
-use ciphertax_base::Secret;
+use ciphertax_base::{LoginPath, Secret};
 use proptest::prelude::*;
 
 use super::{prepared, *};

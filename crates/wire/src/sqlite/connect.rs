@@ -4,8 +4,7 @@ use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_base::{ConnectTrace, Phase, Secret};
 use ciphertax_model::SqlCipher;
 use rusqlite::{Connection, OpenFlags, ffi};
 

@@ -8,8 +8,7 @@ use ciphertax_model::YcsbTable;
 
 use super::mark::DatasetError;
 use super::parallel;
-use crate::ycsb::KeySpace;
-use crate::ycsb::Records;
+use crate::ycsb::{KeySpace, Records};
 
 /// Records beyond those of the table that are looked for at a time: more than one load generator has connections, of each of which one
 /// number may have been left out.

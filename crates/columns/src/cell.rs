@@ -81,14 +81,6 @@ pub enum KeyError {
     /// It is not written as such a key is.
     #[error("a master key is 32 hexadecimal digits, and this is {0}")]
     Malformed(String),
-    /// The file cannot be read.
-    #[error("the master key in {path}: {error}")]
-    File {
-        /// Which.
-        path: std::path::PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
     /// The library lacks what is asked for.
     #[error("{0}")]
     Unavailable(String),

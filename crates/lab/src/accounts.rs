@@ -55,7 +55,7 @@ impl Account {
     }
 }
 
-fn random_password() -> std::result::Result<Secret, ErrorStack> {
+fn random_password() -> Result<Secret, ErrorStack> {
     random_digits::<PASSWORD_BYTES>().map(Secret::new)
 }
 

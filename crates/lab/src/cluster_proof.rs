@@ -32,7 +32,7 @@ const ATTEMPTS: u32 = 3;
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or kept it from being tried.
-pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> std::result::Result<Proof, ProofError> {
+pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> Result<Proof, ProofError> {
     look(server)
         .map_err(Objection::from)
         .and_then(|seen| seen.verdict(encrypted).map_err(Objection::Disproved))
@@ -84,7 +84,7 @@ fn half() -> Result<String> {
 }
 
 impl Seen {
-    fn verdict(&self, encrypted: bool) -> std::result::Result<Proof, String> {
+    fn verdict(&self, encrypted: bool) -> Result<Proof, String> {
         let Self { row, bytes, members } = self;
         match (encrypted, row) {
             (_, false) if *bytes == 0 => Err(format!(

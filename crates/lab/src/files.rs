@@ -77,7 +77,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// So many random bytes, two digits each.
-pub(crate) fn random_digits<const BYTES: usize>() -> std::result::Result<String, ErrorStack> {
+pub(crate) fn random_digits<const BYTES: usize>() -> Result<String, ErrorStack> {
     let mut random = [0; BYTES];
     openssl::rand::rand_bytes(&mut random)?;
     Ok(hexadecimal(&random))

@@ -43,7 +43,7 @@ pub(crate) struct Role {
 }
 
 /// What a process answers: or, as the end of a sentence about it, why it cannot do what it is asked for.
-pub(crate) type Answered<A> = std::result::Result<A, String>;
+pub(crate) type Answered<A> = Result<A, String>;
 
 impl Role {
     /// What such a process does; the whole of its hidden command. Its guard starts it in a private folder. `serve` talks with its

@@ -138,7 +138,7 @@ pub(super) const ALL_OF_STORAGE: StorageCapabilities = StorageCapabilities {
 };
 
 /// What every server has.
-pub(super) const MEMORY_ALONE: StorageCapabilities = StorageCapabilities {
+pub(crate) const MEMORY_ALONE: StorageCapabilities = StorageCapabilities {
     settings: &["memory_mb"],
     least_memory_mb: *Storage::MEMORY_MB.start(),
 };

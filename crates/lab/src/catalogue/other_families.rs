@@ -1,4 +1,4 @@
-//! PostgreSQL, MongoDB, and SQLite, which is no server.
+//! PostgreSQL and MongoDB.
 //!
 //! PostgreSQL is as Debian builds it, with OpenSSL. It resumes no session, in any version: it switches tickets and
 //! the cache of sessions off.
@@ -131,32 +131,3 @@ const TICKETS: [VersionResumption; 4] = [
     resumed(TlsVersion::V1_2, &[Ticket]),
     resumed(TlsVersion::V1_3, &[Ticket]),
 ];
-
-/// No server: it is built into ciphertax, with SQLCipher, which encrypts its files. The SQLite of SQLCipher 4.14.
-/// Without a key it is SQLite of the same release.
-pub static SQLITE: Entry = Entry {
-    name: "sqlite",
-    product: Product::Sqlite,
-    version: "3.51.3",
-    tls_library: "SQLCipher 4.14 with OpenSSL 3.5",
-    capabilities: Capabilities {
-        tls_versions: &[],
-        certificates: &[],
-        groups: &[],
-        ciphers: Ciphers::Only(&[]),
-        resumption: &[],
-        authentication: &[NoLogin],
-        forget_passwords: None,
-        several_addresses: false,
-        secure_renegotiation: true,
-        direct_tls: false,
-        cluster: None,
-        at_rest: AtRestCapabilities {
-            sqlcipher: true,
-            ..AtRestCapabilities::NONE
-        },
-        storage: MEMORY_ALONE,
-    },
-    source: Source::BuiltIn,
-    family: ServerFamily::Sqlite,
-};

@@ -13,7 +13,7 @@ use crate::error::path::{HelperError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
 
 /// Result of everything in this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something in the lab did not work. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -243,7 +243,7 @@ impl Cluster {
     }
 }
 
-async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool, WireError> {
+async fn is_one_of(session: &mut Session, all: &str) -> Result<bool, WireError> {
     let rows = session
         .query("SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_local_state_comment')")
         .await?;

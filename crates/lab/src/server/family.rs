@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ciphertax_base::Proof;
 use ciphertax_supervise::Known;
 use ciphertax_supervise::guard::{Ending, User};
 
@@ -21,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::locate::{InstallStep, Installation};
 use crate::mongodb::MongoDb;
+use crate::proof::{Objection, ProvedAtRest};
 use crate::sqlite::Sqlite;
 
 /// Servers of one kind.
@@ -55,6 +57,21 @@ pub(crate) trait Family: Sync {
             server.entry().name,
             "it has no row that it is proved by",
         ))
+    }
+
+    /// Options of a server that is made for [`Family::prove_disk`] alone, so that all it writes reaches the disk.
+    fn disk_proof_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Proves what a server encrypts on the disk, and what stays readable there.
+    fn prove_disk(&self, server: &PrivateServer) -> Result<ProvedAtRest, Objection> {
+        server.file_system_proof()
+    }
+
+    /// The same of a server that is measured, as far as that leaves it as it was.
+    fn prove_measured_disk(&self, server: &PrivateServer) -> Result<Vec<Proof>, Objection> {
+        Ok(server.file_system_proof()?.proofs)
     }
 
     /// What a log says that explains the end of its server, in one line.

@@ -70,11 +70,11 @@ impl PrivateServer {
     ///
     /// # Errors
     /// Names the arm, and what contradicts it or kept it from being searched.
-    pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
+    pub fn prove_file_system(&self, arm: &str) -> Result<ProvedAtRest, ProofError> {
         self.file_system_proof().map_err(|objection| objection.of(arm))
     }
 
-    pub(crate) fn file_system_proof(&self) -> std::result::Result<ProvedAtRest, Objection> {
+    pub(crate) fn file_system_proof(&self) -> Result<ProvedAtRest, Objection> {
         let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
         let says = self.file_system.as_ref().map(MountedFileSystem::witness);
         let says = says.transpose()?;

@@ -61,7 +61,7 @@ pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofErr
     witnesses(options).map_err(|objection| objection.of(arm))
 }
 
-fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objection> {
+pub(super) fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objection> {
     let (mut session, _) = Session::open(options)?;
     let status = session.status()?;
     status.check(options).map_err(Objection::Disproved)?;

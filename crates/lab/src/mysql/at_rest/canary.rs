@@ -175,7 +175,7 @@ static HELD: [&[&str]; 4] = [
     ],
 ];
 
-async fn hold(session: &mut Session, statements: &[&str]) -> std::result::Result<(), WireError> {
+async fn hold(session: &mut Session, statements: &[&str]) -> Result<(), WireError> {
     session.query(&format!("USE {SCHEMA}")).await?;
     for statement in statements {
         session.query(&statement.replace("{lock}", LOCK)).await?;
@@ -188,7 +188,7 @@ async fn plant(
     variant: &MySqlVariant,
     canary: &str,
     doublings: u32,
-) -> std::result::Result<(), WireError> {
+) -> Result<(), WireError> {
     const COLUMNS: &str = "(id INT PRIMARY KEY, v VARCHAR(250))";
     let mut statements = vec![
         // Of one byte a letter, so that rows are sorted whole and not by reference.
@@ -223,14 +223,14 @@ async fn plant(
 }
 
 /// How many sessions wait for the lock.
-async fn waiting(session: &mut Session) -> std::result::Result<usize, WireError> {
+async fn waiting(session: &mut Session) -> Result<usize, WireError> {
     const STATE: usize = 6;
     let rows = session.query("SHOW FULL PROCESSLIST").await?;
     Ok(rows.iter().filter(|row| row.text(STATE) == "User lock").count())
 }
 
 /// Nothing is to stay in memory alone.
-async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Result<(), WireError> {
+async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> Result<(), WireError> {
     for statement in [
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
         "SET GLOBAL innodb_max_dirty_pages_pct = 0",
@@ -249,7 +249,7 @@ async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Res
     Ok(())
 }
 
-async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireError> {
+async fn dirty_pages(session: &mut Session) -> Result<u64, WireError> {
     let rows = session
         .query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
         .await?;

@@ -195,7 +195,7 @@ impl Asked<'_> {
     /// Runs a task on a session of its own.
     pub(in crate::mysql) fn run<T>(
         self,
-        task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
+        task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> Result<T, WireError>,
     ) -> Result<T> {
         let options = ConnectOptions {
             socket: Some(self.socket.to_owned()),

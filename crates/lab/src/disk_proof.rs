@@ -7,7 +7,6 @@ use crate::server::family::family;
 use crate::server::{PrivateServer, PrivateServerBuilder};
 
 /// The server to be made for [`prove`]: with so little memory that all it writes reaches the disk, and else as it is.
-#[must_use]
 pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
     let options = family(builder.entry()).disk_proof_options();
     options

@@ -97,6 +97,9 @@ pub(crate) fn check_length(plaintext: &[u8], most: usize) -> Result<(), CellErro
     }
 }
 
+/// Result of what is done with cells.
+pub(crate) type Result<T, E = CellError> = std::result::Result<T, E>;
+
 /// A cell that cannot be made or read. Nothing of its contents is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CellError {

@@ -29,7 +29,7 @@ pub trait Workload: Send + Sync + 'static {
     const CHECKS: bool = false;
 
     /// Opens a connection and makes sure that it is what the arm says.
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure>;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection>;
 
     /// Called for every connection at the beginning of every slice, before the measured time.
     fn begin(&self, _connection: &mut Self::Connection, _deal: Deal) {}
@@ -41,18 +41,14 @@ pub trait Workload: Send + Sync + 'static {
     }
 
     /// Does one operation, from the request to the whole answer.
-    async fn operate(
-        &self,
-        connection: &mut Self::Connection,
-        context: &Context,
-    ) -> Result<Operation, Failure>;
+    async fn operate(&self, connection: &mut Self::Connection, context: &Context) -> Result<Operation>;
 
     /// Brings to its end what the connection's operations have left to their servers, at the end of every slice.
     async fn settle(&self, _connection: &mut Self::Connection, _: &Context) {}
 
     /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says. Called where
     /// [`Self::CHECKS`] says so.
-    async fn check(&self, _reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, _reactor: &Rc<Reactor>) -> Result<()> {
         Ok(())
     }
 }
@@ -117,6 +113,9 @@ impl AddAssign for Operation {
         self.bytes_received += other.bytes_received;
     }
 }
+
+/// Result of what a connection does.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An operation that failed; its connection is not used again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

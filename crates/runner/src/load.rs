@@ -15,7 +15,7 @@ use ciphertax_supervise::GuardProgram;
 use ciphertax_workload::{Access, Job};
 
 use crate::check::not_spoken;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::meter::ServerMeter;
 
 /// What makes the load of a cell: load threads, or a program of the user's own.
@@ -24,11 +24,11 @@ pub(crate) trait Load {
     fn workers(&self) -> u32;
 
     /// Makes sure that an arm can be measured. The inner error is a reason for a void slice.
-    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError>;
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>>;
 
     /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
     /// `seed` is that of the block, the same for every arm.
-    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError>;
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice>;
 
     /// Holds a slice to its arm by what was seen of it elsewhere. Load threads see for themselves.
     fn judge(&self, _arm: usize, _slice: &mut Slice, _seen: &Seen<'_>) {}
@@ -55,11 +55,11 @@ impl Load for Engine {
         self.workers()
     }
 
-    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>> {
         Ok(self.prepare(arm)?)
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice> {
         Ok(Slice {
             yielded: self.slice_of(seed, arm, duration)?,
             void: None,
@@ -68,7 +68,7 @@ impl Load for Engine {
 }
 
 /// Starts the load threads of a cell for arms that are reached so.
-pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
+pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine> {
     let engine = A::start(job, arms.collect())?;
     engine.ok_or_else(|| {
         let refusal = not_spoken(A::NAME, A::VOCABULARIES, job.cell);
@@ -77,7 +77,7 @@ pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> 
 }
 
 /// Keeps a private server, whose first process is `pid`, on one CPU, and says on which: the same for all.
-pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize, RunError> {
+pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize> {
     let cpu = placement::last_allowed_cpu().map_err(RunError::Placement)?;
     // What it starts from now on stays there too; what it has started is found afterwards.
     placement::confine_process(pid, cpu).map_err(RunError::Placement)?;
@@ -103,7 +103,7 @@ pub(crate) struct Distance {
 
 impl Distance {
     /// A link, with room for servers inside; `None` for a spec without one.
-    pub(crate) fn link(spec: &ServerSpec, guard: &GuardProgram) -> Result<Option<RunningLink>, RunError> {
+    pub(crate) fn link(spec: &ServerSpec, guard: &GuardProgram) -> Result<Option<RunningLink>> {
         let wanted = none_yet(spec);
         let start = || RunningLink::start(&wanted, guard);
         Ok((wanted != Distances::default()).then(start).transpose()?)
@@ -135,7 +135,7 @@ impl Distance {
     }
 
     /// Changes it for all that is sent from now on.
-    pub(crate) fn set(&mut self, wanted: Distances) -> Result<(), RunError> {
+    pub(crate) fn set(&mut self, wanted: Distances) -> Result<()> {
         if self.now != wanted {
             self.link.set(&wanted)?;
             self.now = wanted;

@@ -16,7 +16,7 @@ use ciphertax_workload::{Access, Job};
 use crate::columns::{arm_columns, set_of};
 use crate::command::{CommandLoad, is_used_by_others, try_out};
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::groups::{groups, holds, measured_at, of_own_cells};
 use crate::load::{self, Load};
@@ -53,13 +53,13 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
-    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError>;
+    fn set_distances(&mut self, wanted: Distances) -> Result<()>;
 
     /// Makes the data sets.
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<()>;
 
     /// How large the data are of every arm in every cell that is measured here; nothing of the user's own servers.
-    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError>;
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>>;
 
     /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
     /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
@@ -69,8 +69,8 @@ pub(crate) trait Servers: ServersByArm {
         cell: &Cell,
         arms: &[Arm],
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Box<dyn Load>, RunError>;
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Box<dyn Load>>;
 
     /// Counts the transactions that a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw,
     /// if that is known.
@@ -84,7 +84,7 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Has tables that have grown too large as they were, all of them at once; false where none has.
-    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool> {
         Ok(false)
     }
 
@@ -92,7 +92,7 @@ pub(crate) trait Servers: ServersByArm {
     ///
     /// # Errors
     /// [`RunError::Inconsistent`] when they are not; or when the server refuses.
-    fn check(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+    fn check(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<Vec<ArmProof>> {
         Ok(Vec::new())
     }
 
@@ -100,7 +100,7 @@ pub(crate) trait Servers: ServersByArm {
     fn remind(&self, arm: &str);
 
     /// Removes the data sets, and the servers if they are private; all of them, whatever happens to one.
-    fn close(self: Box<Self>) -> Result<(), RunError>;
+    fn close(self: Box<Self>) -> Result<()>;
 }
 
 /// What was found out of an arm after it was measured.
@@ -148,12 +148,12 @@ pub(crate) struct Opening<'a> {
     /// The load generators; `None` for this one alone.
     pub(crate) ranks: Option<Ranks>,
     pub(crate) progress: &'a mut dyn Progress,
-    pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
+    pub(crate) go_on: &'a dyn Fn() -> Result<()>,
 }
 
 impl<D: Database> GroupServers<D> {
     /// Takes the user's own servers and proves the arms.
-    pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
+    pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
         let mut open = Self::none(None, opening);
@@ -167,7 +167,7 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// Starts private servers for the cells with this spec and proves the arms.
-    pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self, RunError> {
+    pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
         let mut open = Self::none(Some(spec.clone()), opening);
@@ -195,12 +195,7 @@ impl<D: Database> GroupServers<D> {
         }
     }
 
-    fn add(
-        &mut self,
-        mut server: GroupServer<D>,
-        arms: Vec<&Arm>,
-        opening: &mut Opening<'_>,
-    ) -> Result<(), RunError> {
+    fn add(&mut self, mut server: GroupServer<D>, arms: Vec<&Arm>, opening: &mut Opening<'_>) -> Result<()> {
         let baselines = self.groups.first().map(|group| group.server.first_record.clone());
         for arm in arms {
             (opening.go_on)()?;
@@ -238,7 +233,7 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// How other load generators reach these arms, of which all are measured here.
-    fn reach_of(&self, arms: &[Arm]) -> Result<Vec<ArmReach>, RunError> {
+    fn reach_of(&self, arms: &[Arm]) -> Result<Vec<ArmReach>> {
         let here = arms.iter().filter_map(|arm| Some((arm, self.arm(&arm.name)?)));
         here.map(|(arm, open)| {
             self.groups[open.group]
@@ -254,8 +249,8 @@ impl<D: Database> GroupServers<D> {
         command: &CommandLoad,
         arm: &Arm,
         cell: &Cell,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let refused = |problem: String| RunError::Command {
             cell: cell.name.clone(),
             arm: arm.name.clone(),
@@ -306,12 +301,12 @@ impl<D: Database> Servers for GroupServers<D> {
         self.arm(arm).map(|arm| &arm.proved.session)
     }
 
-    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
+    fn set_distances(&mut self, wanted: Distances) -> Result<()> {
         let mut groups = self.groups.iter_mut();
         groups.try_for_each(|group| group.server.route.set_distances(wanted))
     }
 
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<()> {
         let study = of_own_cells(self.spec.as_ref(), study);
         for (index, group) in self.groups.iter_mut().enumerate() {
             let key = self.column_key.as_ref();
@@ -326,7 +321,7 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(())
     }
 
-    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>> {
         let footprints = self.groups.iter_mut().map(|group| group.server.footprint());
         let footprints: Vec<Option<Footprint>> = footprints.collect::<Result<_, _>>()?;
         let mut records = Vec::new();
@@ -345,8 +340,8 @@ impl<D: Database> Servers for GroupServers<D> {
         cell: &Cell,
         arms: &[Arm],
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Box<dyn Load>, RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Box<dyn Load>> {
         if let Some(command) = &cell.command {
             let reached = arms.iter().map(|arm| self.group(&arm.name).server.arm(arm));
             let reached = reached.collect::<Result<Vec<_>, _>>()?;
@@ -398,7 +393,7 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool> {
         let has_grown = |group: &OpenGroup<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
         if !self.groups.iter().any(has_grown) {
             return Ok(false);
@@ -413,7 +408,7 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(true)
     }
 
-    fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+    fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>> {
         let mut proofs = Vec::new();
         for (index, OpenGroup { server, tables, .. }) in self.groups.iter_mut().enumerate() {
             let Some(tables) = tables else { continue };
@@ -437,7 +432,7 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn close(self: Box<Self>) -> Result<(), RunError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let closed = self.groups.into_iter().map(|group| group.server.close());
         closed.fold(Ok(()), Result::and)
     }
@@ -465,7 +460,7 @@ fn load_in_parts<D: Database>(
     index: usize,
     study: &Study,
     heard: &mut dyn FnMut(u64, u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let mut measured = study.cells.iter().flat_map(|cell| study.measured_arms_of(cell));
     let of_group = |arm: &Arm| {
         arms.iter()

@@ -15,7 +15,7 @@ use ciphertax_workload::sql::SqlSession;
 
 use crate::columns::{canary, files_on_disk};
 use crate::database::{Clients, Control};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
@@ -30,7 +30,7 @@ pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     key: Option<&MasterKey>,
     server: &PrivateServer,
     proof: &CellsProof,
-) -> Result<Option<ProvedAtRest>, RunError> {
+) -> Result<Option<ProvedAtRest>> {
     let is_stored = |columns: &&ColumnEncryption| columns.feature == ColumnFeature::Stored;
     let Some((encryption, key)) = arm.columns.as_ref().filter(is_stored).zip(key) else {
         return Ok(None);

@@ -7,7 +7,7 @@ use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseT
 use ciphertax_reactor::Reactor;
 
 use crate::Protocol;
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::stream::Stream;
 use crate::tls::{TlsSession, TlsSummary};
@@ -25,10 +25,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Whatever keeps the session from being what `options` ask for.
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &Self::Options,
-    ) -> Result<(Self, ConnectTrace), WireError>;
+    async fn connect(reactor: &Rc<Reactor>, options: &Self::Options) -> Result<(Self, ConnectTrace)>;
 
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;
@@ -57,7 +54,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// When one cannot be read.
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+    fn chain(&self) -> Result<Vec<ChainCertificate>> {
         let tls = self.stream().and_then(Stream::tls);
         tls.map_or_else(|| Ok(Vec::new()), TlsSession::chain)
     }
@@ -67,7 +64,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+    async fn leave(&mut self) -> Result<PhaseTrace> {
         match self.stream_mut() {
             Some(stream) => stream.leave(Self::GOODBYE).await,
             None => Ok(PhaseTrace::default()),
@@ -86,7 +83,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    async fn close(mut self) -> Result<PhaseTrace, WireError> {
+    async fn close(mut self) -> Result<PhaseTrace> {
         match self.stream_mut() {
             Some(stream) => stream.close(Self::GOODBYE).await,
             None => self.leave().await,
@@ -107,7 +104,7 @@ pub trait Client: Session {
         reactor: &Rc<Reactor>,
         options: &Self::Options,
         _expectation: &Expectation,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         Ok(Self::connect(reactor, options).await?.0)
     }
 
@@ -117,11 +114,7 @@ pub trait Client: Session {
     ///
     /// # Errors
     /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &Self::Options,
-        connections: usize,
-    ) -> Result<(), WireError>;
+    async fn warm_up(reactor: &Rc<Reactor>, options: &Self::Options, connections: usize) -> Result<()>;
 
     /// Asks the server what it thinks of this session, which `options` opened.
     ///
@@ -131,19 +124,19 @@ pub trait Client: Session {
         &mut self,
         options: &Self::Options,
         expectation: &Expectation,
-    ) -> Result<Result<Proof, String>, WireError>;
+    ) -> Result<Result<Proof, String>>;
 
     /// Everything that was negotiated. The server may be asked for its version.
     ///
     /// # Errors
     /// Those of a question; and when the server's certificate cannot be read.
-    async fn facts(&mut self) -> Result<SessionFacts, WireError>;
+    async fn facts(&mut self) -> Result<SessionFacts>;
 
     /// Asks the least that there is to ask, which every account may: `SELECT 1`, or `ping`.
     ///
     /// # Errors
     /// The server's own, and those of the connection.
-    async fn ask(&mut self) -> Result<(), WireError>;
+    async fn ask(&mut self) -> Result<()>;
 
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;

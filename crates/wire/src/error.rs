@@ -4,6 +4,9 @@ use std::{fmt, io};
 
 use rusqlite::ffi;
 
+/// Result of everything between client and server.
+pub(crate) type Result<T, E = WireError> = std::result::Result<T, E>;
+
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_engine::{Engine, EngineError, Failure, Part, Workload};
+use ciphertax_engine::{Engine, EngineError, Failure, Part, Result, Workload};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, ColumnEncryption, Study};
 use ciphertax_reactor::Reactor;
@@ -61,16 +61,12 @@ pub trait Access: Clone + Send + Sync + 'static {
     fn expectation(&self) -> &Expectation;
 
     /// How the connection in this slot reaches its server: where there are several, each slot may have another.
-    async fn route(
-        &self,
-        _reactor: &Rc<Reactor>,
-        _slot: u32,
-    ) -> Result<<Self::Session as Session>::Options, Failure> {
+    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<<Self::Session as Session>::Options> {
         Ok(self.options().clone())
     }
 
     /// Opens the session of this slot and checks it by the client's and by the server's word.
-    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Self::Session, Failure>;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Self::Session>;
 
     /// How the data keys of EncDB's cells are derived that its sessions receive.
     fn derivation(&self) -> Derivation {
@@ -78,7 +74,7 @@ pub trait Access: Clone + Send + Sync + 'static {
     }
 
     /// Makes the server ready for a slice of new connections, outside the measured time.
-    async fn before_connects(&self, _reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn before_connects(&self, _reactor: &Rc<Reactor>) -> Result<()> {
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use openssl::pkey_ctx::PkeyCtx;
 use zeroize::Zeroizing;
 
 use super::{FORMAT, library, not_authentic};
-use crate::cell::{CellError, CellKind};
+use crate::cell::{CellError, CellKind, Result};
 use crate::key::MasterKey;
 
 /// The cipher and the mode of a cell.
@@ -170,7 +170,7 @@ pub(super) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Takes a cell apart and compares its check.
-    pub(super) fn of(cell: &'a [u8]) -> Result<Self, CellError> {
+    pub(super) fn of(cell: &'a [u8]) -> Result<Self> {
         let Some((&[check, version, kind, code, ref nonce @ ..], body)) = cell.split_first_chunk::<HEADER>()
         else {
             return Err(malformed(format!("{} bytes are no header", cell.len())));
@@ -380,7 +380,7 @@ impl Decryptors {
     }
 
     /// Appends what is encrypted in a cell, or something else before an error.
-    pub(super) fn decrypt(&mut self, layout: &Layout<'_>, plaintext: &mut Vec<u8>) -> Result<(), CellError> {
+    pub(super) fn decrypt(&mut self, layout: &Layout<'_>, plaintext: &mut Vec<u8>) -> Result<()> {
         let decryptor = self.of(&layout.nonce, layout.algorithm).map_err(library)?;
         decryptor
             .decrypt(layout.vector, layout.tag, layout.ciphertext, plaintext)

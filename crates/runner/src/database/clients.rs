@@ -17,7 +17,7 @@ use super::Canary;
 use super::counted::Counted;
 use super::program::Reached;
 use super::reached::Endpoint;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// The data model of databases that speak SQL.
 pub(crate) enum Relational {}
@@ -102,7 +102,7 @@ pub(crate) trait Clients: Sized + 'static {
     }
 
     /// Files for a program besides the environment, by name: for an arm that is reached so.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>>;
 
     /// What the server counted while a program ran, from its counters at the end and their change.
     fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;

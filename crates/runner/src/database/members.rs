@@ -8,7 +8,7 @@ use ciphertax_wire::{Client, Endpoint as Reached, Session, WireError};
 use super::clients::Clients;
 use super::control::Control;
 use super::reached::Endpoint;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// How long each may take to say what it is.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ impl<D: Clients> Control<D> {
     pub(crate) fn members_by(
         &self,
         standing: impl AsyncFn(&mut D::Session) -> Result<Standing, WireError>,
-    ) -> Result<Option<Vec<Member>>, RunError> {
+    ) -> Result<Option<Vec<Member>>> {
         if self.ways.len() < 2 {
             return Ok(None);
         }

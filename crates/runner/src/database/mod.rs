@@ -28,7 +28,7 @@ use ciphertax_workload::dataset::{CellsProof, Contents, DatasetError};
 use ciphertax_workload::sql::Columns;
 
 use crate::connections::Limit;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::wait_events::Ask;
@@ -65,19 +65,19 @@ pub(crate) trait Database: Tables {
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
     /// claim ends with the session.
-    fn claim(control: &mut Control<Self>) -> Result<(), RunError>;
+    fn claim(control: &mut Control<Self>) -> Result<()>;
 
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError>;
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server
     /// of its own.
-    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         Ok(None)
     }
 
     /// Makes sure that the name of ciphertax's data is free or its own, and that the account may remove them: before anything
     /// is written.
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError>;
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()>;
 
     /// Makes what the arms need on a private server besides its accounts, and tells whether some then have it forget what the logins
     /// of others find there.
@@ -86,13 +86,12 @@ pub(crate) trait Database: Tables {
         _control: &mut Control<Self>,
         _server: &PrivateServer,
         _arms: &[&Arm],
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         Ok(false)
     }
 
     /// Which server it is, and what of its settings matters; `private` is its entry in the catalogue.
-    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>)
-    -> Result<Description, RunError>;
+    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description>;
 
     /// The witnesses: proves that sessions opened by `options` are what an arm says.
     fn prove(
@@ -102,13 +101,13 @@ pub(crate) trait Database: Tables {
         options: &Self::Options,
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
-    ) -> Result<Proved, RunError>;
+    ) -> Result<Proved>;
 
     /// How large ciphertax's tables are, and how much memory a private server has for them.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint>;
 
     /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>>;
 
     /// Removes tables, whoever holds them, over a session of its own: the control session may have been cut off in the middle of an
     /// answer, or ended by the server meanwhile. `remove` tells whether there were any.
@@ -117,7 +116,7 @@ pub(crate) trait Database: Tables {
         control: &Control<Self>,
         patience: Duration,
         remove: impl AsyncFn(&mut Self::Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError>;
+    ) -> Result<bool>;
 
     /// What is said of an account without the right to make the data set.
     fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
@@ -133,11 +132,11 @@ pub(crate) trait Tables: Clients {
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<bool, RunError>;
+    ) -> Result<bool>;
 
     /// Has the tables there, and tells whether several load generators may write a part of their rows each before
     /// [`Tables::load`]. Whatever is wrong that says.
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError>;
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool>;
 
     /// Writes a part of the rows of tables that are there; `progress` hears how many it has written.
     fn load_part(
@@ -146,7 +145,7 @@ pub(crate) trait Tables: Clients {
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError>;
+    ) -> Result<()>;
 
     /// Checks each set of TPC-C's tables for what must be true of it, and that those which must hold the same do; tells what holds of
     /// each, nothing where the database has none.
@@ -158,7 +157,7 @@ pub(crate) trait Tables: Clients {
         _contents: &Contents,
         _when: &[When],
         _alike: &[Vec<TableNames>],
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+    ) -> Result<Vec<Vec<ConditionResult>>> {
         Ok(Vec::new())
     }
 
@@ -167,12 +166,12 @@ pub(crate) trait Tables: Clients {
         _control: &mut Control<Self>,
         _contents: &Contents,
         _progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         Ok(())
     }
 
     /// Removes them if they are there, and tells whether they were.
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
+    fn remove(&self, control: &Control<Self>) -> Result<bool>;
 
     /// Proves that a private server encrypts `columns`, where its arms ask it to, or that fields can be read where others ask theirs
     /// for `functions`; nothing where no arm of the study does.
@@ -181,7 +180,7 @@ pub(crate) trait Tables: Clients {
         _columns: Option<&Columns>,
         _functions: Option<ColumnFunctions>,
         _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         Ok(None)
     }
 
@@ -193,7 +192,7 @@ pub(crate) trait Tables: Clients {
         _arm: &Arm,
         _key: Option<&MasterKey>,
         _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         Ok(None)
     }
 }

@@ -11,7 +11,7 @@ use ciphertax_wire::tls::{TlsConnector, TlsPolicy};
 use serde::{Deserialize, Serialize};
 
 use super::clients::Clients;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub(crate) struct ReachedArm<D: Clients> {
 
 impl<D: Clients> ReachedArm<D> {
     /// How ciphertax opens a session of it.
-    pub(crate) fn options(&self, database: &D, arm: &Arm) -> Result<D::Options, RunError> {
+    pub(crate) fn options(&self, database: &D, arm: &Arm) -> Result<D::Options> {
         self.options_by(self.policy.as_ref(), database, arm)
     }
 
@@ -81,7 +81,7 @@ impl<D: Clients> ReachedArm<D> {
         policy: Option<&TlsPolicy>,
         database: &D,
         arm: &Arm,
-    ) -> Result<D::Options, RunError> {
+    ) -> Result<D::Options> {
         let policy = policy.map(|policy| TlsPolicy {
             alpn: D::ALPN,
             ..policy.clone()

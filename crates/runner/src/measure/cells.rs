@@ -11,7 +11,7 @@ use ciphertax_records::{DataSize, QuietPhase, Round, Yield};
 
 use super::round::RoundClocks;
 use super::slice::SliceMeter;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::Load;
 use crate::look::Looker;
 use crate::meter::ServedBy;
@@ -35,8 +35,8 @@ impl OpenCell {
         cell: &Cell,
         (index, servers): (usize, &mut dyn Servers),
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Self, RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         let arms = study.measured_arms_of(cell);
         let mut load = servers.start(study, cell, &arms, seed, go_on)?;
         for arm in 0..arms.len() {
@@ -129,7 +129,7 @@ impl Measure for Cells<'_> {
         stop::is_requested()
     }
 
-    fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
+    fn begin_block(&mut self, cell: usize) -> Result<()> {
         let distances = self.study.distances(&self.study.cells[cell]);
         self.servers[self.open[cell].servers].set_distances(distances)?;
         if self.has_rounds(cell) {
@@ -140,7 +140,7 @@ impl Measure for Cells<'_> {
         Ok(())
     }
 
-    fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<()> {
         let began = Instant::now();
         let servers = &mut self.servers[self.open[cell].servers];
         if servers.restore_grown(progress)? {
@@ -185,7 +185,7 @@ impl Measure for Cells<'_> {
             .map_or(&self.no_symbols, |looker| &looker.symbols)
     }
 
-    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured> {
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
             clocks.begin_turn(servers, &arms, &slice.arm.name);

@@ -9,7 +9,7 @@ use ciphertax_model::workload::CELLS;
 use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
 use super::reading::{Change, Machine, QUIET, Reading};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::{Load, Seen, Slice};
 use crate::look::Looker;
 use crate::meter::ServedBy;
@@ -43,7 +43,7 @@ pub(super) fn block_seed(seed: u64, block: u32) -> u64 {
 impl SliceMeter<'_> {
     /// Measures one slice, while the server is as the arm's probe says. What goes wrong with the server makes the slice void;
     /// an error is what keeps the run from going on, such as a server that stays changed.
-    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured> {
         let measured = match self.server.apply_probe(id.arm) {
             Ok(()) => self.slice_as_it_is(id),
             Err(error) => {
@@ -62,7 +62,7 @@ impl SliceMeter<'_> {
         }
     }
 
-    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>) -> Result<Measured> {
         let since_start = self.began.elapsed();
         if let Err(failure) = self.load.prepare(id.arm_index)? {
             return Ok(self.unmeasured(id, since_start, &failure));

@@ -17,7 +17,7 @@ use rand::RngExt;
 use super::clients::MongoDb;
 use crate::columns::files_on_disk;
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 /// Where proofs are written, which whoever cleans up knows.
@@ -33,7 +33,7 @@ pub(super) fn prove(
     arm: &Arm,
     key: Option<&MasterKey>,
     server: &PrivateServer,
-) -> Result<Option<ProvedAtRest>, RunError> {
+) -> Result<Option<ProvedAtRest>> {
     let columns = arm.columns.as_ref().filter(|columns| columns.stores());
     let Some((encryption, key)) = columns.zip(key) else {
         return Ok(None);

@@ -19,7 +19,7 @@ use ciphertax_workload::sql::Columns;
 use super::encdb::Encdb;
 use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf, sysbench_cnf};
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -200,7 +200,7 @@ impl Clients for MySql {
     }
 
     /// The option files, and copies of certificates.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let mut files = vec![
             (MY_CNF, my_cnf(reached).into_bytes()),
             (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),

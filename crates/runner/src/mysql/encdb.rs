@@ -16,7 +16,7 @@ use ciphertax_workload::mysql::{KeyExchange, exchange_keys};
 
 use super::clients::{Keys, Login, MySql};
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::servers_to_play::EncdbAccount;
 use crate::timeout::TIMEOUT;
 
@@ -67,7 +67,7 @@ impl Encdb {
         options: &ConnectOptions,
         expectation: &Expectation,
         columns: Option<&ColumnEncryption>,
-    ) -> Result<Option<Proof>, RunError> {
+    ) -> Result<Option<Proof>> {
         let Some(columns) = exchanged(columns) else {
             return Ok(None);
         };

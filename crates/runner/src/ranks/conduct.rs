@@ -13,7 +13,7 @@ use super::agent::Agent;
 use super::clock::{Lead, Offset, now_ns};
 use super::hello::Hello;
 use super::protocol::{Answer, Arrival, Channel, Request};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// How long all load generators may take to begin.
 const BEGINNING: Duration = Duration::from_secs(60);
@@ -164,7 +164,7 @@ impl Ranks {
     }
 
     /// Asks the clocks of other machines again, if the answers are old.
-    pub(super) fn ask_clocks_again(&self) -> Result<(), RunError> {
+    pub(super) fn ask_clocks_again(&self) -> Result<()> {
         let mut all = self.lock();
         all.still_there().map_err(RunError::Rank)?;
         let is_alone = all
@@ -178,17 +178,17 @@ impl Ranks {
     }
 
     /// Tells every follower something.
-    pub(super) fn tell(&self, request: impl Fn(Told) -> Request) -> Result<(), RunError> {
+    pub(super) fn tell(&self, request: impl Fn(Told) -> Request) -> Result<()> {
         self.lock().tell(request).map_err(RunError::Rank)
     }
 
     /// What every follower answers to what it was told last, with its name and its clock, in their order.
-    pub(super) fn answers(&self) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn answers(&self) -> Result<Vec<Answered>> {
         self.lock().answers(|| false).map_err(RunError::Rank)
     }
 
     /// The same of what may take long: [`RunError::Stopped`] soon after this thread is to stop.
-    pub(super) fn answers_unless_stopped(&self) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn answers_unless_stopped(&self) -> Result<Vec<Answered>> {
         let answers = self.lock().answers(stop::is_requested);
         answers.map_err(|why| match stop::is_requested() {
             true => RunError::Stopped,
@@ -197,7 +197,7 @@ impl Ranks {
     }
 
     /// [`Ranks::tell`] and [`Ranks::answers`].
-    pub(super) fn ask(&self, request: impl Fn(Told) -> Request) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn ask(&self, request: impl Fn(Told) -> Request) -> Result<Vec<Answered>> {
         let mut all = self.lock();
         let answers = all.tell(request).and_then(|()| all.answers(|| false));
         answers.map_err(RunError::Rank)

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::ns_of;
 use super::reach::ArmReach;
 use crate::agent;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -66,7 +66,7 @@ pub(crate) struct Start {
 
 impl Start {
     /// The cell.
-    pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
+    pub(crate) fn cell(&self) -> Result<&Cell> {
         let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
         found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
     }

@@ -10,7 +10,7 @@ use ciphertax_wire::Expectation;
 use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::server::TargetServers;
 use crate::servers_to_play::entry;
 use crate::trust::Trust;
@@ -96,7 +96,7 @@ pub(crate) fn account_of<'a>(server: &'a PrivateServer, arm: &Arm) -> &'a Accoun
 
 impl ArmReach {
     /// What its workloads are given; `own` is the user's own server as this process knows it.
-    pub(super) fn access<D: Database>(&self, own: Option<TargetServers<D>>) -> Result<D::Access, RunError> {
+    pub(super) fn access<D: Database>(&self, own: Option<TargetServers<D>>) -> Result<D::Access> {
         let arm = &self.arm;
         let (login, trust, database) = match (&self.private, own) {
             (Some(private), _) => {

@@ -11,7 +11,7 @@ use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
 use super::measure::PlannedSlice;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
@@ -72,7 +72,7 @@ impl<'a> Course<'a> {
         seed: u64,
         look: Option<Look>,
         earlier: &SampleLog,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let arms = study.measured_arms_of(cell);
         let of_cell = earlier
             .samples
@@ -203,7 +203,7 @@ impl<'a> Course<'a> {
         log: &SampleLog,
         took: Duration,
         left: Duration,
-    ) -> Result<BlockOutcome, RunError> {
+    ) -> Result<BlockOutcome> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;

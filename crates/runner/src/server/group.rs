@@ -30,7 +30,7 @@ use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
 use crate::database::{Control, ControlOptions, Database, Description, Endpoint, Member, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::load::Distance;
@@ -91,7 +91,7 @@ impl<D: Database> GroupServer<D> {
         group: &Group<'_>,
         identity: Identity,
         column_key: Option<&MasterKey>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(spec, &guard)?;
         let server = private::start(study, spec, group, link.as_ref())?;
@@ -151,7 +151,7 @@ impl<D: Database> GroupServer<D> {
         target: TargetServers<D>,
         identity: Identity,
         ranks: Option<&Ranks>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
         let control = connect(
@@ -193,7 +193,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Makes sure that plain arms are let in where they go to. A server that demands TLS says so to plain sessions alone.
-    fn refuse_demand_of_tls(&mut self, study: &Study, url: &str) -> Result<(), RunError> {
+    fn refuse_demand_of_tls(&mut self, study: &Study, url: &str) -> Result<()> {
         let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
         let Some(tls) = self.route.default_tls.take_if(|_| has_plain) else {
             return Ok(());
@@ -205,7 +205,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.
-    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
+    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
             let ways = ControlOptions {
@@ -267,12 +267,12 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// How an arm reaches it, before any proof.
-    pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
+    pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>> {
         reached(&self.route, self.private_server(), &self.login, arm)
     }
 
     /// How other load generators reach an arm whose sessions must be so.
-    pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach, RunError> {
+    pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach> {
         let private = self.private_server();
         Ok(ArmReach {
             arm: arm.clone(),
@@ -291,7 +291,7 @@ impl<D: Database> GroupServer<D> {
         study: &Study,
         key: Option<&MasterKey>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let private = self.private.as_ref();
         let stored = private.and_then(|private| private.stored.as_ref());
         let contents = Contents {
@@ -309,14 +309,14 @@ impl<D: Database> GroupServer<D> {
 
     /// Has the tables of the data sets there, and tells whether load generators may write a part of their rows each before
     /// [`GroupServer::load`].
-    pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool, RunError> {
+    pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool> {
         // Also if it fails half-way.
         self.is_loaded = true;
         self.database.begin_load(&mut self.control, contents)
     }
 
     /// How large its data are; `None` for a server of the user's own.
-    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>, RunError> {
+    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>> {
         match self.is_private() {
             true => self.database.footprint(&mut self.control).map(Some),
             false => Ok(None),
@@ -324,7 +324,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes the data sets, and the servers if they are private.
-    pub(crate) fn close(self) -> Result<(), RunError> {
+    pub(crate) fn close(self) -> Result<()> {
         let removed = match self.death() {
             // What private servers hold goes with them.
             _ if self.is_private() || !self.is_loaded => Ok(()),
@@ -344,7 +344,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Of the user's own servers that form one database those that are its members now.
-    fn find_members(&mut self) -> Result<(), RunError> {
+    fn find_members(&mut self) -> Result<()> {
         let Some(found) = self.database.members(&mut self.control)? else {
             return Ok(());
         };
@@ -360,7 +360,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Has it say who it is.
-    fn describe(&mut self) -> Result<(), RunError> {
+    fn describe(&mut self) -> Result<()> {
         let private = self.private.as_ref().map(|private| &private.server);
         let Description {
             product,

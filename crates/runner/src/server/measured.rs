@@ -10,13 +10,13 @@ use ciphertax_records::why::WaitEvents;
 use ciphertax_records::{ServerId, VoidReason};
 
 use crate::agent::AgentMeter;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::meter::ServedBy;
 
 /// What a slice needs of a server, whatever the database.
 pub(crate) trait Server {
     /// Its own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>>;
 
     /// The first process of each of its servers, as far as they can be seen from here; none for a database in the load threads.
     fn pids(&self) -> Vec<u32> {
@@ -39,12 +39,12 @@ pub(crate) trait Server {
     ///
     /// # Errors
     /// When it refuses or does not answer; some of it may be changed then.
-    fn apply_probe(&mut self, _arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, _arm: &Arm) -> Result<()> {
         Ok(())
     }
 
     /// Changes back what [`Server::apply_probe`] has changed.
-    fn undo_probe(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -63,7 +63,7 @@ pub(crate) trait Server {
     }
 
     /// Has the kernel forget what it keeps of its files; `None` for a server of the user's own.
-    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+    fn drop_cached(&self) -> Result<Option<Dropped>> {
         Ok(None)
     }
 

@@ -4,7 +4,7 @@ use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{ServerSpec, Study};
 
 use crate::connections::{needed_of, needed_of_one_server};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::groups::Group;
 use crate::servers_to_play::entry;
 use crate::tpcc;
@@ -26,7 +26,7 @@ pub(super) fn start(
     spec: &ServerSpec,
     group: &Group<'_>,
     link: Option<&RunningLink>,
-) -> Result<PrivateServer, RunError> {
+) -> Result<PrivateServer> {
     let entry = entry(&spec.server)?;
     // Poolers keep connections that no client has.
     let pooled = group.arms.iter().filter(|arm| arm.pooler.is_some());

@@ -6,7 +6,7 @@ use ciphertax_observe::Unmetered;
 use ciphertax_records::CpuSource;
 
 use crate::database::Endpoint;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::remote_cpu::RemoteCpu;
@@ -32,7 +32,7 @@ impl Processes {
         study: &Study,
         spec: &ServerSpec,
         served_by: ServedBy,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let pids = server.pids();
         let meters = pids.iter().map(|pid| ServerMeter::open(served_by, *pid));
         let meters: Vec<ServerMeter> = meters.collect::<Result<_, _>>()?;

@@ -18,7 +18,7 @@ use ciphertax_supervise::GuardProgram;
 
 use super::measured::ProxyMeters;
 use crate::connections::needed_of;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// What runs for arms of one kind, and what reads its processes.
 struct Metered<K, P, M = ProcessMeter> {
@@ -47,7 +47,7 @@ impl Proxies {
         link: Option<&RunningLink>,
         key: Option<&MasterKey>,
         guard: &GuardProgram,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let mut proxies = Self::default();
         let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
         for kind in kinds {

@@ -17,7 +17,7 @@ use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sqlite::SqliteAccess;
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
 use crate::server::{Identity, Server};
@@ -56,7 +56,7 @@ impl SqliteFile {
         spec: &ServerSpec,
         group: &Group<'_>,
         identity: Identity,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let builder = PrivateServer::builder(entry).without_tls();
         let private = builder
             .storage(spec.storage)
@@ -87,7 +87,7 @@ impl SqliteFile {
     }
 
     /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
-    pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm, RunError> {
+    pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm> {
         let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
         let Proved {
             proofs,
@@ -112,7 +112,7 @@ impl SqliteFile {
     }
 
     /// Makes the data set, and writes the log into the file, so that all arms begin alike.
-    pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+    pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
         let of = contents.rows();
         progress(0, of);
@@ -131,7 +131,7 @@ impl SqliteFile {
     }
 
     /// How many bytes of the file are of which table, and how much memory each connection has for them.
-    pub(super) fn footprint(&mut self) -> Result<Footprint, RunError> {
+    pub(super) fn footprint(&mut self) -> Result<Footprint> {
         let rows = self.control.query(TABLES);
         let rows = rows.map_err(|error| unusable(&self.record.name, error.to_string()))?;
         let tables = rows.iter().map(|row| {
@@ -149,7 +149,7 @@ impl SqliteFile {
     }
 
     /// Removes it and everything beside it.
-    pub(super) fn close(self) -> Result<(), RunError> {
+    pub(super) fn close(self) -> Result<()> {
         drop(self.control);
         Ok(self.private.stop()?)
     }
@@ -176,7 +176,7 @@ fn name_of(spec: &ServerSpec, group: &Group<'_>) -> String {
 }
 
 impl Server for SqliteFile {
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>> {
         counters(self.options.path())
     }
 
@@ -194,7 +194,7 @@ impl Server for SqliteFile {
 }
 
 /// Of this process, which in a slice does little else than SQLite's work; the clocks at a slice's edges are some KiB.
-fn counters(file: &Path) -> Result<BTreeMap<String, i64>, RunError> {
+fn counters(file: &Path) -> Result<BTreeMap<String, i64>> {
     // Where the kernel does not say, nothing is said.
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let bytes = i64::try_from(data_size(file)?).unwrap_or(i64::MAX);

@@ -7,7 +7,7 @@ use ciphertax_workload::sql::SqlSession;
 
 use super::tables::Tables;
 use crate::database::{Clients, Control, Database};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::server::GroupServer;
 
 /// Checks every set for what must be true of it, and that the sets which must hold the same do.
@@ -16,7 +16,7 @@ pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     contents: &Contents,
     when: &[When],
     alike: &[Vec<TableNames>],
-) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+) -> Result<Vec<Vec<ConditionResult>>> {
     let Some(tpcc) = &contents.tpcc else {
         return Ok(Vec::new());
     };
@@ -40,7 +40,7 @@ pub(crate) fn restore<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     contents: &Contents,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let Some(tables) = &contents.tpcc else {
         return Ok(());
     };
@@ -67,7 +67,7 @@ impl Tables {
         &self,
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let when: Vec<When> = self.when().iter().map(|_| When::AfterLoad).collect();
         let examine = |control: &mut _| D::examine_tables(control, &self.contents, &when, &[]);
         let is_private = server.is_private();
@@ -83,7 +83,7 @@ impl Tables {
     }
 
     /// Checks them after what was asked.
-    pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
+    pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<()> {
         let alike = self.alike();
         let held = D::examine_tables(&mut server.control, &self.contents, &self.when(), &alike)?;
         self.held(held, &alike);
@@ -95,7 +95,7 @@ impl Tables {
         &mut self,
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         self.check(server)?;
         let of = self.contents.rows();
         progress(0, of);

@@ -17,7 +17,7 @@ use super::reply::number;
 use super::session::Session;
 use super::unreadable;
 use crate::address::{Address, reach};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
@@ -30,7 +30,7 @@ pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
-) -> Result<(Session, ConnectTrace), WireError> {
+) -> Result<(Session, ConnectTrace)> {
     let attempt = Attempt::new(options)?;
     let mut tracer = Tracer::start();
     let mut stream = reach(reactor, None, &options.host, options.port, &mut tracer).await?;
@@ -63,10 +63,7 @@ pub(super) async fn connect_offering(
 
 /// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one.
 /// Compression is not offered, so it is not had.
-async fn greet(
-    messages: &mut Messages,
-    step: Option<&RawDocument>,
-) -> Result<Option<RawDocumentBuf>, WireError> {
+async fn greet(messages: &mut Messages, step: Option<&RawDocument>) -> Result<Option<RawDocumentBuf>> {
     let mut hello = rawdoc! {
         "hello": 1_i32,
         "client": {

@@ -9,7 +9,7 @@ use super::connect::{ConnectOptions, Login};
 use super::message::Messages;
 use super::reply::number;
 use super::unreadable;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::scram::{self, Binding, Exchange, Mechanism, Rules};
 
 /// The database of users that something else than the server knows.
@@ -33,7 +33,7 @@ pub(super) struct LoggedIn {
 
 impl<'a> Attempt<'a> {
     /// `None` where there is no login.
-    pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>, WireError> {
+    pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>> {
         match &options.login {
             Login::None => Ok(None),
             Login::Scram(account) => Ok(Some(Self::Scram {
@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
         mut self,
         messages: &mut Messages,
         answer: Option<RawDocumentBuf>,
-    ) -> Result<LoggedIn, WireError> {
+    ) -> Result<LoggedIn> {
         let answer = match answer {
             Some(answer) => answer,
             None => {
@@ -135,7 +135,7 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn parse(document: &'a RawDocument) -> Result<Self, WireError> {
+    fn parse(document: &'a RawDocument) -> Result<Self> {
         let get = |name: &str| document.get(name).map_err(unreadable);
         let conversation = get("conversationId")?.and_then(number);
         let (Some(conversation), Some(RawBsonRef::Boolean(done)), Some(RawBsonRef::Binary(payload))) = (

@@ -25,7 +25,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::trace::thread_cpu_ns;
 
 /// Derived keys that are kept at most; the oldest make room.
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys, WireError> {
+fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys> {
     let mechanism = account.mechanism;
     let password = prepared(account)?;
     let mut salted = vec![0; mechanism.digest().size()];
@@ -148,7 +148,7 @@ fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys, 
 
 /// The password as the mechanism salts it: by SHA-1 it is the one of MongoDB's first mechanism, a digest of user and
 /// password in hexadecimal; by SHA-256 it goes through SASLprep (RFC 4013).
-fn prepared(account: Account<'_>) -> Result<Cow<'_, str>, WireError> {
+fn prepared(account: Account<'_>) -> Result<Cow<'_, str>> {
     let password = account.password.expose();
     match account.mechanism {
         Mechanism::ScramSha1 => {
@@ -183,11 +183,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(
-        account: Account<'a>,
-        keys: &'a ScramKeys,
-        binding: Binding,
-    ) -> Result<Self, WireError> {
+    pub(crate) fn new(account: Account<'a>, keys: &'a ScramKeys, binding: Binding) -> Result<Self> {
         let mut nonce = [0; NONCE];
         rand_bytes(&mut nonce).map_err(broken)?;
         let nonce = BASE64_STANDARD.encode(nonce);
@@ -228,7 +224,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// The client's answer to the server's first message.
-    pub(crate) fn final_message(&mut self, server_first: &[u8]) -> Result<String, WireError> {
+    pub(crate) fn final_message(&mut self, server_first: &[u8]) -> Result<String> {
         let began = thread_cpu_ns();
         let fewest = self.account.rules.fewest_iterations;
         let challenge = Challenge::parse(server_first, &self.nonce, fewest)?;
@@ -248,7 +244,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Checks the server's last message.
-    pub(crate) fn verify(&self, server_final: &[u8]) -> Result<(), WireError> {
+    pub(crate) fn verify(&self, server_final: &[u8]) -> Result<()> {
         if let Some(problem) = server_final.strip_prefix(b"e=") {
             let problem = String::from_utf8_lossy(problem).into_owned();
             return Err(WireError::Authentication(problem));
@@ -285,7 +281,7 @@ impl<'a> Exchange<'a> {
         format!("n={user},r={}", self.nonce)
     }
 
-    fn keys_for(&mut self, challenge: &Challenge<'_>) -> Result<Keys, WireError> {
+    fn keys_for(&mut self, challenge: &Challenge<'_>) -> Result<Keys> {
         let (account, salt, iterations) = (self.account, &challenge.salt, challenge.iterations);
         let ScramKeys::Kept(kept) = self.keys else {
             return derive(account, salt, iterations);
@@ -368,7 +364,7 @@ struct Challenge<'a> {
 }
 
 impl<'a> Challenge<'a> {
-    fn parse(message: &'a [u8], client_nonce: &str, fewest_iterations: usize) -> Result<Self, WireError> {
+    fn parse(message: &'a [u8], client_nonce: &str, fewest_iterations: usize) -> Result<Self> {
         let wrong = |what: &str| WireError::protocol(format!("a challenge {what}"));
         let text = str::from_utf8(message).map_err(|_| wrong("that is no text"))?;
         let mut fields = text.split(',');
@@ -423,7 +419,7 @@ impl Mechanism {
         }
     }
 
-    fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>, WireError> {
+    fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>> {
         let sign = || {
             let key = PKey::hmac(key)?;
             Signer::new(self.digest(), &key)?.sign_oneshot_to_vec(message)

@@ -3,7 +3,7 @@
 pub(crate) mod dialect;
 
 use crate::client::Session;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::value::Value;
 
 pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
@@ -34,13 +34,13 @@ pub trait SqlSession: Session {
     ///
     /// # Errors
     /// The server's own and those of the connection; `parameters` that are not those of the statement.
-    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Self::Statement, WireError>;
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Self::Statement>;
 
     /// Executes a prepared statement with the values that were set and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    async fn execute(&mut self, statement: &mut Self::Statement) -> Result<ResultSummary, WireError> {
+    async fn execute(&mut self, statement: &mut Self::Statement) -> Result<ResultSummary> {
         self.execute_rows(statement, |_| Ok(())).await
     }
 
@@ -52,15 +52,14 @@ pub trait SqlSession: Session {
     async fn execute_rows(
         &mut self,
         statement: &mut Self::Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError>;
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// The values of a row that was handed over and is known to have so many columns of text, NULL as an empty one.
     ///
     /// # Errors
     /// When it is no such row.
-    fn texts(row: &[u8], columns: usize)
-    -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError>;
+    fn texts(row: &[u8], columns: usize) -> Result<impl Iterator<Item = Result<&[u8]>>>;
 
     /// Executes a prepared statement with the values that were set, and hands over the values of each row where they were
     /// received. Dates and times are texts as the server writes them; so are numbers with a floating point, or the shortest
@@ -71,14 +70,14 @@ pub trait SqlSession: Session {
     async fn execute_values(
         &mut self,
         statement: &mut Self::Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError>;
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// Runs a text statement and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError>;
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary>;
 
     /// Runs a text statement, and hands over the values of each row where they were received: from servers all are texts.
     ///
@@ -87,14 +86,14 @@ pub trait SqlSession: Session {
     async fn run_values(
         &mut self,
         query: &mut Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError>;
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// Runs a text statement that is written for this once, and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary> {
         self.run(&mut Query::new(sql)).await
     }
 
@@ -102,13 +101,13 @@ pub trait SqlSession: Session {
     ///
     /// # Errors
     /// The server's own and those of the connection; rows that do not end in time to be kept.
-    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError>;
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>>;
 
     /// Loads rows after the statement that they are part of, and returns how many the server took.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    async fn load(&mut self, rows: &mut Query) -> Result<u64, WireError> {
+    async fn load(&mut self, rows: &mut Query) -> Result<u64> {
         Ok(self.run(rows).await?.affected_rows)
     }
 
@@ -123,7 +122,7 @@ pub trait SqlSession: Session {
         &mut self,
         _table_and_columns: &str,
         _pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<u64, WireError> {
+    ) -> Result<u64> {
         Err(WireError::NoLines)
     }
 }
@@ -144,7 +143,7 @@ pub trait Statement {
     ///
     /// # Errors
     /// When the text is too long, or with it the statement.
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError>;
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<()>;
 
     /// Has the values of these columns of its results read as texts, whatever their types: so travel cells that stand in place of
     /// values. The lowest bit is the first column. Where values travel with their lengths, there is nothing to be said.
@@ -213,11 +212,7 @@ pub(crate) struct Collected {
 
 impl Collected {
     /// Keeps one more row as `parse` reads it; refused if it is too much.
-    pub(crate) fn keep(
-        &mut self,
-        row: &[u8],
-        parse: impl FnOnce(&[u8]) -> Result<TextRow, WireError>,
-    ) -> Result<(), WireError> {
+    pub(crate) fn keep(&mut self, row: &[u8], parse: impl FnOnce(&[u8]) -> Result<TextRow>) -> Result<()> {
         self.bytes += row.len();
         if self.bytes > MOST_COLLECTED {
             return Err(WireError::protocol(

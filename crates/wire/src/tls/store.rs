@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// Tickets kept at most; the oldest make room.
 const MOST_TICKETS: usize = 8192;
@@ -76,8 +76,8 @@ impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     pub(super) async fn fill<T>(
         &self,
         connections: usize,
-        handshake: impl AsyncFn() -> Result<T, WireError>,
-    ) -> Result<(), WireError> {
+        handshake: impl AsyncFn() -> Result<T>,
+    ) -> Result<()> {
         while !self.suffices_for(connections) {
             let before = self.received();
             handshake().await?;

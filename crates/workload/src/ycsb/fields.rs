@@ -1,7 +1,7 @@
 //! Fields of YCSB's table as they lie in it: plain, or cells that the client encrypts and decrypts.
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
 
 use super::key_value::Table;
@@ -73,7 +73,7 @@ impl Fields {
         shape: &YcsbTable,
         table: Table,
         encryption: Option<&FieldEncryption>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let open = |encryption| Cells::open(shape, encryption).map_err(Failure::Error);
         Ok(Self {
             cells: encryption.map(open).transpose()?,
@@ -109,7 +109,7 @@ impl Fields {
     }
 
     /// Writes a value as it lies in the table over as many bytes.
-    pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<()> {
         match &mut self.cells {
             Some(cells) if cells.is_encrypted[usize::from(field)] => {
                 cells.named += 1;
@@ -126,12 +126,7 @@ impl Fields {
     }
 
     /// The same in hexadecimal digits, twice as many bytes.
-    pub(crate) fn write_digits(
-        &mut self,
-        field: u16,
-        value: Value,
-        digits: &mut [u8],
-    ) -> Result<(), Failure> {
+    pub(crate) fn write_digits(&mut self, field: u16, value: Value, digits: &mut [u8]) -> Result<()> {
         let (bytes, _) = digits.split_at_mut(digits.len() / 2);
         self.write(field, value, bytes)?;
         // From behind, where each byte was read before its place is written.
@@ -222,7 +217,7 @@ impl FieldsCheck<'_> {
     }
 
     /// Checks the next field, after it was decrypted.
-    pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn field(&mut self, value: &[u8]) -> Result<()> {
         let field = self.next;
         let value = match &mut self.cells {
             Some(cells) if cells.is_encrypted.get(usize::from(field)) == Some(&true) => {
@@ -257,7 +252,7 @@ impl FieldsCheck<'_> {
     }
 
     /// Checks that there were all fields.
-    pub(crate) fn end(self) -> Result<(), Failure> {
+    pub(crate) fn end(self) -> Result<()> {
         let (fields, expected) = (self.next, self.shape.field_count);
         match fields == expected {
             true => Ok(()),

@@ -8,7 +8,7 @@ use ciphertax_wire::Expectation;
 
 use super::GroupServer;
 use crate::database::{Conditions, Database};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// An arm that is what it says.
 pub(crate) struct ProvedArm<D: Database> {
@@ -19,7 +19,7 @@ pub(crate) struct ProvedArm<D: Database> {
 
 impl<D: Database> GroupServer<D> {
     /// Proves what it encrypts on the disk. `like_it` is what was proved of a server like it, which says what stays readable.
-    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
+    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<()> {
         let Some(private) = &mut self.private else {
             return Ok(());
         };
@@ -33,7 +33,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Proves an arm, and its tunnel before it, and tells how it is reached; `key` is that of its cells.
-    pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>, RunError> {
+    pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>> {
         let reached = self.arm(arm)?;
         let unknown_client = match D::CERTIFICATE {
             Some(method) if arm.authentication.method == Some(method) => {
@@ -89,7 +89,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// What private servers were proved to keep of columns, of an arm's cells, and of files.
-    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>, RunError> {
+    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>> {
         let Some(private) = &self.private else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Which statements a scenario has, in sysbench's order, their values and what they must answer.
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::Result;
 use rand_pcg::Pcg64Mcg;
 
 use crate::sql::distribution::Picker;
@@ -87,7 +87,7 @@ impl Kind {
 
     /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of
     /// others.
-    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<(), Failure> {
+    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<()> {
         match self {
             Self::PointSelect => tables.check(id, 1, answer.rows),
             Self::SimpleRange | Self::OrderRange | Self::DistinctRange => {

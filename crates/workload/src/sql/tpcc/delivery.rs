@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::Tpcc;
 
 use super::ask::Bound;
@@ -113,7 +113,7 @@ fn bind_orders<S: SqlSession>(ask: &mut Bound<'_, S>, warehouse: i64, orders: &[
     }
 }
 
-fn of_district(orders: &mut [Oldest], district: i64) -> Result<&mut Oldest, Failure> {
+fn of_district(orders: &mut [Oldest], district: i64) -> Result<&mut Oldest> {
     let found = orders.iter_mut().find(|order| order.district == district);
     found.ok_or_else(|| {
         Failure::Error(format!(

@@ -193,7 +193,7 @@ fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
                 entry.name,
                 installation.program.display()
             )),
-            Err(error @ Error::BuiltIn { .. }) => say(error),
+            Err(error @ Error::BuiltIn(_)) => say(error),
             Err(error) => return stop.caught().ok_or_else(|| error.to_string()),
         }
     }

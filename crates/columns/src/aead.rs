@@ -130,9 +130,7 @@ impl Cipher {
                 return Err(malformed("it is not whole blocks"));
             }
             if !openssl::memcmp::eq(&self.codes.of(&[&[VERSION], encrypted, &[1]]), code) {
-                return Err(CellError::NotAuthentic {
-                    key_number: self.key_number.clone(),
-                });
+                return Err(CellError::NotAuthentic(self.key_number.clone()));
             }
             match self.aes.decrypt(vector, ciphertext, plaintext)? {
                 true => Ok(TEXT),

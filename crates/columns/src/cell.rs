@@ -111,12 +111,10 @@ pub enum CellError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It was changed, or made with another key.
-    #[error("cannot be authenticated: it was changed, or made with another key than this one ({key_number})")]
-    NotAuthentic {
-        /// By what the key is known, which is no secret: a nonce or a key id, in hexadecimal digits.
-        key_number: String,
-    },
+    /// It was changed, or made with another key than the one known by this, which is no secret: a nonce or a key id, in hexadecimal
+    /// digits.
+    #[error("cannot be authenticated: it was changed, or made with another key than this one ({0})")]
+    NotAuthentic(String),
     /// The library failed.
     #[error("cannot be worked on: {0}")]
     Library(String),

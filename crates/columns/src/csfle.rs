@@ -147,9 +147,7 @@ impl Cipher {
             }
             let expected = self.codes.of(&[authenticated, &HEADER_BITS]);
             if *id != self.key_id || !openssl::memcmp::eq(&expected[..CODE], code) {
-                return Err(CellError::NotAuthentic {
-                    key_number: hexadecimal(&self.key_id),
-                });
+                return Err(CellError::NotAuthentic(hexadecimal(&self.key_id)));
             }
             let start = plaintext.len();
             if !self.aes.decrypt(vector, ciphertext, plaintext)? {

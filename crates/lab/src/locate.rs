@@ -41,7 +41,7 @@ impl Installation {
     /// distribution's own also in the system. Whether it has all its files is for its family to say.
     pub(crate) fn locate(entry: &'static Entry) -> Result<Self> {
         if entry.is_built_in() {
-            return Err(Error::BuiltIn { server: entry.name });
+            return Err(Error::BuiltIn(entry.name));
         }
         let of_the_system = match entry.source {
             Source::Apt {

@@ -210,7 +210,5 @@ pub(crate) fn no_system_tables(entry: &Entry, folder: &Path) -> Error {
     if files::names_a_full_disk(&files::read_from(&folder.join(LOG), 0)) {
         return Error::disk_filled(entry.name, folder);
     }
-    Error::Bootstrap {
-        log: files::tail(folder),
-    }
+    Error::Bootstrap(files::tail(folder))
 }

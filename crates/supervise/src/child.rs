@@ -154,9 +154,7 @@ impl Process {
     pub fn open(pid: Pid) -> Result<Self> {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Ok(Self { pid, handle }),
-            Err(errno) => Err(Error::Guard {
-                problem: format!("lost the server it started ({errno})"),
-            }),
+            Err(errno) => Err(Error::Guard(format!("lost the server it started ({errno})"))),
         }
     }
 
@@ -176,7 +174,7 @@ impl Process {
     /// If it cannot be killed or does not die.
     pub fn kill(&self) -> Result<()> {
         const LONGEST_DEATH: Duration = Duration::from_secs(5);
-        let problem = |problem: String| Error::Guard { problem };
+        let problem = |problem: String| Error::Guard(problem);
         match pidfd_send_signal(&self.handle, Signal::KILL) {
             Ok(()) if self.ends_within(LONGEST_DEATH) => Ok(()),
             Ok(()) => Err(problem("has a server that does not die".into())),

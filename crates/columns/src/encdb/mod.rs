@@ -183,7 +183,5 @@ fn library(error: ErrorStack) -> CellError {
 }
 
 fn not_authentic(nonce: &Nonce) -> CellError {
-    CellError::NotAuthentic {
-        key_number: hexadecimal(nonce),
-    }
+    CellError::NotAuthentic(hexadecimal(nonce))
 }

@@ -61,7 +61,7 @@ pub(super) struct Image {
 /// Whether this user can have such a file system on this machine.
 pub(super) fn check(kind: FileSystem, may_mount: bool) -> Result<()> {
     if !may_mount {
-        return Err(FileSystemError::NeedsRoot { file_system: kind }.into());
+        return Err(FileSystemError::NeedsRoot(kind).into());
     }
     if kind == FileSystem::Fscrypt && !Path::new(CAN_ENCRYPT).exists() {
         return Err(FileSystemError::NoEncryption.into());
@@ -114,10 +114,7 @@ impl Image {
     /// Takes the key away; `folder` is where the data are mounted.
     pub(super) fn lock(&self, folder: &Path) -> Result<()> {
         let Some(key) = &self.key else {
-            return Err(FileSystemError::NoKey {
-                file_system: FileSystem::Ext4,
-            }
-            .into());
+            return Err(FileSystemError::NoKey(FileSystem::Ext4).into());
         };
         let device = Path::new("/dev").join(&self.device);
         with_top(&device, folder, |top| {

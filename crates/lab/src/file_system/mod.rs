@@ -248,10 +248,7 @@ impl MountedFileSystem {
         match &self.beneath {
             Beneath::Image(image) => image.lock(&self.folder),
             Beneath::Daemon(daemon) => daemon.stop(&self.folder, guard),
-            Beneath::Folder(_) => Err(FileSystemError::NoKey {
-                file_system: self.kind,
-            }
-            .into()),
+            Beneath::Folder(_) => Err(FileSystemError::NoKey(self.kind).into()),
         }
     }
 }

@@ -240,9 +240,7 @@ fn debian_archive(job: &Job<'_>) -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     archive_among(&targets, &text)
         .map(str::to_owned)
-        .ok_or(Error::NoDebian {
-            server: job.entry.name,
-        })
+        .ok_or(Error::NoDebian(job.entry.name))
 }
 
 /// The archive from which a Debian gets its own release. Other distributions have other archives.

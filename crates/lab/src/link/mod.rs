@@ -132,7 +132,7 @@ pub fn check_rights() -> Result<(), LinkError> {
         return Err(LinkError::NotPermitted);
     }
     let tun = File::options().read(true).write(true).open(TUN);
-    tun.map(drop).map_err(|cause| LinkError::NoTun { cause })
+    tun.map(drop).map_err(|cause| LinkError::NoTun(cause))
 }
 
 /// What happens to packets in one direction.
@@ -170,7 +170,7 @@ impl TryFrom<&model::Link> for Settings {
 
     fn try_from(link: &model::Link) -> Result<Self, LinkError> {
         if let Some((_, problem)) = link.problems().into_iter().next() {
-            return Err(LinkError::Settings { problem });
+            return Err(LinkError::Settings(problem));
         }
         Ok(Self {
             one_way: link.round_trip() / 2,

@@ -320,7 +320,7 @@ fn own_name() -> Result<String> {
             name.bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
         })
-        .ok_or(Error::Nameless { user })
+        .ok_or(Error::Nameless(user))
 }
 
 fn name_of(user: u32) -> Option<String> {

@@ -90,7 +90,7 @@ impl ProcessTree {
         fs::metadata("/proc/thread-self/children").map_err(Error::read("the children of a process"))?;
         let mut roots = Vec::new();
         for &pid in pids {
-            let (key, account) = Account::of(pid).ok_or(Error::ProcessEnded { pid })?;
+            let (key, account) = Account::of(pid).ok_or(Error::ProcessEnded(pid))?;
             if !pids.contains(&account.parent) {
                 roots.push(key);
             }
@@ -123,7 +123,7 @@ impl ProcessTree {
         let members = members(&self.roots, &seen.members);
         for root in &self.roots {
             if members.get(root).is_none_or(|account| account.has_ended) {
-                return Err(Error::ProcessEnded { pid: root.0 });
+                return Err(Error::ProcessEnded(root.0));
             }
         }
         seen.ended = seen.ended.after(&seen.members, &members);

@@ -282,7 +282,7 @@ fn may_look(pid: u32) -> crate::Result<()> {
             cause,
             remedy: remedy(),
         },
-        Some(libc::ESRCH | libc::ENOENT) if !exists(pid) => ProfileError::ProcessEnded { pid },
+        Some(libc::ESRCH | libc::ENOENT) if !exists(pid) => ProfileError::ProcessEnded(pid),
         _ => ProfileError::Read {
             what: format!("what the threads of process {pid} wait for"),
             cause,

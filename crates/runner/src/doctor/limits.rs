@@ -133,7 +133,7 @@ pub(super) fn links(rights: &Result<(), LinkError>) -> Check {
             CheckStatus::Limited,
             format!("run such studies as root, or in namespaces of your own: {WITHOUT_ROOT}"),
         ),
-        Err(LinkError::NoTun { cause }) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
+        Err(LinkError::NoTun(cause)) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
             CheckStatus::Limited,
             "modprobe tun, let the container use it (`--device /dev/net/tun`), or `chmod 666 /dev/net/tun`",
         ),
@@ -229,12 +229,10 @@ mod tests {
                 .contains("root")
         );
         assert!(
-            links(&Err(LinkError::NoTun {
-                cause: ErrorKind::NotFound.into()
-            }))
-            .remedy
-            .unwrap()
-            .contains("modprobe tun")
+            links(&Err(LinkError::NoTun(ErrorKind::NotFound.into())))
+                .remedy
+                .unwrap()
+                .contains("modprobe tun")
         );
     }
 
@@ -254,7 +252,7 @@ mod tests {
         let refused = hardware_counters(Err(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(refused.remedy.as_deref(), Some(PARANOID));
         assert!(found(refused).starts_with("refused"));
-        let ended = profiler(Err(ProfileError::ProcessEnded { pid: 1 }));
+        let ended = profiler(Err(ProfileError::ProcessEnded(1)));
         assert!(ended.found.starts_with("none: "), "{}", ended.found);
     }
 }

@@ -138,9 +138,7 @@ impl Drop for Guard {
 }
 
 fn problem(problem: impl Into<String>) -> Error {
-    Error::Guard {
-        problem: problem.into(),
-    }
+    Error::Guard(problem.into())
 }
 
 fn nonsense(answer: &Answer) -> Error {

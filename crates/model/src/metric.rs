@@ -191,32 +191,7 @@ impl Metric {
     pub const fn compared_by_kind(workload: Workload) -> &'static [Self] {
         match workload {
             Workload::Tpcc => &Self::COMPARED_BY_TRANSACTION,
-            Workload::OltpDelete
-            | Workload::OltpInsert
-            | Workload::OltpPointSelect
-            | Workload::OltpReadOnly
-            | Workload::OltpReadWrite
-            | Workload::OltpUpdateIndex
-            | Workload::OltpUpdateNonIndex
-            | Workload::OltpWriteOnly
-            | Workload::SelectRandomPoints
-            | Workload::SelectRandomRanges
-            | Workload::BulkInsert
-            | Workload::Connect
-            | Workload::ConnectInsertCount
-            | Workload::ConnectOnly
-            | Workload::BulkRead
-            | Workload::PgbenchSelectOnly
-            | Workload::PgbenchTpcbLike
-            | Workload::YcsbA
-            | Workload::YcsbB
-            | Workload::YcsbC
-            | Workload::YcsbD
-            | Workload::YcsbE
-            | Workload::YcsbF
-            | Workload::Ycsb
-            | Workload::YcsbLoad
-            | Workload::Command => &Self::COMPARED_BY_KIND,
+            _ => &Self::COMPARED_BY_KIND,
         }
     }
 

@@ -43,9 +43,6 @@ pub static MYSQL: Entry = Entry {
         ],
         authentication: &[CachingSha2Password, Sha256Password, UnixSocket],
         forget_passwords: Some("FLUSH PRIVILEGES"),
-        several_addresses: true,
-        secure_renegotiation: true,
-        direct_tls: false,
         cluster: Some(Cluster::GroupReplication),
         at_rest: AtRestCapabilities {
             parts: &[
@@ -60,6 +57,7 @@ pub static MYSQL: Entry = Entry {
             sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
+        ..Capabilities::USUAL
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,

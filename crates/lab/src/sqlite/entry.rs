@@ -2,7 +2,7 @@
 
 use ciphertax_model::AuthenticationMethod::NoLogin;
 
-use crate::catalogue::capabilities::{AtRestCapabilities, Capabilities, Ciphers, MEMORY_ALONE};
+use crate::catalogue::capabilities::{AtRestCapabilities, Capabilities, Ciphers};
 use crate::catalogue::entry::{Entry, Product, ServerFamily, Source};
 
 /// No server: it is built into ciphertax, with SQLCipher, which encrypts its files. The SQLite of SQLCipher 4.14.
@@ -17,18 +17,13 @@ pub static SQLITE: Entry = Entry {
         certificates: &[],
         groups: &[],
         ciphers: Ciphers::Only(&[]),
-        resumption: &[],
         authentication: &[NoLogin],
-        forget_passwords: None,
         several_addresses: false,
-        secure_renegotiation: true,
-        direct_tls: false,
-        cluster: None,
         at_rest: AtRestCapabilities {
             sqlcipher: true,
             ..AtRestCapabilities::NONE
         },
-        storage: MEMORY_ALONE,
+        ..Capabilities::USUAL
     },
     source: Source::BuiltIn,
     family: ServerFamily::Sqlite,

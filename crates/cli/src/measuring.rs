@@ -58,7 +58,6 @@ pub(crate) fn measure(
     play_and_show(&plan, destination, arguments)
 }
 
-/// Plays a study, shows the report, and says how the process ends.
 pub(crate) fn play_and_show(
     plan: &Plan,
     destination: Destination,

@@ -35,7 +35,6 @@ const STUDIES: [(&str, &str); 36] = studies! {
     "sqlcipher" "databases-tls"
 };
 
-/// The names of the studies that are built in.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|(name, _)| *name)
 }

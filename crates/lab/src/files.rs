@@ -116,7 +116,6 @@ pub(crate) enum Readiness {
     PortTaken,
 }
 
-/// True if a log complains of a full disk.
 pub(crate) fn names_a_full_disk(log: &str) -> bool {
     ["No space left on device", "Disk is full"]
         .iter()

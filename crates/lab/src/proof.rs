@@ -15,7 +15,6 @@ use crate::files::random_digits;
 use crate::relay::Relay;
 use crate::server::{NO_ANSWER, ask_within};
 
-/// How long the proof of one arm may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long one canary may take.
@@ -127,7 +126,6 @@ pub(crate) trait Provable: Client {
     /// Sends a text that the server has to look at; true if its answer shows that it did.
     async fn send(&mut self, canary: &str) -> Result<bool, WireError>;
 
-    /// True if the server refuses a login by this.
     fn is_refusal(error: &WireError) -> bool {
         error.is_access_denied()
     }
@@ -312,7 +310,6 @@ pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
     Ok(format!("{begin}{}", random_digits::<16>()?))
 }
 
-/// The first address of a host, or what is wrong with it.
 fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     let mut addresses = (host, port)
         .to_socket_addrs()
@@ -320,7 +317,6 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| format!("{host} has no address"))
 }
 
-/// What the client has to say of its own session.
 fn client_evidence(facts: &SessionFacts) -> Proof {
     let evidence = match &facts.tls {
         None => "no TLS session".to_owned(),

@@ -28,10 +28,8 @@ const FORMAT: u32 = 1;
 /// How often a lock that somebody else holds is tried again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The data folder in the folder of a server.
 pub(crate) const DATA: &str = "data";
 
-/// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
 
 /// Makes a data folder in a folder.

@@ -133,13 +133,11 @@ pub(crate) trait OwnDatabase {
     /// Names the server and what keeps clients from being served, with the remedy; later, when it does not answer.
     fn busy(&self, study: &Study) -> Result<Busy>;
 
-    /// Connects as often as asked, and tells what was seen.
     fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found>;
 
     /// Takes the servers and proves the arms.
     fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>>;
 
-    /// Removes what a run left, and tells whether there was anything.
     fn clean(self: Box<Self>) -> Result<bool>;
 }
 

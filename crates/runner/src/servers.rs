@@ -152,7 +152,6 @@ pub(crate) struct Opening<'a> {
 }
 
 impl<D: Database> GroupServers<D> {
-    /// Takes the user's own servers and proves the arms.
     pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
@@ -439,7 +438,6 @@ impl<D: Database> Servers for GroupServers<D> {
 }
 
 impl Opening<'_> {
-    /// The next server, for the cells with this spec.
     pub(crate) fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
         self.servers += 1;
         let study = self.study;

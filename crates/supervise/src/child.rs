@@ -86,7 +86,6 @@ pub(crate) fn in_own_session(command: &mut Command) {
     unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
 }
 
-/// Makes this process the parent of whatever its programs leave running.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
@@ -213,7 +212,6 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Kills all descendants of this process that it may kill.
 pub(crate) fn kill_descendants() {
     for pid in descendants(std::process::id()) {
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {

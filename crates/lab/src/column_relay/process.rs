@@ -25,7 +25,6 @@ use super::rows::{MakeCell, Policy};
 use crate::helper_process::Answered;
 use crate::port;
 
-/// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// What the process of a relay that encrypts cells does; the whole of the hidden command `column-relay`.

@@ -308,7 +308,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// A server whose disk filled up although it seemed to have room.
     pub(crate) fn disk_filled(server: &'static str, folder: &Path) -> Self {
         Self::DiskFilled {
             server,

@@ -158,7 +158,6 @@ fn mount(
     Ok(process)
 }
 
-/// Writes a random password that its owner alone may read.
 fn write_password(path: &Path) -> Result<()> {
     write_private(path, random_digits::<32>()?)
 }

@@ -46,7 +46,6 @@ const FORMAT: [&str; 8] = [
 /// The folder of the data in it: its top cannot be encrypted, and has a folder of its own that servers stumble over.
 const DATA: &str = "data";
 
-/// An image with a file system that is mounted.
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) path: PathBuf,
@@ -319,7 +318,6 @@ impl Key {
         Ok(key)
     }
 
-    /// Gives the file system of a file a new key.
     fn add(file: &File) -> Result<Self> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut argument: AddKey = unsafe { std::mem::zeroed() };

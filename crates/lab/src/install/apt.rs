@@ -21,7 +21,6 @@ const KEYRINGS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// Fetches, verifies and unpacks the packages. Returns what they are.
 pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Apt {
         suite,

@@ -293,7 +293,6 @@ impl Block {
     }
 }
 
-/// How the names of devices of this kind begin.
 fn prefix(kind: &str) -> String {
     format!("ct-{kind}-")
 }

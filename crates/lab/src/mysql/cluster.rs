@@ -124,7 +124,6 @@ pub(super) fn needs_binary_log(spec: &Spec) -> bool {
     spec.nodes > 1 && spec.entry.capabilities.cluster == Some(capabilities::Cluster::GroupReplication)
 }
 
-/// A port for each node, all of them different.
 fn free_ports(nodes: u8) -> Result<Vec<u16>> {
     let mut ports = Vec::new();
     while ports.len() < usize::from(nodes) {
@@ -254,7 +253,6 @@ async fn is_one_of(session: &mut Session, all: &str) -> Result<bool, WireError> 
     Ok(has("wsrep_cluster_size", all) && has("wsrep_local_state_comment", "Synced"))
 }
 
-/// Makes sure that there is a library to load.
 pub(super) fn is_installed() -> Result<()> {
     library().map(drop)
 }

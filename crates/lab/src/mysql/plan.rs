@@ -358,7 +358,6 @@ fn own_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, Strin
     settings
 }
 
-/// Settings of the TLS versions asked for, where the server has any.
 fn tls_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, String)> {
     let control = variant.tls_control;
     let mut settings = Vec::new();

@@ -95,10 +95,8 @@ const _: () = assert!(
     "the path of the socket is checked"
 );
 
-/// The settings file in the folder of a server.
 const FILE: &str = "my.cnf";
 
-/// The option by which a server finds its settings.
 pub(super) fn defaults_file_option(folder: &Path) -> OsString {
     let mut option = OsString::from("--defaults-file=");
     option.push(folder.join(FILE));

@@ -101,7 +101,6 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Writes one of its files, and returns its path.
     fn write(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.join(name);
         write_private(&path, text)?;

@@ -38,7 +38,6 @@ pub(crate) trait Family: Sync {
         Ok(())
     }
 
-    /// True if an installation has all that the catalogue promises.
     fn is_complete(&self, _: &Installation) -> bool {
         true
     }
@@ -109,7 +108,6 @@ pub(crate) struct Outline {
 
 /// Servers that are to be made as one family makes them.
 pub(crate) trait Plan: Sync {
-    /// The accounts that they will have; the default account is the first.
     fn accounts(&self) -> &[Account];
 
     fn outline(&self) -> Outline;
@@ -122,7 +120,6 @@ pub(crate) trait Plan: Sync {
     /// Writes data folders and settings into `folder`; `tls` is the certificate, if there is one.
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()>;
 
-    /// The command line of a member that listens on a port.
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
 
     /// Does what a starting member waits for; true when that is done. Called again and again until it is.

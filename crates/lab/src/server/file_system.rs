@@ -203,7 +203,6 @@ pub(super) fn is_full(folder: &Path) -> bool {
     has_no_room(folder) || has_no_room(&disk_of(folder))
 }
 
-/// Why a server in a private folder found no space left.
 pub(super) fn filled(entry: &Entry, file_system: Option<FileSystem>, folder: &Path) -> Error {
     match file_system {
         // The disk beneath has room, and the image has no more of it.

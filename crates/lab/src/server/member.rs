@@ -17,7 +17,6 @@ use super::family::{Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::spec::Spec;
 
-/// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// How often a starting member is looked after.
@@ -33,7 +32,6 @@ pub(super) struct Member {
     log_start: u64,
 }
 
-/// Starts all members, and waits until each is ready.
 pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
     let numbers = 0..plan.outline().members;
     let members = numbers.map(|number| Member::launch(number, spec, plan, guard));

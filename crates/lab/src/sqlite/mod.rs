@@ -46,7 +46,6 @@ impl Family for Sqlite {
     }
 }
 
-/// Space that a small data set needs, in megabytes.
 const NEEDED_MB: u64 = 100;
 
 struct SqlitePlan<'a> {

@@ -138,7 +138,6 @@ impl Node {
     }
 }
 
-/// The entries in the order in which they were written.
 pub(super) fn as_written(table: &Table) -> Vec<(&String, &Entry)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(_, entry)| entry.origin);

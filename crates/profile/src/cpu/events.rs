@@ -48,7 +48,6 @@ struct OnCpu {
 }
 
 impl Events {
-    /// Opens what the kernel allows, and the rings to write into.
     pub(super) fn open(hz: u32, slice: Duration) -> Result<(Self, Vec<Ring>)> {
         let numbers = online_cpus();
         let size = bytes_of_ring(numbers.len(), hz, slice);
@@ -89,7 +88,6 @@ impl Events {
         }
     }
 
-    /// Begins to tell of processes that begin and end.
     pub(super) fn follow_processes(&mut self) -> Result<()> {
         if self.scope == Scope::Threads {
             return Ok(());

@@ -69,7 +69,6 @@ impl Watch {
         self.server.contains(&pid).then_some(ProfiledSide::Server)
     }
 
-    /// Follows processes that begin, become other programs, and end.
     pub(super) fn follow(&mut self, record: &Record<'_>) {
         match record {
             Record::Began { parent, child }
@@ -89,7 +88,6 @@ impl Watch {
         }
     }
 
-    /// True if a process of the server is known to have ended.
     pub(super) fn has_ended(&self, pid: u32) -> bool {
         self.ended.contains(&pid)
     }

@@ -109,7 +109,6 @@ impl ElfFile {
         })
     }
 
-    /// True if there is code at an address and no symbol.
     pub(super) fn is_nameless(&self, address: u64) -> bool {
         let section = self.layout.code_at(address);
         section.is_some_and(|section| !is_stubs(section)) && !self.symbols.has_function(address)

@@ -130,7 +130,6 @@ impl Symbols {
             .then(|| last.address.saturating_add(u64::from(last.size & !UNTYPED)))
     }
 
-    /// True if a function begins there and has a name.
     pub(super) fn has_function(&self, address: u64) -> bool {
         let at = self.functions.partition_point(|symbol| symbol.address < address);
         self.functions
@@ -157,7 +156,6 @@ impl Symbols {
         best.map(|(_, name)| name)
     }
 
-    /// The name of an exported or imported symbol by its number.
     pub(super) fn exported_name(&self, source: &Source, number: u32) -> Option<String> {
         let name = *self.exported.get(number as usize)?;
         if name == 0 {

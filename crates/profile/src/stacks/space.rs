@@ -134,7 +134,6 @@ impl Space {
         })
     }
 
-    /// The file whose code or data an address is in.
     pub(super) fn whole_at(&self, address: u64) -> Option<&Image> {
         image_at(&self.whole, address)
     }

@@ -151,7 +151,6 @@ impl OtherSockets {
         inode().is_some_and(|inode| !self.0.contains(&inode))
     }
 
-    /// True if a process has a connection of a client.
     pub(super) fn has_client(&self, pid: u32) -> bool {
         let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
             return false;

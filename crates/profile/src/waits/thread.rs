@@ -316,7 +316,6 @@ fn stat(path: String) -> Option<Stat> {
     Stat::from_read(File::open(path).ok()?).ok()
 }
 
-/// Whether this user may look at a process at all.
 pub(super) fn permission(pid: u32) -> io::Result<()> {
     let mut text = [0; 256];
     let length = pread(&open(pid, pid, "syscall")?, &mut text, 0)?;

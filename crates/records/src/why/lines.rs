@@ -130,7 +130,6 @@ impl<T> Lines<T> {
         }
     }
 
-    /// Reads the next line, if there is one that is whole.
     fn next_line(&mut self) -> io::Result<bool> {
         let Some(file) = &mut self.file else {
             return Ok(false);

@@ -253,7 +253,6 @@ fn welcome(hello: &Hello, address: &SshAddress) -> Result<(), String> {
     Err(format!("{what}; install the same on both machines"))
 }
 
-/// Why no agent could be started, and the remedy.
 fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
     let by_hand = address.by_hand();
     let is = |words: &[&str]| words.iter().any(|word| said.contains(word));

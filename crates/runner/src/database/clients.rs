@@ -31,7 +31,6 @@ pub(crate) trait Clients: Sized + 'static {
     const DEMANDS_TLS: &'static str;
     /// True if a server that demands TLS may say only that access is denied.
     const DENIAL_MAY_MEAN_TLS: bool;
-    /// The built-in study that compares TLS versions with each other on it.
     const TLS_VERSIONS_STUDY: &'static str;
     /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
     const ALPN: Option<&'static str> = None;
@@ -65,7 +64,6 @@ pub(crate) trait Clients: Sized + 'static {
     /// User and password, for programs of the user's own; nothing where a login needs none.
     fn user_and_password(login: &Self::Login) -> (String, Secret);
 
-    /// True if the password is empty that a login has.
     fn lacks_password(login: &Self::Login) -> bool {
         let (user, password) = Self::user_and_password(login);
         !user.is_empty() && password.expose().is_empty()

@@ -21,7 +21,6 @@ const PORTS: u32 = 10_000;
 pub(super) const MEMORY: u64 = 1 << 30;
 const DISK: u64 = 2 << 30;
 
-/// Limits of this user: files, ports, memory and disk.
 pub(super) fn look_at_limits() -> Vec<Check> {
     let mut checks = vec![files(OwnLimits::found().files.unwrap_or(u64::MAX))];
     checks.extend(line("/proc/sys/net/ipv4/ip_local_port_range").and_then(|range| ports(&range)));
@@ -148,7 +147,6 @@ const SYSLOG: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphe
 const PARANOID: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\", or for all users, of processes of their \
                         own, sudo sysctl kernel.perf_event_paranoid=1";
 
-/// Whether the kernel lets this user sample which code uses CPU time.
 pub(super) fn look_at_profiler() -> Vec<Check> {
     vec![
         profiler(CpuProfiler::open(CPU_HZ, SLICE).map(|profiler| profiler.comprises())),

@@ -39,7 +39,6 @@ impl Agent {
 }
 
 impl Ranks {
-    /// Asks the agent, and waits so long for its answer.
     pub(crate) fn ask_agent(
         &self,
         request: &agent::Request,

@@ -178,7 +178,6 @@ impl RankWork for Starting<'_> {
     }
 }
 
-/// The writing of a part of a data set.
 struct Writing<'a> {
     loading: &'a Loading,
     part: Part,

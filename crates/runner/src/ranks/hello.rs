@@ -22,7 +22,6 @@ pub(super) struct Hello {
     /// OpenSSL's own name for its release.
     pub(super) openssl: String,
     pub(super) host: String,
-    /// What tells whether two processes run under the same kernel.
     pub(super) boot: String,
     /// The CPUs it may run on, as the kernel writes lists: `0-3,8`.
     pub(super) cpus: String,

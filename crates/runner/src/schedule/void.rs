@@ -33,7 +33,6 @@ pub(crate) struct Outcome<'a> {
     pub(crate) is_interrupted: bool,
     /// True if the server did not answer after the slice.
     pub(crate) is_silent: bool,
-    /// True if the server began anew during the slice.
     pub(crate) is_restarted: bool,
     /// Why the server's processes could not be read, who run on another machine.
     pub(crate) agent_lost: Option<String>,

@@ -114,7 +114,6 @@ impl Proxies {
         Some(&of_kind(&self.column_relays, &policy_of(arm))?.program)
     }
 
-    /// Where an arm connects to in place of the server.
     pub(super) fn address_for(&self, arm: &Arm) -> Option<SocketAddr> {
         let tunnel = || Some(of_kind(&self.tunnels, &arm.tunnel?)?.program.address());
         let pooler = || self.pooler(arm).map(RunningPooler::address);
@@ -180,7 +179,6 @@ fn pooler_of(arm: &Arm) -> Option<(Pooler, Transport)> {
     Some((arm.pooler?, arm.transport))
 }
 
-/// True if an arm has cells encrypted in results.
 pub(crate) fn encrypts_results(arm: &Arm) -> bool {
     policy_of(arm).is_some()
 }

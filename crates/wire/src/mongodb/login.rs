@@ -91,8 +91,8 @@ impl<'a> Attempt<'a> {
             return Err(WireError::protocol("a login that goes on after its last step"));
         }
         Ok(LoggedIn {
-            path: exchange.path(),
-            cpu_ns: Some(exchange.cpu_ns()),
+            path: exchange.path,
+            cpu_ns: Some(exchange.cpu_ns),
         })
     }
 

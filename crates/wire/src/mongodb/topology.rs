@@ -24,7 +24,6 @@ const TIMING: Duration = Duration::from_millis(100);
 const AS_NEAR: Duration = Duration::from_millis(15);
 /// How long to wait before a set without a primary is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How long anybody may take to answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much later than the first another member may answer: a dozen round trips around the world. One that accepts
 /// connections and says nothing is taken for one that is gone.

@@ -159,7 +159,6 @@ impl<'a> Login<'a> {
     }
 }
 
-/// Answers the server until it says yes or no.
 pub(super) async fn complete(
     framed: &mut Framed,
     login: &mut Login<'_>,

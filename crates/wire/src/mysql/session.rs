@@ -73,7 +73,6 @@ impl Session {
         result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
-    /// What the server warned of first, as an error.
     async fn first_warning(&mut self, warnings: u16) -> Result<WireError> {
         let rows = self.query("SHOW WARNINGS LIMIT 1").await?;
         let row = rows

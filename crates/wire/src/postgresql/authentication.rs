@@ -216,9 +216,9 @@ async fn scram(
     exchange.verify(signature)?;
     Ok(LoggedIn {
         method,
-        path: exchange.path(),
-        iterations: exchange.iterations(),
-        cpu_ns: exchange.cpu_ns(),
+        path: exchange.path,
+        iterations: exchange.iterations,
+        cpu_ns: exchange.cpu_ns,
     })
 }
 

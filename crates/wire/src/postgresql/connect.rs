@@ -50,7 +50,6 @@ pub(super) async fn open(
     Ok(messages)
 }
 
-/// Asks for TLS and waits for the server's yes.
 async fn request_tls(messages: &mut Messages) -> Result<()> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);

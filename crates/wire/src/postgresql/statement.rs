@@ -90,7 +90,6 @@ impl Statement {
         })
     }
 
-    /// The bytes that execute the statement with the values that were set.
     pub(super) fn request(&mut self, format: Format) -> Result<&[u8]> {
         // The last that the message says is the one format for all columns.
         self.request[self.bound - size_of::<u16>()..self.bound].copy_from_slice(&format.code().to_be_bytes());

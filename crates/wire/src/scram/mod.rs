@@ -175,11 +175,11 @@ pub(crate) struct Exchange<'a> {
     keys: &'a ScramKeys,
     binding: Binding,
     nonce: String,
-    path: LoginPath,
-    iterations: Option<u32>,
+    pub(crate) path: LoginPath,
+    pub(crate) iterations: Option<u32>,
     /// What proves that the server knows the password too.
     expected_signature: Vec<u8>,
-    cpu_ns: u64,
+    pub(crate) cpu_ns: u64,
 }
 
 impl<'a> Exchange<'a> {
@@ -201,21 +201,6 @@ impl<'a> Exchange<'a> {
             expected_signature: Vec::new(),
             cpu_ns: 0,
         }
-    }
-
-    /// Whether the keys were derived in this login or cached from an earlier one.
-    pub(crate) fn path(&self) -> LoginPath {
-        self.path
-    }
-
-    /// CPU time of the steps in nanoseconds.
-    pub(crate) fn cpu_ns(&self) -> u64 {
-        self.cpu_ns
-    }
-
-    /// How often the password was hashed; `None` before the server has said it.
-    pub(crate) fn iterations(&self) -> Option<u32> {
-        self.iterations
     }
 
     /// The client's first message.

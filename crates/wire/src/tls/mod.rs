@@ -143,7 +143,6 @@ pub(crate) trait TlsSession {
     fn end_point(&self) -> Result<Vec<u8>>;
     /// Everything that was negotiated.
     fn facts(&self) -> Result<TlsFacts>;
-    /// The certificates that the server sent, its own first.
     fn chain(&self) -> Result<Vec<ChainCertificate>>;
 }
 

@@ -57,7 +57,6 @@ impl TlsPolicy {
         }
     }
 
-    /// True if servers that are no longer thought safe are taken.
     pub(super) fn takes_legacy_servers(&self) -> bool {
         self.legacy || self.version.is_some_and(|version| version < TlsVersion::V1_2)
     }

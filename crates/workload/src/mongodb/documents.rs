@@ -26,7 +26,6 @@ pub(super) fn write_command(
     });
 }
 
-/// Writes the command that finds a record by its key.
 pub(super) fn write_find_one(
     request: &mut Request,
     table: Table,

@@ -44,7 +44,6 @@ impl Tables {
     }
 }
 
-/// What begins and ends the transactions of a session.
 pub(crate) struct Transaction<S: SqlSession> {
     begin: Command<S>,
     end: Command<S>,

@@ -186,7 +186,6 @@ pub(crate) fn written_once(key: &Key, how: &str, records: u64) -> Result<()> {
     }
 }
 
-/// Makes sure that a request inserted all its records.
 pub(crate) fn all_inserted(inserted: u64, records: u64) -> Result<()> {
     match inserted == records {
         true => Ok(()),

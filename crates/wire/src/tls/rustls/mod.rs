@@ -149,7 +149,6 @@ impl OneConnection {
         self.ticket_follows.store(true, Relaxed);
     }
 
-    /// True if the connection was given an earlier session.
     fn offered(&self) -> bool {
         self.offered.load(Relaxed)
     }

@@ -51,7 +51,6 @@ impl Input {
         }
     }
 
-    /// True for an order of an item that nobody has.
     pub(super) fn is_rolled_back(&self) -> bool {
         matches!(self, Self::NewOrder(order) if order.is_rolled_back())
     }

@@ -193,7 +193,6 @@ impl<S: SqlSession> Session<S> {
         })
     }
 
-    /// Returns how many districts had no order to deliver.
     async fn try_once(&mut self, input: &Input) -> Result<u64, Trouble> {
         match input {
             Input::NewOrder(order) => self.new_order(order).await?,
@@ -213,12 +212,10 @@ fn seed_of(block: u64, terminal: u32) -> u64 {
     (block ^ u64::from(terminal).wrapping_mul(STEP)).wrapping_mul(STEP)
 }
 
-/// A row that must be there and is not.
 pub(super) fn missing(what: &str, key: &[i64]) -> Failure {
     Failure::Error(format!("{what} {key:?} is not there: was the table changed?"))
 }
 
-/// What begins and ends the transactions of a session.
 pub(super) struct Bounds {
     /// `None` where a transaction begins with its first statement.
     begin: Option<Query>,

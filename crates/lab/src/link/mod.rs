@@ -132,7 +132,7 @@ pub fn check_rights() -> Result<(), LinkError> {
         return Err(LinkError::NotPermitted);
     }
     let tun = File::options().read(true).write(true).open(TUN);
-    tun.map(drop).map_err(|cause| LinkError::NoTun(cause))
+    tun.map(drop).map_err(LinkError::NoTun)
 }
 
 /// What happens to packets in one direction.

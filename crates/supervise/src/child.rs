@@ -173,12 +173,13 @@ impl Process {
     /// If it cannot be killed or does not die.
     pub fn kill(&self) -> Result<()> {
         const LONGEST_DEATH: Duration = Duration::from_secs(5);
-        let problem = |problem: String| Error::Guard(problem);
         match pidfd_send_signal(&self.handle, Signal::KILL) {
             Ok(()) if self.ends_within(LONGEST_DEATH) => Ok(()),
-            Ok(()) => Err(problem("has a server that does not die".into())),
+            Ok(()) => Err(Error::Guard("has a server that does not die".into())),
             Err(_) if self.has_ended() => Ok(()),
-            Err(errno) => Err(problem(format!("has a server that cannot be killed ({errno})"))),
+            Err(errno) => Err(Error::Guard(format!(
+                "has a server that cannot be killed ({errno})"
+            ))),
         }
     }
 

@@ -29,7 +29,7 @@ const SRC: [(&str, usize); 21] = [
     ("cli", 3_700),
 ];
 const TEST_PROGRAMS: usize = 30;
-const LONGEST_FILE: usize = 516;
+const LONGEST_FILE: usize = 519;
 const LONGEST_FUNCTION: usize = 153;
 /// Files that use each other.
 const LARGEST_CIRCLE: usize = 3;

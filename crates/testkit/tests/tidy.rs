@@ -9,7 +9,7 @@ const SRC: [(&str, usize); 21] = [
     ("base", 1_100),
     ("model", 7_200),
     ("stats", 2_150),
-    ("records", 4_600),
+    ("records", 4_650),
     ("estimate", 3_750),
     ("explain", 8_500),
     ("report-check", 950),

@@ -23,7 +23,6 @@ use crate::export::{can_be_written, ending, write_text};
 use crate::report::folder;
 use crate::show;
 
-/// `ciphertax compare`.
 pub(crate) fn run_compare(arguments: &CompareArguments) -> Result<Exit, String> {
     can_be_written(&arguments.export)?;
     each_once(&arguments.runs)?;
@@ -116,7 +115,6 @@ fn write(comparison: &Comparison, path: &Path) -> Result<(), String> {
     write_text(path, &text)
 }
 
-/// `ciphertax gate`.
 pub(crate) fn run_gate(arguments: &GateArguments) -> Result<Exit, String> {
     can_be_written(&arguments.export)?;
     let paths: Vec<_> = std::iter::once(&arguments.run)

@@ -16,9 +16,6 @@ use crate::exit::Exit;
 use crate::show;
 
 /// Prints it. The process ends as the run would: with what says that nothing can be measured where something is missing.
-///
-/// # Errors
-/// When the study cannot be understood, or nothing can be printed.
 pub(crate) fn dry_run(plan: &Plan, arguments: &MeasuringArguments) -> Result<Exit, String> {
     let mut preview = preview(plan).map_err(|error| error.to_string())?;
     preview.missing.extend(taken(arguments.out.as_deref()));

@@ -65,7 +65,6 @@ pub(crate) struct Stop {
 /// What is left behind if the process ends now.
 #[derive(Default)]
 pub(crate) struct Left {
-    /// A run folder.
     pub(crate) folder: Option<PathBuf>,
     /// A server of the user's own with what ciphertax makes there.
     pub(crate) made_on: Option<Target>,

@@ -32,9 +32,6 @@ const ENDINGS: &str = ".json, .csv (estimates), samples.csv, .md, .html, .prom (
 
 impl Export {
     /// A file whose name says what it will hold.
-    ///
-    /// # Errors
-    /// When it does not, or a folder is there.
     pub(crate) fn new(path: PathBuf) -> Result<Self, String> {
         let name = lowered_name(&path);
         let format = match ending(&path).as_str() {
@@ -72,9 +69,6 @@ pub(crate) fn ending(path: &Path) -> String {
 }
 
 /// A file to write, whose name says one of these formats in whatever letters.
-///
-/// # Errors
-/// When it does not, or a folder is there.
 pub(crate) fn file_ending_in(path: PathBuf, endings: &[&str]) -> Result<PathBuf, String> {
     match endings.contains(&ending(&path).as_str()) {
         true => no_folder(path),
@@ -94,9 +88,6 @@ fn no_folder(path: PathBuf) -> Result<PathBuf, String> {
 
 /// Makes sure that the files can be written once a run of many hours has ended. `made` is a folder that will be made until
 /// then.
-///
-/// # Errors
-/// Names the file that cannot be.
 pub(crate) fn possible(exports: &[Export], made: Option<&Path>) -> Result<(), String> {
     let is_made = |path: &Path| made.is_some_and(|made| is_same(made, folder_of(path)));
     let mut paths = exports.iter().map(|export| export.path.as_path());
@@ -107,9 +98,6 @@ pub(crate) fn possible(exports: &[Export], made: Option<&Path>) -> Result<(), St
 }
 
 /// The same of files whose folders must be there.
-///
-/// # Errors
-/// Names the file that cannot be.
 pub(crate) fn can_be_written(paths: &[PathBuf]) -> Result<(), String> {
     paths.iter().try_for_each(|path| is_possible(path))
 }
@@ -170,9 +158,6 @@ fn tempfile_in(folder: &Path) -> io::Result<()> {
 }
 
 /// Writes a text file, or leaves what was there.
-///
-/// # Errors
-/// Names the file.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), String> {
     write_whole(path, |file| file.write_all(text.as_bytes())).map_err(|error| error.to_string())
 }

@@ -16,7 +16,6 @@ use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArgu
 use crate::exit::Exit;
 use crate::{show, studies};
 
-/// `ciphertax completions`.
 pub(crate) fn print_completions(arguments: &CompletionsArguments) -> Result<Exit, String> {
     let mut text = Vec::new();
     generate(
@@ -53,7 +52,6 @@ fn with_names(command: &Command, shell: Shell) -> Command {
     }
 }
 
-/// `ciphertax man`.
 pub(crate) fn print_manual(arguments: &ManArguments) -> Result<Exit, String> {
     let commands = built();
     match &arguments.out {
@@ -117,7 +115,6 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// `ciphertax schema`.
 pub(crate) fn print_schema(arguments: &SchemaArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
         Some(name) => schema(name)

@@ -35,9 +35,6 @@ pub(crate) struct Words {
 }
 
 /// Measures a study, shows the report, and says how the process ends. `encdb` is the account whose results the target encrypts.
-///
-/// # Errors
-/// When nothing could be measured.
 pub(crate) fn measure(
     study: Study,
     arguments: &MeasuringArguments,
@@ -61,10 +58,6 @@ pub(crate) fn measure(
     play_and_show(&plan, destination, arguments)
 }
 
-/// Plays a study, shows the report, and says how the process ends.
-///
-/// # Errors
-/// When nothing could be measured.
 pub(crate) fn play_and_show(
     plan: &Plan,
     destination: Destination,
@@ -109,9 +102,6 @@ pub(crate) fn play_and_show(
 
 /// The same study, with a load that several load generators make. What the code of either side does is looked into by no run whose
 /// client is many.
-///
-/// # Errors
-/// Names the host of one that cannot measure beside this one.
 fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, String> {
     let agent = match plan.study.agent() {
         Some(AgentAddress::Rank(host)) => Some(host),
@@ -132,7 +122,6 @@ fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, Stri
 /// A run, evaluated.
 pub(crate) struct Played {
     pub(crate) run: Run,
-    /// Where it is.
     pub(crate) folder: PathBuf,
     /// Why the results could not be written there; what could be written is whole.
     unsaved: Option<RecordError>,
@@ -246,25 +235,16 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
 }
 
 /// The user's own server; `None` for private ones.
-///
-/// # Errors
-/// When the URL is not understood.
 pub(crate) fn target(arguments: &MeasuringArguments) -> Result<Option<Target>, String> {
     arguments.target.as_deref().map(parse_target).transpose()
 }
 
 /// A server by its URL, with the password that the environment has for it.
-///
-/// # Errors
-/// When the URL is not understood.
 pub(crate) fn parse_target(url: &str) -> Result<Target, String> {
     Target::parse(url, password()).map_err(|error| error.to_string())
 }
 
 /// The same of one on which nothing is made.
-///
-/// # Errors
-/// When the URL is not understood.
 pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
     Target::parse_any(url, password()).map_err(|error| error.to_string())
 }

@@ -16,7 +16,6 @@ use crate::export;
 use crate::selection::chosen;
 use crate::show::{self, REPORT};
 
-/// `ciphertax report`.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
     if !arguments.trust_folder {
@@ -87,7 +86,6 @@ fn agreed_to_rewrite(report: &Path) -> Result<(), String> {
     }
 }
 
-/// `ciphertax why`.
 pub(crate) fn why(arguments: &WhyArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
     let recorded = Recorded::open(&folder).map_err(|error| error.to_string())?;

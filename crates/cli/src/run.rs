@@ -18,7 +18,6 @@ use crate::measuring::{self, Played, Words, measure, parse_target, play_with, ta
 use crate::progress::Verbosity;
 use crate::studies::{self, QUICK_NAME, find};
 
-/// `ciphertax run`.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
     if let Some(folder) = &arguments.resume {
         return resume(folder, arguments);
@@ -87,7 +86,6 @@ fn shown(setting: String) -> String {
 /// The study that answers on MongoDB what `quick` answers elsewhere.
 const FOR_MONGODB: &str = "mongodb-tls-connection";
 
-/// `ciphertax quick`.
 pub(crate) fn quick(arguments: &QuickArguments) -> Result<Exit, String> {
     let mut study = Study::from_toml(studies::QUICK).map_err(|error| error.to_string())?;
     if let Some(target) = target(&arguments.measuring)? {
@@ -257,7 +255,6 @@ fn try_out(
     write_run(&played.folder, &played.run).map_err(|error| error.to_string())
 }
 
-/// Holds its password.
 const PASSWORD_VARIABLE: &str = "CIPHERTAX_ENCDB_PASSWORD";
 
 /// The account of this name; `None` where none is named. A password is not needed where no server is asked.

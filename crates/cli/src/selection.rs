@@ -4,9 +4,6 @@ use ciphertax_model::{Study, nearest};
 pub(crate) use glob::Pattern;
 
 /// A pattern of names, where `*` stands for any text, `?` for any letter and `[ab]` for one of these.
-///
-/// # Errors
-/// When it is none; says where.
 pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::new(text).map_err(|error| format!("{} at letter {}", error.msg, error.pos + 1))
 }
@@ -75,9 +72,6 @@ fn is_for(pattern: &Pattern, name: &str) -> bool {
 }
 
 /// The names that are asked for; `None` where nothing is, and so all are meant.
-///
-/// # Errors
-/// As [`each_means_one`].
 pub(crate) fn chosen<'a>(
     what: &str,
     patterns: &[Pattern],

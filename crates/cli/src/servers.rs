@@ -38,7 +38,6 @@ struct Server {
     entry: &'static Entry,
     /// Its own word on its version; `None` if it is not installed.
     installed: Option<String>,
-    /// Its program.
     program: Option<String>,
     /// What is there but not as it should be.
     problem: Option<String>,
@@ -194,7 +193,7 @@ fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
                 entry.name,
                 installation.program.display()
             )),
-            Err(error @ Error::BuiltIn { .. }) => say(error),
+            Err(error @ Error::BuiltIn(_)) => say(error),
             Err(error) => return stop.caught().ok_or_else(|| error.to_string()),
         }
     }

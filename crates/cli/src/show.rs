@@ -76,7 +76,6 @@ pub(crate) fn record(
     })
 }
 
-/// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), String> {
     let mut stdout = io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

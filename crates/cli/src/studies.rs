@@ -11,7 +11,6 @@ use crate::arguments::StudiesArguments;
 use crate::exit::Exit;
 use crate::show;
 
-/// The study that `ciphertax quick` plays.
 pub(crate) const QUICK_NAME: &str = "quick";
 
 /// What does TLS cost, in two minutes?
@@ -36,7 +35,6 @@ const STUDIES: [(&str, &str); 36] = studies! {
     "sqlcipher" "databases-tls"
 };
 
-/// The names of the studies that are built in.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|(name, _)| *name)
 }
@@ -199,7 +197,6 @@ fn listed(studies: &[Listed]) -> Vec<Value> {
         .collect()
 }
 
-/// The program that makes a tunnel.
 fn program(tunnel: Tunnel) -> &'static str {
     match tunnel {
         Tunnel::Ssh(_) => "ssh",

@@ -12,7 +12,7 @@ use openssl::sha::Sha256;
 use zeroize::Zeroizing;
 
 use crate::aes::{Aes, BLOCK, Hmac, RandomPool};
-use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
+use crate::cell::{CellError, CellKind, Encoded, KeyError, Result, check_length, hexadecimal};
 use crate::key::{MasterKey, derive};
 
 /// What errors call the format.
@@ -83,12 +83,7 @@ impl Cipher {
     ///
     /// # Errors
     /// When the library fails, or the plaintext is longer than 1 GiB; nothing is appended then.
-    pub fn encrypt(
-        &mut self,
-        _kind: CellKind,
-        plaintext: &[u8],
-        cell: &mut Vec<u8>,
-    ) -> Result<(), CellError> {
+    pub fn encrypt(&mut self, _kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<()> {
         check_length(plaintext, MOST)?;
         self.encoded.write(cell, |cell| {
             let vector = match self.mode {
@@ -119,7 +114,7 @@ impl Cipher {
     ///
     /// # Errors
     /// When it is no cell, was changed or cut off, or is another key's; nothing is appended then.
-    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
+    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind> {
         self.encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
             let Some((&[version, ref code @ ..], encrypted)) = cell.split_first_chunk::<{ 1 + CODE }>()
             else {
@@ -135,9 +130,7 @@ impl Cipher {
                 return Err(malformed("it is not whole blocks"));
             }
             if !openssl::memcmp::eq(&self.codes.of(&[&[VERSION], encrypted, &[1]]), code) {
-                return Err(CellError::NotAuthentic {
-                    key_number: self.key_number.clone(),
-                });
+                return Err(CellError::NotAuthentic(self.key_number.clone()));
             }
             match self.aes.decrypt(vector, ciphertext, plaintext)? {
                 true => Ok(TEXT),

@@ -5,7 +5,7 @@ use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 use openssl::sha::{Sha256, Sha512};
 
-use crate::cell::{CellError, KeyError};
+use crate::cell::{CellError, KeyError, Result};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 16;
@@ -18,9 +18,6 @@ pub(crate) struct Aes {
 
 impl Aes {
     /// By this key.
-    ///
-    /// # Errors
-    /// When the library lacks the cipher.
     pub(crate) fn new(key: &[u8; 32]) -> Result<Self, KeyError> {
         let open = || {
             let cipher = Cipher::aes_256_cbc();
@@ -40,12 +37,7 @@ impl Aes {
     }
 
     /// Pads the end of `bytes` from `start` on and encrypts it.
-    pub(crate) fn encrypt(
-        &mut self,
-        vector: &[u8; BLOCK],
-        bytes: &mut Vec<u8>,
-        start: usize,
-    ) -> Result<(), CellError> {
+    pub(crate) fn encrypt(&mut self, vector: &[u8; BLOCK], bytes: &mut Vec<u8>, start: usize) -> Result<()> {
         let padding = BLOCK - (bytes.len() - start) % BLOCK;
         let end = bytes.len() + padding;
         // From 1 to 16.
@@ -70,7 +62,7 @@ impl Aes {
         vector: &[u8; BLOCK],
         ciphertext: &[u8],
         bytes: &mut Vec<u8>,
-    ) -> Result<bool, CellError> {
+    ) -> Result<bool> {
         let start = bytes.len();
         bytes.resize(start + ciphertext.len() + BLOCK, 0);
         self.decrypting
@@ -197,10 +189,7 @@ pub(crate) struct RandomPool {
 
 impl RandomPool {
     /// The next `N` bytes; `N` is at most 4096.
-    ///
-    /// # Errors
-    /// When the system has no randomness.
-    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], CellError> {
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         const { assert!(N <= DRAWN) };
         if let Some(bytes) = self.next() {
             return Ok(bytes);

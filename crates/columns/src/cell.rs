@@ -71,7 +71,6 @@ impl Encoded {
     }
 }
 
-/// Two lower-case digits a byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -82,14 +81,6 @@ pub enum KeyError {
     /// It is not written as such a key is.
     #[error("a master key is 32 hexadecimal digits, and this is {0}")]
     Malformed(String),
-    /// The file cannot be read.
-    #[error("the master key in {path}: {error}")]
-    File {
-        /// Which.
-        path: std::path::PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
     /// The library lacks what is asked for.
     #[error("{0}")]
     Unavailable(String),
@@ -106,6 +97,9 @@ pub(crate) fn check_length(plaintext: &[u8], most: usize) -> Result<(), CellErro
     }
 }
 
+/// Result of what is done with cells.
+pub(crate) type Result<T, E = CellError> = std::result::Result<T, E>;
+
 /// A cell that cannot be made or read. Nothing of its contents is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CellError {
@@ -117,12 +111,10 @@ pub enum CellError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It was changed, or made with another key.
-    #[error("cannot be authenticated: it was changed, or made with another key than this one ({key_number})")]
-    NotAuthentic {
-        /// By what the key is known, which is no secret: a nonce or a key id, in hexadecimal digits.
-        key_number: String,
-    },
+    /// It was changed, or made with another key than the one known by this, which is no secret: a nonce or a key id, in hexadecimal
+    /// digits.
+    #[error("cannot be authenticated: it was changed, or made with another key than this one ({0})")]
+    NotAuthentic(String),
     /// The library failed.
     #[error("cannot be worked on: {0}")]
     Library(String),

@@ -2,7 +2,7 @@
 
 use ciphertax_model::{CellFormat, ColumnEncryption};
 
-use crate::cell::{CellError, CellKind, KeyError};
+use crate::cell::{CellKind, KeyError, Result};
 use crate::key::MasterKey;
 use crate::{aead, csfle, encdb};
 
@@ -58,7 +58,7 @@ impl CellCipher {
     ///
     /// # Errors
     /// When the library fails, or the plaintext is too long for a cell.
-    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
+    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<()> {
         match &mut self.cipher {
             Cipher::Encdb(cipher) => cipher.encrypt(kind, plaintext, cell),
             Cipher::Csfle(cipher) => cipher.encrypt(kind, plaintext, cell),
@@ -73,7 +73,7 @@ impl CellCipher {
     /// # Errors
     /// When it is no cell, was changed or cut off, or is another key's; nothing is appended then, and nothing of the plaintext is in
     /// the error.
-    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
+    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind> {
         let kind = match &mut self.cipher {
             Cipher::Encdb(cipher) => cipher.decrypt(cell, plaintext),
             Cipher::Csfle(cipher) => cipher.decrypt(cell, plaintext),

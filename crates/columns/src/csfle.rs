@@ -15,7 +15,7 @@ use openssl::sha::Sha512;
 use zeroize::Zeroizing;
 
 use crate::aes::{Aes, BLOCK, Hmac, RandomPool};
-use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
+use crate::cell::{CellError, CellKind, Encoded, KeyError, Result, check_length, hexadecimal};
 use crate::key::{MasterKey, derive};
 
 /// What errors call the format.
@@ -89,7 +89,7 @@ impl Cipher {
     ///
     /// # Errors
     /// When the library fails, a whole number is none, or the plaintext is longer than 16 MiB; nothing is appended then.
-    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
+    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<()> {
         check_length(plaintext, MOST)?;
         self.encoded.write(cell, |cell| {
             let start = cell.len();
@@ -127,7 +127,7 @@ impl Cipher {
     /// # Errors
     /// When it is no cell, was changed or cut off, is another key's, or holds a type that no column has; nothing is appended
     /// then.
-    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
+    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind> {
         self.encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
             let (Some((&[kind, ref id @ .., bson_type], rest)), Some((authenticated, code))) = (
                 cell.split_first_chunk::<HEADER>(),
@@ -147,9 +147,7 @@ impl Cipher {
             }
             let expected = self.codes.of(&[authenticated, &HEADER_BITS]);
             if *id != self.key_id || !openssl::memcmp::eq(&expected[..CODE], code) {
-                return Err(CellError::NotAuthentic {
-                    key_number: hexadecimal(&self.key_id),
-                });
+                return Err(CellError::NotAuthentic(hexadecimal(&self.key_id)));
             }
             let start = plaintext.len();
             if !self.aes.decrypt(vector, ciphertext, plaintext)? {
@@ -207,7 +205,7 @@ fn bson_type_of(kind: CellKind) -> u8 {
 ///
 /// # Errors
 /// When it is to be a number and is none.
-fn append_bson(bson_type: u8, plaintext: &[u8], bytes: &mut Vec<u8>) -> Result<(), CellError> {
+fn append_bson(bson_type: u8, plaintext: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
     // Of a value that is no longer than a document.
     let length = |more: usize| ((plaintext.len() + more) as u32).to_le_bytes();
     match bson_type {
@@ -231,7 +229,7 @@ fn append_bson(bson_type: u8, plaintext: &[u8], bytes: &mut Vec<u8>) -> Result<(
 ///
 /// # Errors
 /// When it is none of its type, or the type is one that no column has.
-fn strip_bson(bson_type: u8, bytes: &mut Vec<u8>, start: usize) -> Result<CellKind, CellError> {
+fn strip_bson(bson_type: u8, bytes: &mut Vec<u8>, start: usize) -> Result<CellKind> {
     let value = &bytes[start..];
     let inside = match bson_type {
         INT32 => {
@@ -273,14 +271,14 @@ fn is_length(said: [&u8; 4], length: usize) -> bool {
     u32::try_from(length) == Ok(u32::from_le_bytes(said.map(|byte| *byte)))
 }
 
-fn whole<const N: usize>(value: &[u8]) -> Result<[u8; N], CellError> {
+fn whole<const N: usize>(value: &[u8]) -> Result<[u8; N]> {
     value
         .try_into()
         .map_err(|_| malformed("it holds no whole number of its length"))
 }
 
 /// A number that is written as it will be read again: `-7`, and not `-07`.
-fn number<N: std::str::FromStr>(digits: &[u8]) -> Result<N, CellError> {
+fn number<N: std::str::FromStr>(digits: &[u8]) -> Result<N> {
     let written = match digits {
         [b'-', rest @ ..] => rest,
         digits => digits,

@@ -1,10 +1,6 @@
 //! Keys: given, derived, and told from each other.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
@@ -12,12 +8,9 @@ use openssl::md::Md;
 use openssl::pkey::{Id, PKey};
 use openssl::pkey_ctx::PkeyCtx;
 use openssl::sign::Signer;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::cell::{KeyError, hexadecimal};
-
-/// Bytes of a key file that are read at most: the digits and some white space.
-const MOST: u64 = 256;
 
 /// The key that all data keys are derived from. It is never printed, and wiped from memory when it goes.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,18 +39,6 @@ impl MasterKey {
             *byte = high << 4 | low;
         }
         Ok(key)
-    }
-
-    /// From a file that holds the digits and nobody but its owner may read.
-    ///
-    /// # Errors
-    /// When it cannot be read, others may read it, or it holds anything else.
-    pub fn from_file(path: &Path) -> Result<Self, KeyError> {
-        let digits = read(path).map_err(|error| KeyError::File {
-            path: path.to_owned(),
-            error,
-        })?;
-        Self::from_hex(digits.trim())
     }
 
     /// A random one.
@@ -89,22 +70,6 @@ impl Drop for MasterKey {
     }
 }
 
-/// What a key file holds.
-fn read(path: &Path) -> io::Result<Zeroizing<String>> {
-    // Asked before it is opened: to open a pipe is to wait for its writer.
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read it; say chmod 0600"));
-    }
-    // Room for all of it at once: a string that grows leaves copies behind.
-    let mut digits = Zeroizing::new(String::with_capacity(MOST as usize + 1));
-    File::open(path)?.take(MOST).read_to_string(&mut digits)?;
-    Ok(digits)
-}
-
 /// The value of a hexadecimal digit.
 fn value(digit: u8) -> Option<u8> {
     char::from(digit)
@@ -113,9 +78,6 @@ fn value(digit: u8) -> Option<u8> {
 }
 
 /// Fills `derived` by HKDF-SHA-512 (RFC 5869) of the master key, for what `info` says.
-///
-/// # Errors
-/// When the library lacks it.
 pub(crate) fn derive(key: &MasterKey, info: &str, derived: &mut [u8]) -> Result<(), KeyError> {
     let mut derive = || {
         let mut context = PkeyCtx::new_id(Id::HKDF)?;
@@ -149,7 +111,6 @@ impl MasterKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     const DIGITS: &str = "00112233445566778899aabbccDDEEFF";
 
@@ -181,35 +142,6 @@ mod tests {
     #[test]
     fn random_keys_differ() {
         assert!(MasterKey::random().unwrap() != MasterKey::random().unwrap());
-    }
-
-    #[test]
-    fn a_key_file_is_read_where_its_owner_alone_may() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("key");
-        fs::write(&path, format!("{DIGITS}\n")).unwrap();
-        for mode in [0o640, 0o604, 0o666] {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let error = MasterKey::from_file(&path).unwrap_err().to_string();
-            assert!(error.contains("chmod 0600"), "{error}");
-        }
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(MasterKey::from_file(&path).unwrap() == MasterKey::from_hex(DIGITS).unwrap());
-    }
-
-    #[test]
-    fn what_is_no_key_file_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = MasterKey::from_file(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("no file"), "{error}");
-        let error = MasterKey::from_file(&folder.path().join("none"))
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("none"), "{error}");
-        let error = MasterKey::from_file(Path::new("/dev/zero"))
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("/dev/zero"), "{error}");
     }
 
     #[test]

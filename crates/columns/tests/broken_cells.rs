@@ -111,7 +111,7 @@ fn another_key_is_named_by_its_number_and_the_value_is_not() {
     for (mut ours, mut theirs) in ours.into_iter().zip(theirs) {
         let cell = theirs.cell(b"correct horse battery staple");
         match ours.plaintext(&cell) {
-            Err(CellError::NotAuthentic { key_number }) => assert!(key_number.len() >= 16, "{key_number}"),
+            Err(CellError::NotAuthentic(key_number)) => assert!(key_number.len() >= 16, "{key_number}"),
             other => panic!("{other:?}"),
         }
     }

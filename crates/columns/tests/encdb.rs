@@ -140,7 +140,7 @@ fn another_key_is_refused_and_named_by_its_nonce() {
         let cell = encrypt(&mut open(&encryption, &key()), b"correct horse battery");
         let error = decrypt(&mut open(&encryption, &MasterKey::random().unwrap()), &cell).unwrap_err();
         let key_number = cell[4..12].iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(error, CellError::NotAuthentic { key_number });
+        assert_eq!(error, CellError::NotAuthentic(key_number));
     }
 }
 

@@ -11,10 +11,10 @@ use ciphertax_reactor::{Reactor, Task};
 
 use crate::course::{Pacer, Turn};
 use crate::recorder::Recorder;
-use crate::workload::{Context, Deal, Failure, MOST_COUNTS, Slot, Workload};
+use crate::workload::{Context, Deal, MOST_COUNTS, Result, Slot, Workload};
 
 /// What comes of opening connections, or of a check.
-pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
+pub(crate) type Attempt<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// Makes an arm's connections on a load thread: so many, none of which is open.
 pub(crate) type Connector = Arc<dyn Fn(usize) -> Box<dyn Connections> + Send + Sync>;

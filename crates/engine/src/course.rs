@@ -46,7 +46,6 @@ impl Batch {
         self.operations / of + u64::from(connection < self.operations % of)
     }
 
-    /// Takes one; false when none is left.
     pub(crate) fn take(&self) -> bool {
         self.taken.fetch_add(1, Ordering::Relaxed) < self.own
     }
@@ -96,7 +95,6 @@ impl Schedule {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many operations there are.
     pub(crate) fn operations(&self) -> u64 {
         self.part.turns_in(self.all)
     }

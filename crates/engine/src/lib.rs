@@ -16,4 +16,4 @@ mod workload;
 pub use engine::{Engine, EngineError, THREAD_NAME};
 pub use recorder::{LATE, Recorder};
 pub use slice_yield::SliceYield;
-pub use workload::{Context, Deal, Failure, MOST_COUNTS, Operation, Part, Slot, Workload};
+pub use workload::{Context, Deal, Failure, MOST_COUNTS, Operation, Part, Result, Slot, Workload};

@@ -195,7 +195,6 @@ impl Recorder {
         self.kept.take().unwrap_or_default()
     }
 
-    /// Logins by method and path.
     pub(crate) fn logins(&self) -> BTreeMap<AuthenticationFacts, u64> {
         self.logins.iter().cloned().collect()
     }

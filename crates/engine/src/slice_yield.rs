@@ -64,7 +64,6 @@ impl Deref for SliceYield {
     }
 }
 
-/// What all load threads together did.
 pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
     let threads = works.len() as f64;
     let first = works.iter().map(|work| work.began).min();

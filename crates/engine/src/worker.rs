@@ -14,7 +14,7 @@ use ciphertax_reactor::{PollDelay, Reactor};
 use crate::connections::{Connections, Connector, Slice};
 use crate::course::{Course, Pacer};
 use crate::recorder::{Recorder, Responses};
-use crate::workload::{Context, Deal, Failure, Slot};
+use crate::workload::{Context, Deal, Failure, Result, Slot};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -22,7 +22,6 @@ const OPENED_AT_A_TIME: usize = 32;
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a load thread is to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
@@ -39,9 +38,8 @@ pub(crate) enum Command {
     },
 }
 
-/// What a load thread answers.
 pub(crate) enum Reply {
-    Prepared(Result<(), Failure>),
+    Prepared(Result<()>),
     Ran(Box<Work>),
     Broken(io::Error),
 }
@@ -143,7 +141,7 @@ impl Worker {
         })
     }
 
-    fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
+    fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<()>> {
         let connections = &*self.connections[arm];
         self.reactor.set_poll_delay(PollDelay::NONE);
         if check {
@@ -263,7 +261,7 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     /// Opens one after the other until none is left to open or one could not be opened.
-    async fn some(&self) -> Result<(), Failure> {
+    async fn some(&self) -> Result<()> {
         while let Some((place, opened)) = self.next() {
             let slot = Slot {
                 index: self.share.first_slot + place as u32,

@@ -1,7 +1,6 @@
 //! What the engine drives: operations, and the part of a load that one process does.
 
 use std::cell::RefCell;
-use std::future::Future;
 use std::ops::AddAssign;
 use std::rc::Rc;
 use std::time::Duration;
@@ -30,11 +29,7 @@ pub trait Workload: Send + Sync + 'static {
     const CHECKS: bool = false;
 
     /// Opens a connection and makes sure that it is what the arm says.
-    fn open(
-        &self,
-        reactor: &Rc<Reactor>,
-        slot: Slot,
-    ) -> impl Future<Output = Result<Self::Connection, Failure>>;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection>;
 
     /// Called for every connection at the beginning of every slice, before the measured time.
     fn begin(&self, _connection: &mut Self::Connection, _deal: Deal) {}
@@ -46,21 +41,15 @@ pub trait Workload: Send + Sync + 'static {
     }
 
     /// Does one operation, from the request to the whole answer.
-    fn operate(
-        &self,
-        connection: &mut Self::Connection,
-        context: &Context,
-    ) -> impl Future<Output = Result<Operation, Failure>>;
+    async fn operate(&self, connection: &mut Self::Connection, context: &Context) -> Result<Operation>;
 
     /// Brings to its end what the connection's operations have left to their servers, at the end of every slice.
-    fn settle(&self, _connection: &mut Self::Connection, _: &Context) -> impl Future<Output = ()> {
-        async {}
-    }
+    async fn settle(&self, _connection: &mut Self::Connection, _: &Context) {}
 
     /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says. Called where
     /// [`Self::CHECKS`] says so.
-    fn check(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
-        async { Ok(()) }
+    async fn check(&self, _reactor: &Rc<Reactor>) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -124,6 +113,9 @@ impl AddAssign for Operation {
         self.bytes_received += other.bytes_received;
     }
 }
+
+/// Result of what a connection does.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An operation that failed; its connection is not used again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,8 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, find};
-use ciphertax_lab::column_relay;
-use ciphertax_lab::{PrivateServer, RunningLink, file_system, install, tunnel};
+use ciphertax_lab::{PrivateServer, RunningLink, column_relay, file_system, install, tunnel};
 use ciphertax_model::{
     AtRest, AuthenticationMethod, Distances, FileSystem, Link, ReplicaSet, SshCipher, Tunnel,
 };

@@ -31,7 +31,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account that every private server has.
     pub(crate) fn default_of(entry: &Entry) -> Result<Self> {
         Self::with_password(USER, entry.default_method())
     }
@@ -56,7 +55,7 @@ impl Account {
     }
 }
 
-fn random_password() -> std::result::Result<Secret, ErrorStack> {
+fn random_password() -> Result<Secret, ErrorStack> {
     random_digits::<PASSWORD_BYTES>().map(Secret::new)
 }
 

@@ -160,7 +160,7 @@ impl Authority {
     }
 
     /// A new key of a server on this machine, and its certificates: its own, then those between it and this authority.
-    fn certified_chain(&self, chain_length: u8) -> std::result::Result<(PKey<Private>, Vec<u8>), ErrorStack> {
+    fn certified_chain(&self, chain_length: u8) -> Result<(PKey<Private>, Vec<u8>), ErrorStack> {
         let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
         let issuer = intermediates.last().unwrap_or(&self.root);
         let key = new_key(self.kind)?;
@@ -173,7 +173,7 @@ impl Authority {
     }
 
     /// Authorities, each signed by the one before it, the first by the root.
-    fn intermediates(&self, count: u8) -> std::result::Result<Vec<Issuer>, ErrorStack> {
+    fn intermediates(&self, count: u8) -> Result<Vec<Issuer>, ErrorStack> {
         let mut intermediates: Vec<Issuer> = Vec::new();
         for number in 1..=count {
             let issuer = intermediates.last().unwrap_or(&self.root);
@@ -201,11 +201,7 @@ enum Holder<'a> {
 }
 
 /// A version 3 certificate of `key` with a random serial number; without an issuer it signs itself.
-fn certify(
-    key: &PKey<Private>,
-    holder: &Holder<'_>,
-    issuer: Option<&Issuer>,
-) -> std::result::Result<X509, ErrorStack> {
+fn certify(key: &PKey<Private>, holder: &Holder<'_>, issuer: Option<&Issuer>) -> Result<X509, ErrorStack> {
     const VERSION_3: i32 = 2;
     let subject = name(match holder {
         Holder::Authority(name) | Holder::Client(name) => name,
@@ -277,7 +273,7 @@ fn digest(key: &PKey<Private>) -> MessageDigest {
     }
 }
 
-fn new_key(kind: CertificateKind) -> std::result::Result<PKey<Private>, ErrorStack> {
+fn new_key(kind: CertificateKind) -> Result<PKey<Private>, ErrorStack> {
     match kind {
         CertificateKind::EcdsaP256 => new_ec_key(Nid::X9_62_PRIME256V1),
         CertificateKind::EcdsaP384 => new_ec_key(Nid::SECP384R1),
@@ -289,27 +285,27 @@ fn new_key(kind: CertificateKind) -> std::result::Result<PKey<Private>, ErrorSta
     }
 }
 
-fn new_ec_key(curve: Nid) -> std::result::Result<PKey<Private>, ErrorStack> {
+fn new_ec_key(curve: Nid) -> Result<PKey<Private>, ErrorStack> {
     let mut group = EcGroup::from_curve_name(curve)?;
     group.set_asn1_flag(Asn1Flag::NAMED_CURVE);
     PKey::from_ec_key(EcKey::generate(&group)?)
 }
 
-fn key_pem(key: &PKey<Private>, format: KeyFormat) -> std::result::Result<Vec<u8>, ErrorStack> {
+fn key_pem(key: &PKey<Private>, format: KeyFormat) -> Result<Vec<u8>, ErrorStack> {
     match (format, key.id()) {
         (KeyFormat::Pkcs1, Id::RSA) => key.rsa()?.private_key_to_pem(),
         _ => key.private_key_to_pem_pkcs8(),
     }
 }
 
-fn name(common_name: &str) -> std::result::Result<X509Name, ErrorStack> {
+fn name(common_name: &str) -> Result<X509Name, ErrorStack> {
     let mut builder = X509Name::builder()?;
     builder.append_entry_by_text("CN", common_name)?;
     Ok(builder.build())
 }
 
 /// yaSSL compares times to the minute and so takes a certificate of the current minute for one that is not valid yet.
-fn a_day_ago() -> std::result::Result<Asn1Time, ErrorStack> {
+fn a_day_ago() -> Result<Asn1Time, ErrorStack> {
     const DAY: Duration = Duration::from_secs(86_400);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Asn1Time::from_unix(now.saturating_sub(DAY).as_secs().cast_signed())
@@ -457,17 +453,13 @@ mod tests {
     }
 
     /// A TLS handshake between a server of `server` and a client that trusts `client` and expects `host`.
-    fn handshake(server: &Authority, client: &Authority, host: &str) -> std::result::Result<(), String> {
+    fn handshake(server: &Authority, client: &Authority, host: &str) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         let files = server.issue_for_localhost(folder.path()).unwrap();
         handshake_with(&files, client, host)
     }
 
-    fn handshake_with(
-        files: &CertificateFiles,
-        client: &Authority,
-        host: &str,
-    ) -> std::result::Result<(), String> {
+    fn handshake_with(files: &CertificateFiles, client: &Authority, host: &str) -> Result<(), String> {
         let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).unwrap();
         acceptor.set_certificate_chain_file(&files.certificate).unwrap();
         acceptor

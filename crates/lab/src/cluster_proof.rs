@@ -32,7 +32,7 @@ const ATTEMPTS: u32 = 3;
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or kept it from being tried.
-pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> std::result::Result<Proof, ProofError> {
+pub fn prove(arm: &str, server: &PrivateServer, encrypted: bool) -> Result<Proof, ProofError> {
     look(server)
         .map_err(Objection::from)
         .and_then(|seen| seen.verdict(encrypted).map_err(Objection::Disproved))
@@ -84,7 +84,7 @@ fn half() -> Result<String> {
 }
 
 impl Seen {
-    fn verdict(&self, encrypted: bool) -> std::result::Result<Proof, String> {
+    fn verdict(&self, encrypted: bool) -> Result<Proof, String> {
         let Self { row, bytes, members } = self;
         match (encrypted, row) {
             (_, false) if *bytes == 0 => Err(format!(
@@ -133,7 +133,6 @@ pub(crate) struct Capture {
     reader: JoinHandle<io::Result<Captured>>,
 }
 
-/// What was captured.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     flows: Flows,
@@ -147,9 +146,6 @@ type Flows = BTreeMap<(u16, u16), BTreeMap<u32, Vec<u8>>>;
 
 impl Capture {
     /// Begins to look at what travels from and to these ports in a network namespace; `None` for that of this process.
-    ///
-    /// # Errors
-    /// If this process may not look at packets.
     pub(crate) fn start(namespace: Option<&Path>, ports: &[u16]) -> Result<Self> {
         let socket = match namespace {
             None => open(),
@@ -169,9 +165,6 @@ impl Capture {
     }
 
     /// Ends it, a moment after what was sent last.
-    ///
-    /// # Errors
-    /// If the kernel would not go on.
     pub(crate) fn stop(self) -> Result<Captured> {
         thread::sleep(UNDER_WAY);
         self.is_over.store(true, Ordering::Relaxed);

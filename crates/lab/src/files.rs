@@ -72,13 +72,12 @@ pub(crate) fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Two lower-case digits a byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// So many random bytes, two digits each.
-pub(crate) fn random_digits<const BYTES: usize>() -> std::result::Result<String, ErrorStack> {
+pub(crate) fn random_digits<const BYTES: usize>() -> Result<String, ErrorStack> {
     let mut random = [0; BYTES];
     openssl::rand::rand_bytes(&mut random)?;
     Ok(hexadecimal(&random))
@@ -94,7 +93,6 @@ pub(crate) fn write_private(path: &Path, contents: impl AsRef<[u8]>) -> Result<(
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
 
-/// The log of a member.
 pub(crate) fn log_of(member: usize) -> String {
     match member {
         0 => LOG.to_owned(),
@@ -118,7 +116,6 @@ pub(crate) enum Readiness {
     PortTaken,
 }
 
-/// True if a log complains of a full disk.
 pub(crate) fn names_a_full_disk(log: &str) -> bool {
     ["No space left on device", "Disk is full"]
         .iter()

@@ -25,7 +25,6 @@ const NEEDED_MB: u64 = 1;
 /// How long it may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Its socket in its folder.
 const SOCKET: &str = "helper.sock";
 
 const _: () = assert!(
@@ -33,7 +32,6 @@ const _: () = assert!(
     "the path of the socket is checked"
 );
 
-/// Which process it is.
 #[derive(Debug)]
 pub(crate) struct Role {
     /// By which our own program knows that it is one.
@@ -45,7 +43,7 @@ pub(crate) struct Role {
 }
 
 /// What a process answers: or, as the end of a sentence about it, why it cannot do what it is asked for.
-pub(crate) type Answered<A> = std::result::Result<A, String>;
+pub(crate) type Answered<A> = Result<A, String>;
 
 impl Role {
     /// What such a process does; the whole of its hidden command. Its guard starts it in a private folder. `serve` talks with its
@@ -80,9 +78,6 @@ pub struct HelperProcess {
 
 impl HelperProcess {
     /// Starts one, in this network namespace if any.
-    ///
-    /// # Errors
-    /// If it cannot be started, or does not listen.
     pub(crate) fn start(
         role: &'static Role,
         namespace: Option<PathBuf>,

@@ -39,12 +39,9 @@ pub(crate) struct Record {
 impl Installation {
     /// The program of a catalogue entry: in the user's cache, where `ciphertax servers install` puts it; the
     /// distribution's own also in the system. Whether it has all its files is for its family to say.
-    ///
-    /// # Errors
-    /// Names what is missing, where it was looked for, and the remedy.
     pub(crate) fn locate(entry: &'static Entry) -> Result<Self> {
         if entry.is_built_in() {
-            return Err(Error::BuiltIn { server: entry.name });
+            return Err(Error::BuiltIn(entry.name));
         }
         let of_the_system = match entry.source {
             Source::Apt {

@@ -94,7 +94,6 @@ pub fn drop_cached(path: &Path) -> Result<Dropped> {
     })
 }
 
-/// Writes a file's dirty pages, and waits until they are written.
 fn write_pages(file: &File) -> io::Result<()> {
     const WRITE_AND_WAIT: libc::c_uint =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -110,10 +109,6 @@ fn thread_cpu() -> Duration {
     Duration::try_from(now).unwrap_or_default()
 }
 
-/// Writes a file, or all files in a folder, to the disk.
-///
-/// # Errors
-/// If a file cannot be written to the disk.
 pub(crate) fn flush(path: &Path) -> Result<()> {
     for_each(path, &|file| Ok(fdatasync(file).map(|()| 0)?)).map(drop)
 }

@@ -22,9 +22,6 @@ pub(crate) fn private_range() -> RangeInclusive<u16> {
 }
 
 /// A free port of the [private range](private_range).
-///
-/// # Errors
-/// If every port that was tried is taken.
 pub(crate) fn free() -> Result<u16> {
     free_in(&private_range()).ok_or_else(none_free)
 }

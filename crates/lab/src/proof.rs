@@ -15,7 +15,6 @@ use crate::files::random_digits;
 use crate::relay::Relay;
 use crate::server::{NO_ANSWER, ask_within};
 
-/// How long the proof of one arm may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long one canary may take.
@@ -127,7 +126,6 @@ pub(crate) trait Provable: Client {
     /// Sends a text that the server has to look at; true if its answer shows that it did.
     async fn send(&mut self, canary: &str) -> Result<bool, WireError>;
 
-    /// True if the server refuses a login by this.
     fn is_refusal(error: &WireError) -> bool {
         error.is_access_denied()
     }
@@ -142,7 +140,6 @@ pub(crate) trait Provable: Client {
 pub(crate) struct Claim<'a, S: Provable> {
     /// How it reaches the server.
     pub(crate) options: &'a S::Options,
-    /// What every session must be.
     pub(crate) expectation: &'a Expectation,
     /// What the server sees of it, where that is something else.
     pub(crate) seen_by_server: Option<Expectation>,
@@ -159,9 +156,6 @@ pub(crate) async fn select(session: &mut impl SqlSession, canary: &str) -> Resul
 
 /// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
 /// refused, and others that the database has.
-///
-/// # Errors
-/// Names the arm, and what contradicts it or keeps it from being tried.
 pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
     ask_within(PATIENCE, NO_ANSWER, async |reactor| claim.prove(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
@@ -275,9 +269,7 @@ fn with_remedy<S: Client>(error: &WireError) -> String {
 
 /// What a relay saw of a value that went through it.
 pub(crate) struct Canary {
-    /// Whether the connection is said to be encrypted.
     encrypted: bool,
-    /// Whether the value could be read.
     seen: bool,
     /// What the relay saw in all, in bytes.
     bytes: u64,
@@ -318,7 +310,6 @@ pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
     Ok(format!("{begin}{}", random_digits::<16>()?))
 }
 
-/// The first address of a host, or what is wrong with it.
 fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     let mut addresses = (host, port)
         .to_socket_addrs()
@@ -326,7 +317,6 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     addresses.next().ok_or_else(|| format!("{host} has no address"))
 }
 
-/// What the client has to say of its own session.
 fn client_evidence(facts: &SessionFacts) -> Proof {
     let evidence = match &facts.tls {
         None => "no TLS session".to_owned(),
@@ -359,9 +349,6 @@ pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
 
 /// Has what stands between client and server proved on an event loop of its own: a pooler, or a relay that encrypts cells. `name` is
 /// what it is called in a problem.
-///
-/// # Errors
-/// Names the arm, and what contradicts it or keeps it from being tried.
 pub(crate) fn prove_helper<T>(
     arm: &str,
     name: &str,

@@ -28,10 +28,8 @@ const FORMAT: u32 = 1;
 /// How often a lock that somebody else holds is tried again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The data folder in the folder of a server.
 pub(crate) const DATA: &str = "data";
 
-/// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
 
 /// Makes a data folder in a folder.
@@ -210,7 +208,5 @@ pub(crate) fn no_system_tables(entry: &Entry, folder: &Path) -> Error {
     if files::names_a_full_disk(&files::read_from(&folder.join(LOG), 0)) {
         return Error::disk_filled(entry.name, folder);
     }
-    Error::Bootstrap {
-        log: files::tail(folder),
-    }
+    Error::Bootstrap(files::tail(folder))
 }

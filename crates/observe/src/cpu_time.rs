@@ -56,7 +56,6 @@ pub(crate) fn own_usage(whose: libc::c_int) -> libc::rusage {
     }
 }
 
-/// The page faults of an account.
 pub(crate) fn faults_in_usage(usage: &libc::rusage) -> PageFaults {
     PageFaults {
         minor: usage.ru_minflt.unsigned_abs(),

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use ciphertax_base::CpuTime;
 
-use crate::Result;
-use crate::cpu_time;
 use crate::meter::{Meter, ProcessMeter};
+use crate::{Result, cpu_time};
 
 /// The parent of all threads of the kernel, by its number and its name.
 const KTHREADD: (&str, &str) = ("2", "kthreadd");

@@ -5,7 +5,6 @@ use std::fs;
 use ciphertax_base::{Host, Pressure};
 use procfs::{CpuInfo, CryptoTable, Current, Meminfo};
 
-/// What cannot be told.
 const UNKNOWN: &str = "unknown";
 
 /// What this machine is, as far as an ordinary user can tell.

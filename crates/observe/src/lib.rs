@@ -39,12 +39,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why something could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The process ended; its number may belong to another one by now.
-    #[error("process {pid} has ended")]
-    ProcessEnded {
-        /// Its number.
-        pid: u32,
-    },
+    /// The process of this number ended; the number may belong to another one by now.
+    #[error("process {0} has ended")]
+    ProcessEnded(u32),
     /// It cannot be read whose usage is asked for, for this reason.
     #[error("{0}")]
     Unmetered(String),

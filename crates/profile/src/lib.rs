@@ -41,12 +41,9 @@ pub enum ProfileError {
         /// The system's word.
         cause: io::Error,
     },
-    /// The process has ended.
-    #[error("process {pid} has ended")]
-    ProcessEnded {
-        /// Its number.
-        pid: u32,
-    },
+    /// The process of this number has ended.
+    #[error("process {0} has ended")]
+    ProcessEnded(u32),
 }
 
 /// The processes of a server, and the load threads of this process.

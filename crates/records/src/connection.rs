@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::consequences::Finding;
 use crate::head::Tool;
 use crate::sample::Handshakes;
-use ciphertax_base::Phase;
-use ciphertax_base::{AuthenticationFacts, SessionFacts};
+use ciphertax_base::{AuthenticationFacts, Phase, SessionFacts};
 
 /// The version of the format of [`ConnectionRecord`].
 pub const CONNECTION_SCHEMA: &str = "ciphertax.connection/1";

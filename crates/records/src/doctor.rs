@@ -34,6 +34,7 @@ pub struct DoctorRecord {
 }
 
 /// One thing that was looked at.
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Which it is, the same from release to release.
@@ -84,7 +85,6 @@ impl Check {
     }
 
     /// The same with another status, and what to do.
-    #[must_use]
     pub fn but(self, status: CheckStatus, remedy: impl Into<String>) -> Self {
         Self {
             status,
@@ -94,7 +94,6 @@ impl Check {
     }
 
     /// The same, but limited where that is so.
-    #[must_use]
     pub fn limited_if(self, is_limited: bool, remedy: impl Into<String>) -> Self {
         match is_limited {
             true => self.but(CheckStatus::Limited, remedy),
@@ -103,7 +102,6 @@ impl Check {
     }
 
     /// The same with a figure. One that is no number is left out.
-    #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         if value.is_finite() {
             self.figures.insert(name.to_owned(), value);

@@ -44,7 +44,6 @@ impl Operations {
         Ok(Self { writer })
     }
 
-    /// Appends the operations of a slice.
     pub(crate) fn append(&mut self, slice: &SliceId, kept: &[KeptOperation]) -> io::Result<()> {
         let block = slice.block.to_string();
         for operation in kept {

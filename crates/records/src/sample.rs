@@ -10,9 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::why::Look;
-use ciphertax_base::AuthenticationFacts;
-use ciphertax_base::Phase;
-use ciphertax_base::{DeviceUse, HardwareCounts, PageFaults, Pressure};
+use ciphertax_base::{AuthenticationFacts, DeviceUse, HardwareCounts, PageFaults, Phase, Pressure};
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
 /// parts stand side by side.

@@ -122,7 +122,6 @@ pub struct SampleFile {
     samples: Vec<usize>,
 }
 
-/// The lines of a file.
 #[derive(Debug)]
 struct Lines {
     /// Where each begins, and where the last whole one ends.
@@ -184,7 +183,6 @@ impl SampleFile {
         Ok(line)
     }
 
-    /// What a line holds.
     fn read<T: DeserializeOwned>(&self, index: usize) -> io::Result<T> {
         serde_json::from_slice(&self.line(index)?)
             .map_err(|error| io::Error::other(format!("line {} cannot be read: {error}", index + 1)))
@@ -262,7 +260,6 @@ pub(crate) fn whole_lines(file: &mut File) -> io::Result<u64> {
     Ok(lines.bounds.last().copied().unwrap_or(0))
 }
 
-/// Removes a last line that was cut off.
 pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {
     let mut file = append_to(path, false)?;
     let whole = whole_lines(&mut file)?;

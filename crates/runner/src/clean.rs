@@ -7,14 +7,14 @@ use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
 
 use crate::databases;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// Removes what a run left on a server: the schema or the database that is marked as ciphertax's own, and nothing else. Tells
 /// whether there was one.
 ///
 /// # Errors
 /// When the server cannot be used, what is there is not marked, or a run is measuring.
-pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool, RunError> {
+pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool> {
     stop::with_flag(stop, || databases::target(target).clean())
 }
 

@@ -14,7 +14,7 @@ use ciphertax_workload::sql::{Columns, SqlSession};
 use rand::RngExt;
 
 use crate::database::{Clients, Control};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
@@ -24,15 +24,12 @@ const OTHERS: &str = "keys and other columns, in tables and logs";
 /// Proves by canaries that the server encrypts columns, to whoever asks it and to whoever reads its disk; or, where it is that
 /// of an arm without such columns, beside arms with `functions`, that its fields can be read. What nobody encrypts in any arm
 /// of a study is not looked at.
-///
-/// # Errors
-/// When it does not, or a canary that must be found is not.
 pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     columns: Option<&Columns>,
     functions: Option<ColumnFunctions>,
     server: &PrivateServer,
-) -> Result<Option<ProvedAtRest>, RunError> {
+) -> Result<Option<ProvedAtRest>> {
     match (columns, functions) {
         (Some(columns), _) => search_disk(control, columns, server).map(Some),
         (None, Some(functions)) => {
@@ -70,7 +67,7 @@ fn search_disk<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     columns: &Columns,
     server: &PrivateServer,
-) -> Result<ProvedAtRest, RunError> {
+) -> Result<ProvedAtRest> {
     let [encrypted, plain] = [canary("encrypted"), canary("plain")];
     let canaries = ColumnCanaries {
         encrypted: &encrypted,
@@ -176,17 +173,14 @@ pub(crate) fn set_of(study: &Study, arm: &str) -> u32 {
 ///
 /// It is kept in memory alone. A run that goes on has another if the environment has none: what was stored with the former is
 /// then loaded anew, since a data set is known by a fingerprint of its key.
-///
-/// # Errors
-/// When the environment has something else than a key, or the system no randomness.
-pub(crate) fn column_key(study: &Study) -> Result<Option<MasterKey>, RunError> {
+pub(crate) fn column_key(study: &Study) -> Result<Option<MasterKey>> {
     match study.arms.iter().any(|arm| arm.columns.is_some()) {
         false => Ok(None),
         true => from(env::var(MasterKey::VARIABLE)).map(Some),
     }
 }
 
-fn from(variable: Result<String, VarError>) -> Result<MasterKey, RunError> {
+fn from(variable: Result<String, VarError>) -> Result<MasterKey> {
     let key = match variable {
         Ok(digits) => MasterKey::from_hex(&digits),
         Err(VarError::NotPresent) => MasterKey::random(),

@@ -77,7 +77,6 @@ fn is_of_hash_index(row: &BoundRow) -> bool {
     of.contains("adaptive hash") || of.contains("btr_search")
 }
 
-/// True if a cell's server is one of MySQL's family.
 fn is_of_mysql(run: &Run, cell: &Cell) -> bool {
     let mut found = run.results.cells.iter();
     let found = found.find(|found| found.name == cell.name);

@@ -14,7 +14,6 @@ const LEAST_RESERVE: u64 = 5;
 
 /// A limit on connections, and how much of it is used.
 pub(crate) struct Limit {
-    /// What the server calls it.
     pub(crate) name: &'static str,
     /// Connections that there may be.
     pub(crate) most: u64,

@@ -15,7 +15,7 @@ use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::connect::{Connecting, Found};
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::postgresql::{PostgreSql, postgresql_target};
@@ -58,25 +58,14 @@ pub(crate) fn measured_target(
 
 /// What one of several load generators does on whatever database.
 pub(crate) trait RankWork {
-    /// What it comes to.
     type Output;
 
     /// `own` is the user's own server.
-    ///
-    /// # Errors
-    /// When it cannot be done, or nothing is known of the server.
-    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Self::Output, RunError>;
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Self::Output>;
 }
 
 /// Has one of several load generators work on the user's own server, or on a private one that is called so in the catalogue.
-///
-/// # Errors
-/// Those of the work.
-pub(crate) fn of_rank<W: RankWork>(
-    target: Option<&Target>,
-    server: &str,
-    work: W,
-) -> Result<W::Output, RunError> {
+pub(crate) fn of_rank<W: RankWork>(target: Option<&Target>, server: &str, work: W) -> Result<W::Output> {
     let protocol = match target {
         Some(target) => target.protocol(),
         None => entry(server)?
@@ -110,13 +99,7 @@ pub(crate) fn spoken(protocol: Option<Protocol>) -> (&'static str, &'static [Voc
 }
 
 /// Starts private servers for the cells with this spec and proves the arms.
-///
-/// # Errors
-/// Names the server or the arm that cannot be used, and the remedy.
-pub(crate) fn open_private(
-    opening: &mut Opening<'_>,
-    spec: &ServerSpec,
-) -> Result<Box<dyn Servers>, RunError> {
+pub(crate) fn open_private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Box<dyn Servers>> {
     let entry = entry(&spec.server)?;
     Ok(match entry.protocol() {
         Some(catalogue::Protocol::MySql) => Box::new(GroupServers::<MySql>::private(opening, spec)?),
@@ -129,52 +112,40 @@ pub(crate) fn open_private(
 }
 
 /// Keeps a server busy for so long.
-pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
+pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<()>>;
 
-/// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
     /// Why plain arms cannot be measured: a server wants the password itself, which is not sent to who was not verified.
     ///
     /// # Errors
     /// When a server denies access, so that a wrong password is not tried again.
-    fn withheld(&self, study: &Study) -> Result<Option<String>, RunError>;
+    fn withheld(&self, study: &Study) -> Result<Option<String>>;
 
     /// Logs in to the first server, and tells of which version TLS is.
     ///
     /// # Errors
     /// The outer if there is no answer, the inner if there is no session.
-    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError>;
+    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>>;
 
     /// What keeps the server busy for so long, over one session: that for what is not measured of the study.
     ///
     /// # Errors
     /// Names the server and what keeps clients from being served, with the remedy; later, when it does not answer.
-    fn busy(&self, study: &Study) -> Result<Busy, RunError>;
+    fn busy(&self, study: &Study) -> Result<Busy>;
 
-    /// Connects as often as asked, and tells what was seen.
-    ///
-    /// # Errors
-    /// Names the server, and what keeps clients from being served, with the remedy.
-    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError>;
+    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found>;
 
     /// Takes the servers and proves the arms.
-    ///
-    /// # Errors
-    /// Names the server or the arm that cannot be used, and the remedy.
-    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError>;
+    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>>;
 
-    /// Removes what a run left, and tells whether there was anything.
-    ///
-    /// # Errors
-    /// When the servers cannot be used, what is there is not ciphertax's own, or a run is measuring.
-    fn clean(self: Box<Self>) -> Result<bool, RunError>;
+    fn clean(self: Box<Self>) -> Result<bool>;
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
     /// Each server is logged in to over TLS first. So no proof of the password goes to who fails verification, and a server that
     /// remembers the password (`caching_sha2_password`) asks for no more than a proof. `None` also where TLS fails: whoever connects
     /// next is told why.
-    fn withheld(&self, study: &Study) -> Result<Option<String>, RunError> {
+    fn withheld(&self, study: &Study) -> Result<Option<String>> {
         let mut encrypted = study.arms.iter().filter(|arm| arm.transport.is_encrypted());
         let over_tls = match encrypted.next() {
             Some(arm) => arm.transport,
@@ -214,11 +185,11 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         }
     }
 
-    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>, RunError> {
+    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>> {
         self.log_in(&self.endpoints[0], transport)
     }
 
-    fn busy(&self, study: &Study) -> Result<Busy, RunError> {
+    fn busy(&self, study: &Study) -> Result<Busy> {
         let (database, login, route) = (&self.database, &self.login, self.route(study)?);
         let mut control = connect(study, database, &route, None, login, Some(&self.url))?;
         Ok(Box::new(move |time| {
@@ -232,15 +203,15 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         }))
     }
 
-    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError> {
+    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found> {
         self.observe(connecting, progress)
     }
 
-    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError> {
+    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>> {
         Ok(Box::new(GroupServers::target(opening, *self)?))
     }
 
-    fn clean(self: Box<Self>) -> Result<bool, RunError> {
+    fn clean(self: Box<Self>) -> Result<bool> {
         GroupServer::remove_leftovers(*self)
     }
 }

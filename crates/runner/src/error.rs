@@ -11,6 +11,9 @@ use ciphertax_records::RecordError;
 use ciphertax_wire::WireError;
 use ciphertax_workload::dataset::DatasetError;
 
+/// Result of what a run consists of.
+pub(crate) type Result<T, E = RunError> = std::result::Result<T, E>;
+
 /// Why a run ends without an answer; one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {

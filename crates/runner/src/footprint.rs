@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::Cell;
-use ciphertax_model::tpcc;
 use ciphertax_model::workload::Tables;
+use ciphertax_model::{Cell, tpcc};
 use ciphertax_records::DataSize;
 
 /// How large the tables on a server are, and how much memory it has for them.

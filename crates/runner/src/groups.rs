@@ -25,7 +25,6 @@ pub(crate) struct Needs<'a> {
     pub(crate) access_control: bool,
     /// Whether several servers encrypt what they tell each other.
     pub(crate) cluster_tls: bool,
-    /// What is encrypted on the disk.
     pub(crate) at_rest: AtRest,
     /// What the client stores in YCSB's table, where that is not plain.
     pub(crate) stored: Option<&'a ColumnEncryption>,

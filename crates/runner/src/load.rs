@@ -15,7 +15,7 @@ use ciphertax_supervise::GuardProgram;
 use ciphertax_workload::{Access, Job};
 
 use crate::check::not_spoken;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::meter::ServerMeter;
 
 /// What makes the load of a cell: load threads, or a program of the user's own.
@@ -24,25 +24,16 @@ pub(crate) trait Load {
     fn workers(&self) -> u32;
 
     /// Makes sure that an arm can be measured. The inner error is a reason for a void slice.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
-    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError>;
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>>;
 
     /// Closes the connections of an arm, which [`Load::prepare`] then opens anew. Nothing where they are not this process's.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
-    fn close(&mut self, _arm: usize) -> Result<(), RunError> {
+    fn close(&mut self, _arm: usize) -> Result<()> {
         Ok(())
     }
 
     /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
     /// `seed` is that of the block, the same for every arm.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
-    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError>;
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice>;
 
     /// Holds a slice to its arm by what was seen of it elsewhere. Load threads see for themselves.
     fn judge(&self, _arm: usize, _slice: &mut Slice, _seen: &Seen<'_>) {}
@@ -69,15 +60,15 @@ impl Load for Engine {
         self.workers()
     }
 
-    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>> {
         Ok(self.prepare(arm)?)
     }
 
-    fn close(&mut self, arm: usize) -> Result<(), RunError> {
+    fn close(&mut self, arm: usize) -> Result<()> {
         Ok(self.close(arm)?)
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice> {
         Ok(Slice {
             yielded: self.slice_of(seed, arm, duration)?,
             void: None,
@@ -86,10 +77,7 @@ impl Load for Engine {
 }
 
 /// Starts the load threads of a cell for arms that are reached so.
-///
-/// # Errors
-/// If they cannot be started, or the workload is in a vocabulary that the client does not speak.
-pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine, RunError> {
+pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> Result<Engine> {
     let engine = A::start(job, arms.collect())?;
     engine.ok_or_else(|| {
         let refusal = not_spoken(A::NAME, A::VOCABULARIES, job.cell);
@@ -98,7 +86,7 @@ pub(crate) fn start<A: Access>(job: &Job<'_>, arms: impl Iterator<Item = A>) -> 
 }
 
 /// Keeps a private server, whose first process is `pid`, on one CPU, and says on which: the same for all.
-pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize, RunError> {
+pub(crate) fn confined(pid: u32, server: &ServerMeter) -> Result<usize> {
     let cpu = placement::last_allowed_cpu().map_err(RunError::Placement)?;
     // What it starts from now on stays there too; what it has started is found afterwards.
     placement::confine_process(pid, cpu).map_err(RunError::Placement)?;
@@ -124,7 +112,7 @@ pub(crate) struct Distance {
 
 impl Distance {
     /// A link, with room for servers inside; `None` for a spec without one.
-    pub(crate) fn link(spec: &ServerSpec, guard: &GuardProgram) -> Result<Option<RunningLink>, RunError> {
+    pub(crate) fn link(spec: &ServerSpec, guard: &GuardProgram) -> Result<Option<RunningLink>> {
         let wanted = none_yet(spec);
         let start = || RunningLink::start(&wanted, guard);
         Ok((wanted != Distances::default()).then(start).transpose()?)
@@ -156,7 +144,7 @@ impl Distance {
     }
 
     /// Changes it for all that is sent from now on.
-    pub(crate) fn set(&mut self, wanted: Distances) -> Result<(), RunError> {
+    pub(crate) fn set(&mut self, wanted: Distances) -> Result<()> {
         if self.now != wanted {
             self.link.set(&wanted)?;
             self.now = wanted;

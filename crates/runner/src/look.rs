@@ -20,7 +20,6 @@ const CPU_SHARE: f64 = 0.02;
 /// Looks a second at all threads.
 const WAITS_HZ: u32 = 97;
 
-/// Looks into the slices of a run.
 pub(crate) struct Looker {
     cpu: Option<CpuProfiler>,
     waits: WaitSampler,
@@ -78,7 +77,6 @@ impl Looking {
         }
     }
 
-    /// How slices are looked into.
     pub(crate) fn look(&self) -> Option<Look> {
         self.looker.as_ref().map(|looker| match looker.cpu {
             Some(_) => Look::Full,
@@ -108,7 +106,6 @@ impl Looker {
         self.at_work.cpu = self.cpu.as_mut().map(begun).is_some_and(|begun| begun.is_ok());
     }
 
-    /// Ends that.
     pub(crate) fn stop(&mut self) {
         if self.at_work.waits {
             self.waits.stop();

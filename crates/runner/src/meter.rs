@@ -14,7 +14,6 @@ pub enum ServedBy {
     Processes,
 }
 
-/// Reads what a server uses.
 #[derive(Debug)]
 pub(crate) struct ServerMeter {
     /// Its first process.
@@ -27,9 +26,6 @@ pub(crate) struct ServerMeter {
 
 impl ServerMeter {
     /// That of the server whose process, or whose first process, is `pid`.
-    ///
-    /// # Errors
-    /// If there is no such process, or it cannot be read.
     pub(crate) fn open(served_by: ServedBy, pid: u32) -> observe::Result<Self> {
         let tree = match served_by {
             ServedBy::Threads => None,
@@ -48,16 +44,12 @@ impl ServerMeter {
     }
 
     /// The processes that a server has now, where it starts others than its first.
-    ///
-    /// # Errors
-    /// If its first process has ended.
     pub(crate) fn members(&self) -> observe::Result<Vec<u32>> {
         self.tree
             .as_ref()
             .map_or_else(|| Ok(Vec::new()), ProcessTree::members)
     }
 
-    /// Who serves its connections.
     pub(crate) fn served_by(&self) -> ServedBy {
         match self.tree {
             Some(_) => ServedBy::Processes,

@@ -21,7 +21,7 @@ use crate::check::{beyond, lacking, make_room, refuse};
 use crate::clean::remedy;
 use crate::columns::column_key;
 use crate::databases::made_on;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::groups::holds;
 use crate::look::{Looker, Looking, not_looked_into};
 use crate::measure::{Cells, OpenCell};
@@ -53,7 +53,7 @@ pub fn play(
     destination: Destination,
     progress: &mut dyn Progress,
     stop: &Arc<AtomicBool>,
-) -> Result<Measured, RunError> {
+) -> Result<Measured> {
     refuse(lacking(plan)?)?;
     make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
@@ -126,7 +126,7 @@ impl<'a> Player<'a> {
         earlier: Option<Earlier>,
         progress: &mut dyn Progress,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let arms = plan.study.measured_arms();
         let mut servers = Vec::new();
         let is_new = earlier.is_none();
@@ -179,7 +179,7 @@ impl<'a> Player<'a> {
         mut folder: RunFolder,
         progress: &mut dyn Progress,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Measured, RunError> {
+    ) -> Result<Measured> {
         let Self {
             plan,
             mut servers,
@@ -236,10 +236,10 @@ impl<'a> Player<'a> {
 /// Makes sure that tables are what they must be, whoever was to blame for the end of the run; as far as its servers still answer.
 fn check(
     study: &Study,
-    measured: &Result<RunStatus, RunError>,
+    measured: &Result<RunStatus>,
     servers: &mut [Box<dyn Servers>],
     progress: &mut dyn Progress,
-) -> Result<Vec<ArmProof>, RunError> {
+) -> Result<Vec<ArmProof>> {
     let mut proofs = Vec::new();
     for servers in servers {
         if stop::is_requested() || matches!(measured, Err(RunError::Inconsistent(_))) {
@@ -267,12 +267,7 @@ fn add(head: &mut Head, proofs: Vec<ArmProof>) {
 }
 
 /// Leaves what was measured where it is, for whoever looks for the fault, and says for good that it has no figures.
-fn without_figures(
-    mut head: Head,
-    why: String,
-    folder: &RunFolder,
-    cleaned: Result<(), RunError>,
-) -> RunError {
+fn without_figures(mut head: Head, why: String, folder: &RunFolder, cleaned: Result<()>) -> RunError {
     head.status = RunStatus::Partial { reason: why.clone() };
     head.inconsistent = Some(why.clone());
     let written = write_run(folder.path(), &Run::new(head, Results::default()));
@@ -283,7 +278,7 @@ fn without_figures(
 }
 
 /// Whether a run came to its end, and whether something is left of it.
-fn status(measured: &Result<RunStatus, RunError>, cleaned: &Result<(), RunError>) -> RunStatus {
+fn status(measured: &Result<RunStatus>, cleaned: &Result<()>) -> RunStatus {
     let reason = match measured {
         Ok(RunStatus::Partial { reason }) => reason.clone(),
         Ok(status) => {
@@ -304,7 +299,7 @@ fn status(measured: &Result<RunStatus, RunError>, cleaned: &Result<(), RunError>
     }
 }
 
-fn go_on() -> Result<(), RunError> {
+fn go_on() -> Result<()> {
     match stop::is_requested() {
         true => Err(RunError::Stopped),
         false => Ok(()),
@@ -317,7 +312,7 @@ fn if_stopped(error: RunError) -> RunError {
 }
 
 /// What is said where cleaning up may have failed too.
-fn and_left(error: RunError, cleaned: Result<(), RunError>) -> RunError {
+fn and_left(error: RunError, cleaned: Result<()>) -> RunError {
     match cleaned {
         Ok(()) => error,
         Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
@@ -331,7 +326,7 @@ fn open(
     column_key: Option<MasterKey>,
     servers: &mut Vec<Box<dyn Servers>>,
     progress: &mut dyn Progress,
-) -> Result<(), RunError> {
+) -> Result<()> {
     let mut opening = Opening {
         study: &plan.study,
         arms,
@@ -360,7 +355,7 @@ fn open_cells<'a>(
     earlier: &SampleLog,
     look: Option<Look>,
     progress: &mut dyn Progress,
-) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
+) -> Result<(Vec<Course<'a>>, Vec<OpenCell>)> {
     for servers in &mut *servers {
         go_on()?;
         servers.load(&plan.study, progress)?;
@@ -395,7 +390,7 @@ fn dismiss(plan: &Plan) {
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(plan: &Plan, servers: Vec<Box<dyn Servers>>) -> Result<(), RunError> {
+fn close_all(plan: &Plan, servers: Vec<Box<dyn Servers>>) -> Result<()> {
     let closed = servers.into_iter().map(Servers::close).fold(Ok(()), Result::and);
     closed.map_err(|error| match (&plan.target, error) {
         (None, error) => RunError::NotCleanedUp {

@@ -11,7 +11,7 @@ use ciphertax_workload::dataset::Contents;
 use crate::check::lacking;
 use crate::connections::needed;
 use crate::databases;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::groups::{groups, measured_at};
 use crate::remote_cpu::RESOLUTION_AT_MOST;
 use crate::schedule::TRIED;
@@ -42,7 +42,7 @@ pub struct Preview {
 ///
 /// # Errors
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
-pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
+pub fn preview(plan: &Plan) -> Result<Preview> {
     let study = &plan.study;
     let missing = lacking(plan)?.iter().map(Refusal::to_string).collect();
     let mut servers = Vec::new();
@@ -105,7 +105,7 @@ fn at_least(study: &Study) -> Duration {
 }
 
 /// The rows of the tables that cells ask.
-fn rows(study: &Study, target: Option<&Target>) -> Result<u64, RunError> {
+fn rows(study: &Study, target: Option<&Target>) -> Result<u64> {
     let protocol = match target {
         Some(target) => Some(target.protocol()),
         None => entry(&study.server)?.protocol(),

@@ -90,9 +90,6 @@ impl ServerProcess {
 }
 
 /// What reads the process that listens there.
-///
-/// # Errors
-/// Why nothing does, and what would change that for whoever asks.
 pub(crate) fn process_of(
     listener: &Listener,
     served_by: ServedBy,

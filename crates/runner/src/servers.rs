@@ -16,7 +16,7 @@ use ciphertax_workload::{Access, Job};
 use crate::columns::{arm_columns, set_of};
 use crate::command::{CommandLoad, is_used_by_others, try_out};
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::groups::{groups, holds, measured_at, of_own_cells};
 use crate::load::{self, Load};
@@ -53,36 +53,24 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
-    ///
-    /// # Errors
-    /// When what keeps the distance is gone.
-    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError>;
+    fn set_distances(&mut self, wanted: Distances) -> Result<()>;
 
     /// Makes the data sets.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<()>;
 
     /// How large the data are of every arm in every cell that is measured here; nothing of the user's own servers.
-    ///
-    /// # Errors
-    /// When a server does not answer.
-    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError>;
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>>;
 
     /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
     /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
-    ///
-    /// # Errors
-    /// If it cannot be made ready, or says what is wrong with the program.
     fn start(
         &mut self,
         study: &Study,
         cell: &Cell,
         arms: &[Arm],
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Box<dyn Load>, RunError>;
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Box<dyn Load>>;
 
     /// Counts the transactions that a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw,
     /// if that is known.
@@ -96,10 +84,7 @@ pub(crate) trait Servers: ServersByArm {
     }
 
     /// Has tables that have grown too large as they were, all of them at once; false where none has.
-    ///
-    /// # Errors
-    /// When they are not what they must be after what was asked of them, or the server refuses.
-    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, _progress: &mut dyn Progress) -> Result<bool> {
         Ok(false)
     }
 
@@ -107,7 +92,7 @@ pub(crate) trait Servers: ServersByArm {
     ///
     /// # Errors
     /// [`RunError::Inconsistent`] when they are not; or when the server refuses.
-    fn check(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+    fn check(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<Vec<ArmProof>> {
         Ok(Vec::new())
     }
 
@@ -115,16 +100,12 @@ pub(crate) trait Servers: ServersByArm {
     fn remind(&self, arm: &str);
 
     /// Removes the data sets, and the servers if they are private; all of them, whatever happens to one.
-    ///
-    /// # Errors
-    /// If something is left behind.
-    fn close(self: Box<Self>) -> Result<(), RunError>;
+    fn close(self: Box<Self>) -> Result<()>;
 }
 
 /// What was found out of an arm after it was measured.
 pub(crate) struct ArmProof {
     pub(crate) arm: String,
-    /// The server that it was measured on.
     pub(crate) server: ServerId,
     pub(crate) proof: Proof,
 }
@@ -147,13 +128,11 @@ struct OpenGroup<D: Database> {
     server: GroupServer<D>,
     /// Which records YCSB's table on it has. All cells share it, since what one inserts another must delete.
     keys: Arc<KeySpace>,
-    /// TPC-C's tables on it.
     tables: Option<tpcc::Tables>,
 }
 
 struct OpenArm<D: Database> {
     name: String,
-    /// Index of its group.
     group: usize,
     proved: ProvedArm<D>,
 }
@@ -161,7 +140,6 @@ struct OpenArm<D: Database> {
 /// What opening servers needs besides them.
 pub(crate) struct Opening<'a> {
     pub(crate) study: &'a Study,
-    /// All arms of the study.
     pub(crate) arms: &'a [Arm],
     /// How many servers there are already.
     pub(crate) servers: usize,
@@ -170,15 +148,11 @@ pub(crate) struct Opening<'a> {
     /// The load generators; `None` for this one alone.
     pub(crate) ranks: Option<Ranks>,
     pub(crate) progress: &'a mut dyn Progress,
-    pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
+    pub(crate) go_on: &'a dyn Fn() -> Result<()>,
 }
 
 impl<D: Database> GroupServers<D> {
-    /// Takes the user's own servers and proves the arms.
-    ///
-    /// # Errors
-    /// Names the server or the arm that cannot be used, and the remedy.
-    pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
+    pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
         let mut open = Self::none(None, opening);
@@ -192,10 +166,7 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// Starts private servers for the cells with this spec and proves the arms.
-    ///
-    /// # Errors
-    /// As [`GroupServers::target`].
-    pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self, RunError> {
+    pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
         let mut open = Self::none(Some(spec.clone()), opening);
@@ -223,12 +194,7 @@ impl<D: Database> GroupServers<D> {
         }
     }
 
-    fn add(
-        &mut self,
-        mut server: GroupServer<D>,
-        arms: Vec<&Arm>,
-        opening: &mut Opening<'_>,
-    ) -> Result<(), RunError> {
+    fn add(&mut self, mut server: GroupServer<D>, arms: Vec<&Arm>, opening: &mut Opening<'_>) -> Result<()> {
         let baselines = self.groups.first().map(|group| group.server.first_record.clone());
         for arm in arms {
             (opening.go_on)()?;
@@ -266,7 +232,7 @@ impl<D: Database> GroupServers<D> {
     }
 
     /// How other load generators reach these arms, of which all are measured here.
-    fn reach_of(&self, arms: &[Arm]) -> Result<Vec<ArmReach>, RunError> {
+    fn reach_of(&self, arms: &[Arm]) -> Result<Vec<ArmReach>> {
         let here = arms.iter().filter_map(|arm| Some((arm, self.arm(&arm.name)?)));
         here.map(|(arm, open)| {
             self.groups[open.group]
@@ -282,8 +248,8 @@ impl<D: Database> GroupServers<D> {
         command: &CommandLoad,
         arm: &Arm,
         cell: &Cell,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let refused = |problem: String| RunError::Command {
             cell: cell.name.clone(),
             arm: arm.name.clone(),
@@ -334,12 +300,12 @@ impl<D: Database> Servers for GroupServers<D> {
         self.arm(arm).map(|arm| &arm.proved.session)
     }
 
-    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
+    fn set_distances(&mut self, wanted: Distances) -> Result<()> {
         let mut groups = self.groups.iter_mut();
         groups.try_for_each(|group| group.server.route.set_distances(wanted))
     }
 
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<()> {
         let study = of_own_cells(self.spec.as_ref(), study);
         for (index, group) in self.groups.iter_mut().enumerate() {
             let key = self.column_key.as_ref();
@@ -354,7 +320,7 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(())
     }
 
-    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>> {
         let footprints = self.groups.iter_mut().map(|group| group.server.footprint());
         let footprints: Vec<Option<Footprint>> = footprints.collect::<Result<_, _>>()?;
         let mut records = Vec::new();
@@ -373,8 +339,8 @@ impl<D: Database> Servers for GroupServers<D> {
         cell: &Cell,
         arms: &[Arm],
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Box<dyn Load>, RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Box<dyn Load>> {
         if let Some(command) = &cell.command {
             let reached = arms.iter().map(|arm| self.group(&arm.name).server.arm(arm));
             let reached = reached.collect::<Result<Vec<_>, _>>()?;
@@ -426,7 +392,7 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool, RunError> {
+    fn restore_grown(&mut self, progress: &mut dyn Progress) -> Result<bool> {
         let has_grown = |group: &OpenGroup<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
         if !self.groups.iter().any(has_grown) {
             return Ok(false);
@@ -441,7 +407,7 @@ impl<D: Database> Servers for GroupServers<D> {
         Ok(true)
     }
 
-    fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+    fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>> {
         let mut proofs = Vec::new();
         for (index, OpenGroup { server, tables, .. }) in self.groups.iter_mut().enumerate() {
             let Some(tables) = tables else { continue };
@@ -465,14 +431,13 @@ impl<D: Database> Servers for GroupServers<D> {
         }
     }
 
-    fn close(self: Box<Self>) -> Result<(), RunError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let closed = self.groups.into_iter().map(|group| group.server.close());
         closed.fold(Ok(()), Result::and)
     }
 }
 
 impl Opening<'_> {
-    /// The next server, for the cells with this spec.
     pub(crate) fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
         self.servers += 1;
         let study = self.study;
@@ -493,7 +458,7 @@ fn load_in_parts<D: Database>(
     index: usize,
     study: &Study,
     heard: &mut dyn FnMut(u64, u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let mut measured = study.cells.iter().flat_map(|cell| study.measured_arms_of(cell));
     let of_group = |arm: &Arm| {
         arms.iter()

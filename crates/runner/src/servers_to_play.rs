@@ -6,7 +6,7 @@ use ciphertax_model::{Study, removed};
 use ciphertax_records::{Head, RecordError, RunFolder, Tool};
 use ciphertax_wire::Target;
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::ranks::Ranks;
 
 pub(crate) use ciphertax_lab::catalogue::Entry;
@@ -40,10 +40,7 @@ pub struct EncdbAccount {
 }
 
 /// The catalogue's entry of this name.
-///
-/// # Errors
-/// Lists the names there are, or says what to use in the place of a server that was removed.
-pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
+pub(crate) fn entry(name: &str) -> Result<&'static Entry> {
     let known = || catalogue::CATALOGUE.map(|entry| entry.name).join(", ");
     catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
         name: name.to_owned(),
@@ -52,10 +49,7 @@ pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
 }
 
 /// Makes sure that the slices of a run are of the same servers and sessions, also when it goes on later.
-///
-/// # Errors
-/// Names the first that differs.
-pub(crate) fn refuse_other_servers(folder: &RunFolder, before: &Head, now: &Head) -> Result<(), RunError> {
+pub(crate) fn refuse_other_servers(folder: &RunFolder, before: &Head, now: &Head) -> Result<()> {
     let before = words(before);
     let changed = words(now).into_iter().find(|line| !before.contains(line));
     match changed {

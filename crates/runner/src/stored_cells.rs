@@ -15,7 +15,7 @@ use ciphertax_workload::sql::SqlSession;
 
 use crate::columns::{canary, files_on_disk};
 use crate::database::{Clients, Control};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 /// What is searched for its canaries.
@@ -24,16 +24,13 @@ const OTHERS: &str = "other columns, in tables and logs";
 
 /// Proves by canaries that what an arm's client stores as cells can be read by whoever has the key and by nobody else, neither over
 /// a session nor on the server's disk; of cells that only look encrypted, that they can be read. Nothing of other arms.
-///
-/// # Errors
-/// When it is not so, or a canary that must be found is not.
 pub(crate) fn prove<D: Clients<Session: SqlSession>>(
     control: &Control<D>,
     arm: &Arm,
     key: Option<&MasterKey>,
     server: &PrivateServer,
     proof: &CellsProof,
-) -> Result<Option<ProvedAtRest>, RunError> {
+) -> Result<Option<ProvedAtRest>> {
     let is_stored = |columns: &&ColumnEncryption| columns.feature == ColumnFeature::Stored;
     let Some((encryption, key)) = arm.columns.as_ref().filter(is_stored).zip(key) else {
         return Ok(None);

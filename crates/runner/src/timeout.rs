@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{Reactor, stop};
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
-/// How long a server may take to answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a task that asks a server, and gives what it came to.
@@ -19,7 +18,7 @@ pub(crate) fn wait_for<T>(
     server: &str,
     patience: Duration,
     task: impl Future<Output = T>,
-) -> Result<T, RunError> {
+) -> Result<T> {
     match reactor.run_one(task, Instant::now() + patience) {
         Ok(Some(outcome)) => Ok(outcome),
         Ok(None) if stop::is_requested() => Err(RunError::Stopped),

@@ -8,14 +8,13 @@ use ciphertax_model::{Arm, CertificateKind, Resumption, Study, TlsVersion, Verif
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use serde::{Deserialize, Serialize};
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// Whom the clients of a server trust, and what they show.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Trust {
     /// The server, in words.
     pub(crate) display: String,
-    /// The name of the server's host.
     pub(crate) host: String,
     pub(crate) verification: Verification,
     /// True for servers that no client of today trusts by itself.
@@ -33,10 +32,7 @@ pub(crate) struct Trust {
 
 impl Trust {
     /// What the TLS sessions of an arm ask for.
-    ///
-    /// # Errors
-    /// When the arm verifies the server, and no authority is known.
-    pub(crate) fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {
+    pub(crate) fn policy(&self, arm: &Arm) -> Result<TlsPolicy> {
         let ca = match &self.verification {
             Verification::Ca(ca) | Verification::HostName(ca, _) => Some(ca),
             Verification::None => None,
@@ -76,10 +72,7 @@ impl Trust {
 
     /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` where there
     /// is no such certificate.
-    ///
-    /// # Errors
-    /// As [`Trust::policy`].
-    pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>, RunError> {
+    pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>> {
         let kind = arm.tls.client_certificate;
         let Some(unknown) = kind.and_then(|kind| self.unknown_clients.get(&kind)) else {
             return Ok(None);
@@ -92,10 +85,7 @@ impl Trust {
 
     /// TLS for sessions that are not measured: as the first arm that is encrypted has it, since a server may take no other, but
     /// for whom it trusts where it `verifies` the server.
-    ///
-    /// # Errors
-    /// As [`Trust::policy`].
-    pub(crate) fn default_tls(&self, study: &Study, verifies: bool) -> Result<Arc<TlsConnector>, RunError> {
+    pub(crate) fn default_tls(&self, study: &Study, verifies: bool) -> Result<Arc<TlsConnector>> {
         let Some(arm) = study.arms.iter().find(|arm| arm.transport.is_encrypted()) else {
             return self.any_tls();
         };
@@ -110,10 +100,7 @@ impl Trust {
     }
 
     /// TLS of the best version that both sides have, for what is not part of a study.
-    ///
-    /// # Errors
-    /// When the authority's file cannot be used.
-    pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>, RunError> {
+    pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>> {
         let policy = TlsPolicy {
             client_certificate: self.own_client.clone(),
             ..TlsPolicy::new(None, self.verification.clone())
@@ -126,7 +113,7 @@ impl Trust {
 pub(crate) fn issued<'a>(
     arms: impl Iterator<Item = &'a Arm>,
     issue: impl Fn(CertificateKind) -> ciphertax_lab::Result<Option<ClientCertificateFiles>>,
-) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
+) -> Result<BTreeMap<CertificateKind, ClientCertificate>> {
     let kinds: BTreeSet<CertificateKind> = arms.filter_map(|arm| arm.tls.client_certificate).collect();
     let mut clients = BTreeMap::new();
     for kind in kinds {

@@ -6,7 +6,7 @@ use ciphertax_records::{LeftOut, LeftOutReason};
 use ciphertax_wire::Target;
 
 use crate::databases::{self, OwnDatabase};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::progress::{Progress, Stage};
 use crate::remote_cpu::resolution;
 use crate::servers_to_play::Plan;
@@ -17,7 +17,7 @@ use crate::timeout::unusable;
 ///
 /// # Errors
 /// When the target does not have the TLS version of the baseline, or nothing is left to compare; when the server does not answer.
-pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>), RunError> {
+pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>)> {
     let mut left_out = Vec::new();
     let Some(target) = &plan.target else {
         return Ok((plan.clone(), left_out));
@@ -93,7 +93,7 @@ fn with_resolution(
     own: &dyn OwnDatabase,
     target: &Target,
     progress: &mut dyn Progress,
-) -> Result<Study, RunError> {
+) -> Result<Study> {
     let Some(counter) = study.server_cpu.clone() else {
         return Ok(study);
     };
@@ -113,7 +113,7 @@ fn with_resolution(
 }
 
 /// An arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
-fn lacks(own: &dyn OwnDatabase, arm: &Arm) -> Result<Option<LeftOut>, RunError> {
+fn lacks(own: &dyn OwnDatabase, arm: &Arm) -> Result<Option<LeftOut>> {
     let Some(version) = arm.transport.tls_version() else {
         return Ok(None);
     };

@@ -56,7 +56,6 @@ impl WaitEventAsker {
         }
     }
 
-    /// Begins to ask.
     pub(crate) fn begin(&mut self) {
         self.is_stopped.store(false, Ordering::Relaxed);
         let slices = self.slices.as_ref();

@@ -86,7 +86,6 @@ pub(crate) fn in_own_session(command: &mut Command) {
     unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
 }
 
-/// Makes this process the parent of whatever its programs leave running.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
@@ -154,9 +153,7 @@ impl Process {
     pub fn open(pid: Pid) -> Result<Self> {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Ok(Self { pid, handle }),
-            Err(errno) => Err(Error::Guard {
-                problem: format!("lost the server it started ({errno})"),
-            }),
+            Err(errno) => Err(Error::Guard(format!("lost the server it started ({errno})"))),
         }
     }
 
@@ -176,12 +173,13 @@ impl Process {
     /// If it cannot be killed or does not die.
     pub fn kill(&self) -> Result<()> {
         const LONGEST_DEATH: Duration = Duration::from_secs(5);
-        let problem = |problem: String| Error::Guard { problem };
         match pidfd_send_signal(&self.handle, Signal::KILL) {
             Ok(()) if self.ends_within(LONGEST_DEATH) => Ok(()),
-            Ok(()) => Err(problem("has a server that does not die".into())),
+            Ok(()) => Err(Error::Guard("has a server that does not die".into())),
             Err(_) if self.has_ended() => Ok(()),
-            Err(errno) => Err(problem(format!("has a server that cannot be killed ({errno})"))),
+            Err(errno) => Err(Error::Guard(format!(
+                "has a server that cannot be killed ({errno})"
+            ))),
         }
     }
 
@@ -215,7 +213,6 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Kills all descendants of this process that it may kill.
 pub(crate) fn kill_descendants() {
     for pid in descendants(std::process::id()) {
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {

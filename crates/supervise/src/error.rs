@@ -17,14 +17,11 @@ pub enum Error {
         /// The system's word.
         cause: io::Error,
     },
-    /// The path of a socket in the folder would be longer than the system allows.
+    /// The path of a socket in this folder for temporary files would be longer than the system allows.
     #[error(
-        "the path {parent} is too long for a Unix socket in it; set TMPDIR to a shorter one, for example /tmp"
+        "the path {0} is too long for a Unix socket in it; set TMPDIR to a shorter one, for example /tmp"
     )]
-    PathTooLong {
-        /// The folder for temporary files.
-        parent: PathBuf,
-    },
+    PathTooLong(PathBuf),
     /// Not enough space for what is to be in the folder.
     #[error(
         "the disk is full: {folder} has {free_mb} MB free and {needed_mb} MB are needed; make room, or \
@@ -54,18 +51,12 @@ pub enum Error {
         /// The system's word.
         cause: io::Error,
     },
-    /// The process that cleans up after us does not work, so nothing is started.
-    #[error("the guard process that ends what ciphertax starts {problem}; nothing is started without it")]
-    Guard {
-        /// What it did.
-        problem: String,
-    },
-    /// The process that runs a program of the user's own does not work.
-    #[error("the process that watches the program {problem}; no program is run without it")]
-    Supervisor {
-        /// What it did.
-        problem: String,
-    },
+    /// The process that cleans up after us does not work, so nothing is started: what it did.
+    #[error("the guard process that ends what ciphertax starts {0}; nothing is started without it")]
+    Guard(String),
+    /// The process that runs a program of the user's own does not work: what it did.
+    #[error("the process that watches the program {0}; no program is run without it")]
+    Supervisor(String),
     /// Something was left behind.
     #[error("the private folder {folder} could not be removed: {problem}; remove it by hand")]
     LeftBehind {

@@ -58,7 +58,7 @@ impl PrivateFolder {
         let longest =
             parent.join(PREFIX).as_os_str().len() + RANDOM_CHARACTERS + "/".len() + LONGEST_SOCKET_NAME;
         if longest > LONGEST_SOCKET_PATH {
-            return Err(Error::PathTooLong { parent });
+            return Err(Error::PathTooLong(parent));
         }
         let free_mb = free_mb(&parent).map_err(|cause| Error::Folder {
             parent: parent.clone(),
@@ -211,7 +211,7 @@ mod tests {
         let parent = PathBuf::from(format!("/tmp/{}", "x".repeat(90)));
         assert!(matches!(
             PrivateFolder::create_in(&parent, 0),
-            Err(Error::PathTooLong { .. })
+            Err(Error::PathTooLong(_))
         ));
     }
 

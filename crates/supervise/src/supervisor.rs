@@ -105,9 +105,7 @@ impl Supervised {
         }
         match self.conversation.receive().map_err(problem)? {
             Some(ended) => Ok(Some(ended)),
-            None => Err(Error::Supervisor {
-                problem: "ended without a word".into(),
-            }),
+            None => Err(Error::Supervisor("ended without a word".into())),
         }
     }
 }
@@ -132,9 +130,7 @@ pub fn main() -> ExitCode {
 }
 
 fn problem(cause: io::Error) -> Error {
-    Error::Supervisor {
-        problem: format!("does not work ({cause})"),
-    }
+    Error::Supervisor(format!("does not work ({cause})"))
 }
 
 fn spawn_supervisor(

@@ -8,7 +8,7 @@ use std::{fmt, io};
 use ciphertax_base::Phase;
 use ciphertax_reactor::Reactor;
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::stream::Stream;
 use crate::trace::Tracer;
 
@@ -47,7 +47,7 @@ impl fmt::Display for Address {
 }
 
 /// The first address of a name. Asks the system's resolver, for which the whole thread waits.
-pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, WireError> {
+pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, port));
     }
@@ -69,7 +69,7 @@ pub(crate) async fn reach(
     host: &str,
     port: u16,
     tracer: &mut Tracer,
-) -> Result<Stream, WireError> {
+) -> Result<Stream> {
     let stream = match socket {
         Some(path) => Stream::connect_unix(reactor, path).await?,
         None => {

@@ -1,6 +1,5 @@
 //! What the clients of all databases have, for code that need not know which database it is.
 
-use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -8,7 +7,7 @@ use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseT
 use ciphertax_reactor::Reactor;
 
 use crate::Protocol;
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::stream::Stream;
 use crate::tls::{TlsSession, TlsSummary};
@@ -26,10 +25,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Whatever keeps the session from being what `options` ask for.
-    fn connect(
-        reactor: &Rc<Reactor>,
-        options: &Self::Options,
-    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
+    async fn connect(reactor: &Rc<Reactor>, options: &Self::Options) -> Result<(Self, ConnectTrace)>;
 
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;
@@ -58,7 +54,7 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// When one cannot be read.
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+    fn chain(&self) -> Result<Vec<ChainCertificate>> {
         let tls = self.stream().and_then(Stream::tls);
         tls.map_or_else(|| Ok(Vec::new()), TlsSession::chain)
     }
@@ -68,22 +64,18 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    fn leave(&mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
-        async {
-            match self.stream_mut() {
-                Some(stream) => stream.leave(Self::GOODBYE).await,
-                None => Ok(PhaseTrace::default()),
-            }
+    async fn leave(&mut self) -> Result<PhaseTrace> {
+        match self.stream_mut() {
+            Some(stream) => stream.leave(Self::GOODBYE).await,
+            None => Ok(PhaseTrace::default()),
         }
     }
 
     /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
-    fn gone(mut self) -> impl Future<Output = u64> {
-        async move {
-            match self.stream_mut() {
-                Some(stream) => stream.gone().await,
-                None => 0,
-            }
+    async fn gone(mut self) -> u64 {
+        match self.stream_mut() {
+            Some(stream) => stream.gone().await,
+            None => 0,
         }
     }
 
@@ -91,12 +83,10 @@ pub trait Session: Sized {
     ///
     /// # Errors
     /// Those of the connection.
-    fn close(mut self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
-        async move {
-            match self.stream_mut() {
-                Some(stream) => stream.close(Self::GOODBYE).await,
-                None => self.leave().await,
-            }
+    async fn close(mut self) -> Result<PhaseTrace> {
+        match self.stream_mut() {
+            Some(stream) => stream.close(Self::GOODBYE).await,
+            None => self.leave().await,
         }
     }
 }
@@ -110,12 +100,12 @@ pub trait Client: Session {
     ///
     /// # Errors
     /// Those of connecting.
-    fn connect_as(
+    async fn connect_as(
         reactor: &Rc<Reactor>,
         options: &Self::Options,
         _expectation: &Expectation,
-    ) -> impl Future<Output = Result<Self, WireError>> {
-        async move { Ok(Self::connect(reactor, options).await?.0) }
+    ) -> Result<Self> {
+        Ok(Self::connect(reactor, options).await?.0)
     }
 
     /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and
@@ -124,33 +114,29 @@ pub trait Client: Session {
     ///
     /// # Errors
     /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &Self::Options,
-        connections: usize,
-    ) -> impl Future<Output = Result<(), WireError>>;
+    async fn warm_up(reactor: &Rc<Reactor>, options: &Self::Options, connections: usize) -> Result<()>;
 
     /// Asks the server what it thinks of this session, which `options` opened.
     ///
     /// # Errors
     /// The outer for a question that failed; the inner says what was expected and what was found.
-    fn check_by_server(
+    async fn check_by_server(
         &mut self,
         options: &Self::Options,
         expectation: &Expectation,
-    ) -> impl Future<Output = Result<Result<Proof, String>, WireError>>;
+    ) -> Result<Result<Proof, String>>;
 
     /// Everything that was negotiated. The server may be asked for its version.
     ///
     /// # Errors
     /// Those of a question; and when the server's certificate cannot be read.
-    fn facts(&mut self) -> impl Future<Output = Result<SessionFacts, WireError>>;
+    async fn facts(&mut self) -> Result<SessionFacts>;
 
     /// Asks the least that there is to ask, which every account may: `SELECT 1`, or `ping`.
     ///
     /// # Errors
     /// The server's own, and those of the connection.
-    fn ask(&mut self) -> impl Future<Output = Result<(), WireError>>;
+    async fn ask(&mut self) -> Result<()>;
 
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;

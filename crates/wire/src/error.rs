@@ -1,8 +1,11 @@
 //! Errors between a client and a server, and what the user can do about them.
 
-use std::{fmt, io};
+use std::io;
 
 use rusqlite::ffi;
+
+/// Result of everything between client and server.
+pub(crate) type Result<T, E = WireError> = std::result::Result<T, E>;
 
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]
@@ -310,30 +313,23 @@ impl WireError {
 }
 
 /// What is wrong with a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     /// It, or one that it rests on, has expired.
+    #[error("it has expired, or one that it rests on has")]
     Expired,
     /// It, or one that it rests on, is not valid yet.
+    #[error("it is not valid yet, or one that it rests on is not")]
     NotYetValid,
     /// No certificate of the CA file leads to it.
+    #[error("it was signed by another CA than the one that is named")]
     OtherAuthority,
     /// It is for other names than the host's.
+    #[error("it is for other names than the one connected to")]
     OtherName,
     /// Something else, which the TLS library names.
+    #[error("it does not stand verification")]
     Other,
-}
-
-impl fmt::Display for Distrust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Expired => "it has expired, or one that it rests on has",
-            Self::NotYetValid => "it is not valid yet, or one that it rests on is not",
-            Self::OtherAuthority => "it was signed by another CA than the one that is named",
-            Self::OtherName => "it is for other names than the one connected to",
-            Self::Other => "it does not stand verification",
-        })
-    }
 }
 
 fn first_message(encrypted: bool) -> &'static str {

@@ -161,7 +161,6 @@ impl ExpectedLogin {
         }
     }
 
-    /// True if the kernel tells the server who connects.
     pub(crate) fn is_by_kernel(&self) -> bool {
         self.method == AuthenticationMethod::UnixSocket.name()
     }

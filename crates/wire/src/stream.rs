@@ -10,7 +10,7 @@ use ciphertax_base::PhaseTrace;
 use ciphertax_reactor::{Reactor, Socket};
 
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::tls::{OUTGOING, Offer, Progress, TlsConnector, TlsSession};
 use crate::trace::{Meter, Traffic};
 
@@ -24,7 +24,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) async fn connect(reactor: &Rc<Reactor>, address: SocketAddr) -> Result<Self, WireError> {
+    pub(crate) async fn connect(reactor: &Rc<Reactor>, address: SocketAddr) -> Result<Self> {
         let socket = Socket::connect(reactor, address)
             .await
             .map_err(|source| WireError::Connect {
@@ -39,7 +39,7 @@ impl Stream {
     }
 
     /// Connects over a Unix socket, which the kernel does without the server.
-    pub(crate) async fn connect_unix(reactor: &Rc<Reactor>, path: &Path) -> Result<Self, WireError> {
+    pub(crate) async fn connect_unix(reactor: &Rc<Reactor>, path: &Path) -> Result<Self> {
         let socket = Socket::connect_unix(reactor, path)
             .await
             .map_err(|source| WireError::Connect {
@@ -64,11 +64,7 @@ impl Stream {
     }
 
     /// Switches to TLS. Returns the CPU time that the client's handshake took, in nanoseconds.
-    pub(crate) async fn start_tls(
-        &mut self,
-        connector: &TlsConnector,
-        offer: Offer,
-    ) -> Result<u64, WireError> {
+    pub(crate) async fn start_tls(&mut self, connector: &TlsConnector, offer: Offer) -> Result<u64> {
         let began = crate::trace::thread_cpu_ns();
         let mut session = connector.session(offer)?;
         let mut cpu_ns = crate::trace::thread_cpu_ns() - began;
@@ -100,7 +96,7 @@ impl Stream {
         Ok(cpu_ns)
     }
 
-    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.tls {
             None => {
                 self.socket.send_all(bytes).await?;
@@ -115,7 +111,7 @@ impl Stream {
     }
 
     /// Reads until `buffer` holds at least `needed` unread bytes.
-    pub(crate) async fn receive(&mut self, buffer: &mut ReadBuffer, needed: usize) -> Result<(), WireError> {
+    pub(crate) async fn receive(&mut self, buffer: &mut ReadBuffer, needed: usize) -> Result<()> {
         while buffer.unread().len() < needed {
             let count = match &mut self.tls {
                 None => {
@@ -138,7 +134,7 @@ impl Stream {
 
     /// Sends `farewell` and ends TLS in the same flight, or else ends what is sent where there is no farewell. Tells
     /// what that took.
-    pub(crate) async fn leave(&mut self, farewell: &[u8]) -> Result<PhaseTrace, WireError> {
+    pub(crate) async fn leave(&mut self, farewell: &[u8]) -> Result<PhaseTrace> {
         let (began, before) = (Instant::now(), self.traffic());
         match &mut self.tls {
             None if farewell.is_empty() => self.socket.finish()?,
@@ -175,7 +171,7 @@ impl Stream {
     }
 
     /// Leaves, and waits until the server has closed.
-    pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<PhaseTrace, WireError> {
+    pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<PhaseTrace> {
         let (began, before) = (Instant::now(), self.traffic());
         self.leave(farewell).await?;
         self.gone().await;
@@ -217,11 +213,7 @@ fn begins_like_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [ALERT | HANDSHAKE] | [ALERT | HANDSHAKE, MAJOR, ..])
 }
 
-async fn send_ciphertext(
-    socket: &Socket,
-    meter: &mut Meter,
-    tls: &mut dyn TlsSession,
-) -> Result<(), WireError> {
+async fn send_ciphertext(socket: &Socket, meter: &mut Meter, tls: &mut dyn TlsSession) -> Result<()> {
     let outgoing = tls.outgoing();
     if !outgoing.is_empty() {
         socket.send_all(outgoing).await?;
@@ -231,11 +223,7 @@ async fn send_ciphertext(
     Ok(())
 }
 
-async fn receive_ciphertext(
-    socket: &Socket,
-    meter: &mut Meter,
-    tls: &mut dyn TlsSession,
-) -> Result<(), WireError> {
+async fn receive_ciphertext(socket: &Socket, meter: &mut Meter, tls: &mut dyn TlsSession) -> Result<()> {
     meter.waits();
     let incoming = tls.incoming();
     let count = socket.receive(incoming.spare(0)).await?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ciphertax_base::{ConnectTrace, Phase, PhaseTrace};
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 thread_local! {
     static NOTES_CPU: Cell<bool> = const { Cell::new(false) };
@@ -139,7 +139,7 @@ impl Meter {
     }
 
     /// Counts what was received; nothing at all means that the server closed.
-    pub(crate) fn received(&mut self, count: usize) -> Result<usize, WireError> {
+    pub(crate) fn received(&mut self, count: usize) -> Result<usize> {
         self.traffic.received += count as u64;
         if count == 0 {
             Err(WireError::Closed)

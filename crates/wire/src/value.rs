@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// Columns that a row may have at most whose values are handed over.
 pub(crate) const MOST_VALUES: usize = 64;
@@ -21,7 +21,7 @@ pub enum Value<'a> {
 }
 
 /// Refuses a result with more columns than [`MOST_VALUES`].
-pub(crate) fn check_columns(count: usize) -> Result<(), WireError> {
+pub(crate) fn check_columns(count: usize) -> Result<()> {
     if count > MOST_VALUES {
         return Err(WireError::protocol(format!(
             "rows of {count} columns, where the values of at most {MOST_VALUES} are read"
@@ -31,7 +31,7 @@ pub(crate) fn check_columns(count: usize) -> Result<(), WireError> {
 }
 
 /// Refuses a text that is too long for a parameter of varying length.
-pub(crate) fn check_variable_text(length: usize) -> Result<(), WireError> {
+pub(crate) fn check_variable_text(length: usize) -> Result<()> {
     if length > LONGEST_VARIABLE_TEXT {
         return Err(WireError::Request(format!(
             "a text of {length} bytes where {LONGEST_VARIABLE_TEXT} fit"

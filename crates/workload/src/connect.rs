@@ -1,11 +1,10 @@
 //! New connections, phase by phase, and what short ones are made for.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_base::Phase;
-use ciphertax_engine::{Context, Engine, EngineError, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Engine, EngineError, Failure, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use rand::SeedableRng;
@@ -49,7 +48,7 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Ok(Dialer {
             options: self.access.route(reactor, slot.index).await?,
             random: Pcg64Mcg::seed_from_u64(slot.seed),
@@ -59,14 +58,14 @@ impl<C: Access, T: Task<C>> Workload for Connect<C, T> {
     }
 
     /// Asks for the server's word; inside a slice a further query would change what is measured.
-    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<()> {
         self.access.before_connects(reactor).await?;
         let mut session = self.access.open(reactor, 0).await?;
         self.task.prepare(&mut session).await?;
         session.close().await.map(drop).map_err(failure)
     }
 
-    async fn operate(&self, dialer: &mut Self::Connection, context: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, dialer: &mut Self::Connection, context: &Context) -> Result<Operation> {
         let Dialer {
             options,
             random,
@@ -131,17 +130,17 @@ pub trait Task<C: Access>: Copy + Send + Sync + 'static {
     fn state(&self, access: &C) -> Self::State;
 
     /// What is needed before a slice, over a session that is made for it.
-    fn prepare(&self, _session: &mut C::Session) -> impl Future<Output = Result<(), Failure>> {
-        async { Ok(()) }
+    async fn prepare(&self, _session: &mut C::Session) -> Result<()> {
+        Ok(())
     }
 
     /// Does it over a new connection, and returns the number of statements that took.
-    fn run(
+    async fn run(
         &self,
         state: &mut Self::State,
         random: &mut Pcg64Mcg,
         session: &mut C::Session,
-    ) -> impl Future<Output = Result<u64, Failure>>;
+    ) -> Result<u64>;
 }
 
 /// Nothing at all.
@@ -153,12 +152,7 @@ impl<C: Access> Task<C> for Nothing {
 
     fn state(&self, _access: &C) {}
 
-    async fn run(
-        &self,
-        _state: &mut (),
-        _random: &mut Pcg64Mcg,
-        _session: &mut C::Session,
-    ) -> Result<u64, Failure> {
+    async fn run(&self, _state: &mut (), _random: &mut Pcg64Mcg, _session: &mut C::Session) -> Result<u64> {
         Ok(0)
     }
 }

@@ -1,12 +1,11 @@
 //! Which vocabularies a database's client speaks, and what the load threads of a cell are started with.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_engine::{Engine, EngineError, Failure, Part, Workload};
+use ciphertax_engine::{Engine, EngineError, Failure, Part, Result, Workload};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, ColumnEncryption, Study};
 use ciphertax_reactor::Reactor;
@@ -33,7 +32,6 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Starts the load threads for these arms.
     pub(crate) fn start<W: Workload>(
         &self,
         arms: impl IntoIterator<Item = W>,
@@ -63,16 +61,12 @@ pub trait Access: Clone + Send + Sync + 'static {
     fn expectation(&self) -> &Expectation;
 
     /// How the connection in this slot reaches its server: where there are several, each slot may have another.
-    fn route(
-        &self,
-        _reactor: &Rc<Reactor>,
-        _slot: u32,
-    ) -> impl Future<Output = Result<<Self::Session as Session>::Options, Failure>> {
-        async { Ok(self.options().clone()) }
+    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<<Self::Session as Session>::Options> {
+        Ok(self.options().clone())
     }
 
     /// Opens the session of this slot and checks it by the client's and by the server's word.
-    fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Self::Session>;
 
     /// How the data keys of EncDB's cells are derived that its sessions receive.
     fn derivation(&self) -> Derivation {
@@ -80,8 +74,8 @@ pub trait Access: Clone + Send + Sync + 'static {
     }
 
     /// Makes the server ready for a slice of new connections, outside the measured time.
-    fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
-        async { Ok(()) }
+    async fn before_connects(&self, _reactor: &Rc<Reactor>) -> Result<()> {
+        Ok(())
     }
 
     /// Starts the load threads of a cell for arms that are reached so; `None` for a workload in a vocabulary that is

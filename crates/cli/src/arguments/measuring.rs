@@ -223,9 +223,6 @@ pub(crate) struct ServerCpuArguments {
 
 impl ServerCpuArguments {
     /// The study with what is said here, and what it says itself where nothing is.
-    ///
-    /// # Errors
-    /// If a command's quotes do not match.
     pub(crate) fn apply(&self, study: &mut Study) -> Result<(), String> {
         let rank = self.agent_rank.clone().map(AgentAddress::Rank);
         let rank = rank.map(|address| address.to_string());
@@ -245,9 +242,6 @@ impl ServerCpuArguments {
     }
 
     /// The words of the command that tells the CPU time.
-    ///
-    /// # Errors
-    /// If its quotes do not match.
     pub(crate) fn command(&self) -> Result<Option<CounterCommand>, String> {
         let Some(command) = &self.server_cpu_command else {
             return Ok(None);

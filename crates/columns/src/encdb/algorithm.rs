@@ -11,7 +11,7 @@ use openssl::pkey_ctx::PkeyCtx;
 use zeroize::Zeroizing;
 
 use super::{FORMAT, library, not_authentic};
-use crate::cell::{CellError, CellKind};
+use crate::cell::{CellError, CellKind, Result};
 use crate::key::MasterKey;
 
 /// The cipher and the mode of a cell.
@@ -21,7 +21,6 @@ pub(super) struct Algorithm {
     pub(super) mode: Mode,
 }
 
-/// What encrypts a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockCipher {
     Aes128,
@@ -136,7 +135,6 @@ impl Algorithm {
 }
 
 impl Mode {
-    /// Bytes of its vector.
     pub(super) fn vector_bytes(self) -> usize {
         match self {
             Self::Gcm => 12,
@@ -145,7 +143,6 @@ impl Mode {
         }
     }
 
-    /// Bytes of its tag.
     pub(super) fn tag_bytes(self) -> usize {
         if self == Self::Gcm { 16 } else { 0 }
     }
@@ -173,10 +170,7 @@ pub(super) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Takes a cell apart and compares its check.
-    ///
-    /// # Errors
-    /// When it is none.
-    pub(super) fn of(cell: &'a [u8]) -> Result<Self, CellError> {
+    pub(super) fn of(cell: &'a [u8]) -> Result<Self> {
         let Some((&[check, version, kind, code, ref nonce @ ..], body)) = cell.split_first_chunk::<HEADER>()
         else {
             return Err(malformed(format!("{} bytes are no header", cell.len())));
@@ -386,10 +380,7 @@ impl Decryptors {
     }
 
     /// Appends what is encrypted in a cell, or something else before an error.
-    ///
-    /// # Errors
-    /// When its tag or its padding is wrong, or the library fails.
-    pub(super) fn decrypt(&mut self, layout: &Layout<'_>, plaintext: &mut Vec<u8>) -> Result<(), CellError> {
+    pub(super) fn decrypt(&mut self, layout: &Layout<'_>, plaintext: &mut Vec<u8>) -> Result<()> {
         let decryptor = self.of(&layout.nonce, layout.algorithm).map_err(library)?;
         decryptor
             .decrypt(layout.vector, layout.tag, layout.ciphertext, plaintext)

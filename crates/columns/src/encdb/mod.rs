@@ -17,7 +17,7 @@ use ciphertax_model::{CellMode, ColumnEncryption};
 use openssl::error::ErrorStack;
 
 use crate::aes::RandomPool;
-use crate::cell::{CellError, CellKind, Encoded, KeyError, check_length, hexadecimal};
+use crate::cell::{CellError, CellKind, Encoded, KeyError, Result, check_length, hexadecimal};
 use crate::key::MasterKey;
 pub use algorithm::Derivation;
 use algorithm::{
@@ -102,7 +102,7 @@ impl Cipher {
     ///
     /// # Errors
     /// When the library fails, or the plaintext is longer than 1 GiB; nothing is appended then.
-    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
+    pub fn encrypt(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<()> {
         check_length(plaintext, MOST)?;
         let Self { encoded, cells } = self;
         encoded.write(cell, |cell| cells.append(kind, plaintext, cell))
@@ -113,7 +113,7 @@ impl Cipher {
     /// # Errors
     /// When it is no cell, was changed or cut off, is another key's, or has no tag where this session's cells have one; nothing is
     /// appended then.
-    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
+    pub fn decrypt(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind> {
         let Self { encoded, cells } = self;
         encoded.read(FORMAT, cell, plaintext, |cell, plaintext| {
             cells.read(cell, plaintext)
@@ -123,7 +123,7 @@ impl Cipher {
 
 impl Cells {
     /// Appends the bytes of a cell.
-    fn append(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<(), CellError> {
+    fn append(&mut self, kind: CellKind, plaintext: &[u8], cell: &mut Vec<u8>) -> Result<()> {
         let start = cell.len();
         let check = xor(plaintext);
         cell.reserve(HEADER + 28 + plaintext.len() + 1 + algorithm::BLOCK);
@@ -151,7 +151,7 @@ impl Cells {
     }
 
     /// Appends the plaintext of a cell, or something else before an error.
-    fn read(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind, CellError> {
+    fn read(&mut self, cell: &[u8], plaintext: &mut Vec<u8>) -> Result<CellKind> {
         let layout = Layout::of(cell)?;
         if !self.algorithm.reads(layout.algorithm) {
             let (theirs, ours) = (layout.algorithm.name(), self.algorithm.name());
@@ -183,7 +183,5 @@ fn library(error: ErrorStack) -> CellError {
 }
 
 fn not_authentic(nonce: &Nonce) -> CellError {
-    CellError::NotAuthentic {
-        key_number: hexadecimal(nonce),
-    }
+    CellError::NotAuthentic(hexadecimal(nonce))
 }

@@ -13,7 +13,7 @@ use crate::connections::{Connector, connector};
 use crate::course::{Batch, Course, Schedule};
 use crate::slice_yield::{SliceYield, merge};
 use crate::worker::{self, Command, Reply, Share};
-use crate::workload::{Failure, Part, Workload};
+use crate::workload::{Part, Result, Workload};
 
 /// What the names of all load threads begin with.
 pub const THREAD_NAME: &str = "load-";
@@ -158,7 +158,7 @@ impl Engine {
     ///
     /// # Errors
     /// The outer for an engine that cannot go on, the inner for a connection that cannot be opened.
-    pub fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, EngineError> {
+    pub fn prepare(&mut self, arm: usize) -> Result<Result<()>, EngineError> {
         if self.is_prepared(arm) {
             return Ok(Ok(()));
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ciphertax_reactor::Reactor;
 
 use super::*;
-use crate::workload::{Context, Deal, Operation, Slot};
+use crate::workload::{Context, Deal, Failure, Operation, Slot};
 
 const LOAD: Load = Load {
     workers: Some(3),

@@ -83,6 +83,23 @@ impl Ciphers {
 }
 
 impl Capabilities {
+    /// Of most servers: an entry says what is otherwise.
+    pub(crate) const USUAL: Self = Self {
+        tls_versions: &TlsVersion::ALL,
+        certificates: &CertificateKind::ALL,
+        groups: &[Group::X25519, Group::P256, Group::P384],
+        ciphers: Ciphers::Without(&["CCM"]),
+        resumption: &[],
+        authentication: &[],
+        forget_passwords: None,
+        several_addresses: true,
+        secure_renegotiation: true,
+        direct_tls: false,
+        cluster: None,
+        at_rest: AtRestCapabilities::NONE,
+        storage: MEMORY_ALONE,
+    };
+
     /// How sessions of a TLS version can be resumed.
     pub fn resumed_by(&self, version: TlsVersion) -> &'static [Resumption] {
         let mut versions = self.resumption.iter();

@@ -24,7 +24,6 @@ pub struct Entry {
     pub tls_library: &'static str,
     /// What it can do.
     pub capabilities: Capabilities,
-    /// Where it comes from.
     #[serde(skip)]
     pub(crate) source: Source,
     /// Of which kind it is, and what distinguishes it from others of its kind.
@@ -156,7 +155,6 @@ pub(crate) enum ServerFamily {
 }
 
 impl ServerFamily {
-    /// Its server program.
     pub(crate) fn program(self) -> ServerProgram {
         match self {
             Self::MySql(_) => MYSQL_PROGRAM,

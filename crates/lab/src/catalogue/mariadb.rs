@@ -7,7 +7,7 @@ use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
 use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Rsa1024, Rsa2048, Rsa3072, Rsa4096};
 use ciphertax_model::Resumption::{SessionId, Ticket};
-use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
+use ciphertax_model::{AtRestAlgorithm, Group, TlsVersion};
 
 use super::capabilities::{
     ALL_OF_STORAGE, AtRestCapabilities, Capabilities, Ciphers, Cluster, VersionResumption, resumed,
@@ -22,16 +22,8 @@ pub static MARIADB: Entry = Entry {
     version: "10.11 on Debian 12",
     tls_library: "OpenSSL 3.0",
     capabilities: Capabilities {
-        tls_versions: &TlsVersion::ALL,
-        certificates: &CertificateKind::ALL,
-        groups: &[Group::X25519, Group::P256, Group::P384],
-        ciphers: Ciphers::Without(&["CCM"]),
         resumption: &OPENSSL_RESUMPTION,
         authentication: &[MysqlNativePassword, Ed25519, UnixSocket],
-        forget_passwords: None,
-        several_addresses: true,
-        secure_renegotiation: true,
-        direct_tls: false,
         cluster: Some(Cluster::Galera),
         at_rest: AtRestCapabilities {
             parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
@@ -40,6 +32,7 @@ pub static MARIADB: Entry = Entry {
             sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
+        ..Capabilities::USUAL
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,
@@ -123,11 +116,8 @@ pub static MARIADB_10_2: Entry = Entry {
             resumed(TlsVersion::V1_1, &[SessionId]),
         ],
         authentication: &[MysqlNativePassword],
-        forget_passwords: None,
         several_addresses: false,
         secure_renegotiation: false,
-        direct_tls: false,
-        cluster: None,
         at_rest: AtRestCapabilities {
             parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
             // In counter mode it crashes.
@@ -136,6 +126,7 @@ pub static MARIADB_10_2: Entry = Entry {
             sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
+        ..Capabilities::USUAL
     },
     source: Source::Maven {
         group: GROUP,

@@ -19,8 +19,9 @@ pub use mariadb::{MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOL
 pub(crate) use mysql::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 pub use mysql::{MYSQL, MYSQL_5_6};
 pub(crate) use other_families::{GroupControl, PostgreSqlVariant};
-pub use other_families::{MONGODB, POSTGRESQL, POSTGRESQL_18, SQLITE};
+pub use other_families::{MONGODB, POSTGRESQL, POSTGRESQL_18};
 
+pub use crate::sqlite::entry::SQLITE;
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.

@@ -43,9 +43,6 @@ pub static MYSQL: Entry = Entry {
         ],
         authentication: &[CachingSha2Password, Sha256Password, UnixSocket],
         forget_passwords: Some("FLUSH PRIVILEGES"),
-        several_addresses: true,
-        secure_renegotiation: true,
-        direct_tls: false,
         cluster: Some(Cluster::GroupReplication),
         at_rest: AtRestCapabilities {
             parts: &[
@@ -60,6 +57,7 @@ pub static MYSQL: Entry = Entry {
             sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
+        ..Capabilities::USUAL
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,
@@ -116,7 +114,6 @@ pub static MYSQL_5_6: Entry = Entry {
 /// How one of MySQL's descendants is made, and what it understands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MySqlVariant {
-    /// How its system tables are made.
     pub(crate) system_tables: SystemTables,
     /// How its accounts are made.
     pub(crate) dialect: Dialect,
@@ -130,7 +127,6 @@ pub(crate) struct MySqlVariant {
     pub(crate) at_rest: AtRestControl,
 }
 
-/// How system tables are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemTables {
     /// From the statements in its `share` folder, by its bootstrap mode.

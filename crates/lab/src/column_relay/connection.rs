@@ -11,7 +11,6 @@ use super::packet::{Commands, HEADER, Trouble, Turn, finish};
 /// Memory that a connection keeps between two readings, in bytes.
 const KEPT: usize = 256 << 10;
 
-/// One of a connection's ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Client,

@@ -25,7 +25,6 @@ use super::rows::{MakeCell, Policy};
 use crate::helper_process::Answered;
 use crate::port;
 
-/// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// What the process of a relay that encrypts cells does; the whole of the hidden command `column-relay`.
@@ -105,7 +104,6 @@ pub(super) enum Request {
     Count,
 }
 
-/// What a relay is started with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Start {
     /// Where it is to listen.
@@ -130,7 +128,6 @@ impl fmt::Debug for EncryptedCells {
     }
 }
 
-/// What the process answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// It listens here.

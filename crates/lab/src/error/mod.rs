@@ -13,7 +13,7 @@ use crate::error::path::{HelperError, LinkError, TunnelError};
 use crate::file_system::error::FileSystemError;
 
 /// Result of everything in this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something in the lab did not work. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +26,9 @@ pub enum Error {
         /// Where it was looked for.
         searched: String,
     },
-    /// It is a part of ciphertax.
-    #[error("{server} is built into ciphertax; there is nothing to install")]
-    BuiltIn {
-        /// Its name in the catalogue.
-        server: &'static str,
-    },
+    /// The server of this name is a part of ciphertax.
+    #[error("{0} is built into ciphertax; there is nothing to install")]
+    BuiltIn(&'static str),
     /// A server without the files it needs.
     #[error(
         "the installation of {server} in {folder} lacks its {missing}; run `ciphertax servers install {server}`, or \
@@ -105,14 +102,11 @@ pub enum Error {
         /// The last lines of its log.
         log: String,
     },
-    /// The user of the operating system has no name, so no account can be made for it.
+    /// The user of this number has no name in the operating system, so no account can be made for it.
     #[error(
-        "the user {user} of this process has no name, so there is no account for unix_socket; run as another"
+        "the user {0} of this process has no name, so there is no account for unix_socket; run as another"
     )]
-    Nameless {
-        /// Its number.
-        user: u32,
-    },
+    Nameless(u32),
     /// There is no user left for servers that refuse to run as root.
     #[error(
         "{0} refuses to run as root, and every user number from 65520 to 65533 has a name here, so there is none \
@@ -187,15 +181,12 @@ pub enum Error {
         /// What the machine is.
         machine: &'static str,
     },
-    /// The machine has no Debian mirror.
+    /// The machine has no Debian mirror for the server of this name.
     #[error(
-        "{server} is fetched from Debian's archive, and the package sources of this machine name none; run ciphertax \
+        "{0} is fetched from Debian's archive, and the package sources of this machine name none; run ciphertax \
          on Debian, or in a container of it"
     )]
-    NoDebian {
-        /// What was to be installed.
-        server: &'static str,
-    },
+    NoDebian(&'static str),
     /// The user has asked to stop.
     #[error("stopped; what was begun is removed")]
     Stopped,
@@ -239,12 +230,9 @@ pub enum Error {
         /// What is free now, in megabytes.
         free_mb: u64,
     },
-    /// The system tables could not be made.
-    #[error("the private server could not make its system tables; it says: {log}")]
-    Bootstrap {
-        /// Last lines of its log.
-        log: String,
-    },
+    /// The system tables could not be made; the last lines of the log say why.
+    #[error("the private server could not make its system tables; it says: {0}")]
+    Bootstrap(String),
     /// A program ended before it was ready.
     #[error("{program} ended while it started; it says: {log}")]
     Ended {
@@ -305,12 +293,9 @@ pub enum Error {
         /// The system's word.
         cause: io::Error,
     },
-    /// The relay saw more than it can keep, so it cannot say that something was absent.
-    #[error("the relay saw more than {limit_mb} MB and cannot say what was not in it; send less through it")]
-    RelayFull {
-        /// What it can keep, in megabytes.
-        limit_mb: usize,
-    },
+    /// The relay saw more than it can keep (in megabytes), so it cannot say that something was absent.
+    #[error("the relay saw more than {0} MB and cannot say what was not in it; send less through it")]
+    RelayFull(usize),
     /// There is no link.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -323,7 +308,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// A server whose disk filled up although it seemed to have room.
     pub(crate) fn disk_filled(server: &'static str, folder: &Path) -> Self {
         Self::DiskFilled {
             server,

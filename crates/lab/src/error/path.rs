@@ -41,12 +41,9 @@ pub enum HelperError {
 /// Why a link cannot be made or has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// A link as it is asked for cannot be.
-    #[error("there is no such link: {problem}")]
-    Settings {
-        /// The setting and what it may be.
-        problem: String,
-    },
+    /// A link as it is asked for cannot be: the setting, and what it may be.
+    #[error("there is no such link: {0}")]
+    Settings(String),
     /// Not enough rights for network devices.
     #[error(
         "a link needs CAP_NET_ADMIN and CAP_SYS_ADMIN, for TUN devices and a network namespace; run ciphertax with sudo, or \
@@ -55,15 +52,12 @@ pub enum LinkError {
          seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined --device /dev/net/tun`)"
     )]
     NotPermitted,
-    /// The TUN devices of the kernel cannot be used.
+    /// The TUN devices of the kernel cannot be used, with the system's word.
     #[error(
-        "a link needs /dev/net/tun ({cause}); load the kernel's module with `modprobe tun`, let the container use it \
+        "a link needs /dev/net/tun ({0}); load the kernel's module with `modprobe tun`, let the container use it \
          (`--device /dev/net/tun`), and let this user open it (`chmod 666 /dev/net/tun`, as it is on most systems)"
     )]
-    NoTun {
-        /// The system's word.
-        cause: std::io::Error,
-    },
+    NoTun(std::io::Error),
     /// The program is missing that makes devices and gives them addresses.
     #[error("the program ip is missing; install the package iproute2, or run `scripts/setup.sh demo`")]
     NoIp,

@@ -10,13 +10,10 @@ use ciphertax_model::FileSystem;
 pub enum FileSystemError {
     /// An ordinary user, and what only root may mount.
     #[error(
-        "{file_system} needs root, who alone may mount an image; run as root, or choose {}",
-        without_root(*file_system)
+        "{0} needs root, who alone may mount an image; run as root, or choose {instead}",
+        instead = without_root(*.0)
     )]
-    NeedsRoot {
-        /// The file system.
-        file_system: FileSystem,
-    },
+    NeedsRoot(FileSystem),
     /// A device that is not there, or not for this user.
     #[error(
         "{file_system} needs {device}, and this user cannot open it: {cause}; give this user the right, or in a container \
@@ -32,13 +29,10 @@ pub enum FileSystemError {
     },
     /// A program that mounts for ordinary users, and has not the right to.
     #[error(
-        "gocryptfs needs {program} with root's rights, by which ordinary users mount, and it has none; install the package \
+        "gocryptfs needs {0} with root's rights, by which ordinary users mount, and it has none; install the package \
          fuse3, run as root, or choose bind, which needs nothing"
     )]
-    NoRights {
-        /// The program.
-        program: PathBuf,
-    },
+    NoRights(PathBuf),
     /// The kernel cannot encrypt files.
     #[error(
         "fscrypt needs a kernel whose ext4 can encrypt (CONFIG_FS_ENCRYPTION), and this one's cannot; choose gocryptfs, \
@@ -66,12 +60,9 @@ pub enum FileSystemError {
         /// The size of the image, in megabytes.
         size_mb: u64,
     },
-    /// A file system whose daemon ended.
-    #[error("gocryptfs, the server's file system, ended while the server ran on it; it says: {log}")]
-    Ended {
-        /// Last lines of its log.
-        log: String,
-    },
+    /// A file system whose daemon ended, with the last lines of its log.
+    #[error("gocryptfs, the server's file system, ended while the server ran on it; it says: {0}")]
+    Ended(String),
     /// A file system that is not what it was to be.
     #[error(
         "{folder} is not the {file_system} it was to be: the kernel says that it is {says}; nothing was measured on it"
@@ -85,11 +76,8 @@ pub enum FileSystemError {
         says: String,
     },
     /// A file system without a key.
-    #[error("{file_system} encrypts nothing, so it has no key that could be taken away")]
-    NoKey {
-        /// The file system.
-        file_system: FileSystem,
-    },
+    #[error("{0} encrypts nothing, so it has no key that could be taken away")]
+    NoKey(FileSystem),
     /// A key whose files are in use.
     #[error(
         "the key is taken away, but files that are open can still be read; end what has them open and take it away again"

@@ -44,7 +44,6 @@ pub(super) struct Daemon {
     version: String,
 }
 
-/// What is needed on the machine.
 struct Programs {
     gocryptfs: Program,
     /// Mounts it, in the name of users who may not.
@@ -56,10 +55,7 @@ pub(super) fn check() -> Result<()> {
     let programs = Programs::find()?;
     let mode = fs::metadata(programs.fusermount.path()).map(|metadata| metadata.mode());
     if !geteuid().is_root() && mode.is_ok_and(|mode| mode & SET_USER == 0) {
-        return Err(FileSystemError::NoRights {
-            program: programs.fusermount.path().into(),
-        }
-        .into());
+        return Err(FileSystemError::NoRights(programs.fusermount.path().into()).into());
     }
     can_open(FileSystem::Gocryptfs, FUSE)
 }
@@ -99,9 +95,9 @@ impl Daemon {
 
     /// Its last words, if it has ended.
     pub(super) fn end(&self) -> Option<FileSystemError> {
-        self.process.has_ended().then(|| FileSystemError::Ended {
-            log: self.process.last_words(),
-        })
+        self.process
+            .has_ended()
+            .then(|| FileSystemError::Ended(self.process.last_words()))
     }
 
     /// Unmounts `folder`, and ends the daemon with the key that it alone has.
@@ -162,7 +158,6 @@ fn mount(
     Ok(process)
 }
 
-/// Writes a random password that its owner alone may read.
 fn write_password(path: &Path) -> Result<()> {
     write_private(path, random_digits::<32>()?)
 }

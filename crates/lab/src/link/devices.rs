@@ -16,7 +16,6 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use super::{Endpoints, ip, ip_batch};
 
-/// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";
 
 /// What kind of device the client's end of the direct way is, in its name.
@@ -46,7 +45,6 @@ pub(super) struct Devices {
     veth: String,
     /// Where the link is; the namespace has its path from the file below.
     pub(super) endpoints: Endpoints,
-    /// Keeps the namespace alive.
     _namespace: File,
     _addresses: Block,
 }
@@ -295,7 +293,6 @@ impl Block {
     }
 }
 
-/// How the names of devices of this kind begin.
 fn prefix(kind: &str) -> String {
     format!("ct-{kind}-")
 }

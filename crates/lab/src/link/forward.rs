@@ -189,7 +189,6 @@ impl<'a> Way<'a> {
         Ok(())
     }
 
-    /// Hands over what is due.
     fn deliver(&mut self, tally: &mut Tally) {
         for _ in 0..TURN {
             let now = Instant::now();

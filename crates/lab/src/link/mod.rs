@@ -126,13 +126,13 @@ impl RunningLink {
 ///
 /// # Errors
 /// [`LinkError::NotPermitted`] or [`LinkError::NoTun`], with the remedy.
-pub fn check_rights() -> std::result::Result<(), LinkError> {
+pub fn check_rights() -> Result<(), LinkError> {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Err(LinkError::NotPermitted);
     }
     let tun = File::options().read(true).write(true).open(TUN);
-    tun.map(drop).map_err(|cause| LinkError::NoTun { cause })
+    tun.map(drop).map_err(LinkError::NoTun)
 }
 
 /// What happens to packets in one direction.
@@ -156,7 +156,7 @@ struct WaySettings {
 impl TryFrom<&model::Distances> for WaySettings {
     type Error = LinkError;
 
-    fn try_from(distances: &model::Distances) -> std::result::Result<Self, LinkError> {
+    fn try_from(distances: &model::Distances) -> Result<Self, LinkError> {
         let of = |link: Option<model::Link>| Settings::try_from(&link.unwrap_or(model::Link::NONE));
         Ok(Self {
             to_servers: of(distances.to_servers)?,
@@ -168,9 +168,9 @@ impl TryFrom<&model::Distances> for WaySettings {
 impl TryFrom<&model::Link> for Settings {
     type Error = LinkError;
 
-    fn try_from(link: &model::Link) -> std::result::Result<Self, LinkError> {
+    fn try_from(link: &model::Link) -> Result<Self, LinkError> {
         if let Some((_, problem)) = link.problems().into_iter().next() {
-            return Err(LinkError::Settings { problem });
+            return Err(LinkError::Settings(problem));
         }
         Ok(Self {
             one_way: link.round_trip() / 2,
@@ -182,10 +182,7 @@ impl TryFrom<&model::Link> for Settings {
 }
 
 /// Where `ip` is, which makes devices and gives them addresses.
-///
-/// # Errors
-/// Names the package it is in.
-fn find_ip() -> std::result::Result<PathBuf, LinkError> {
+fn find_ip() -> Result<PathBuf, LinkError> {
     program_in(&["ip"], &system_folders()).ok_or(LinkError::NoIp)
 }
 

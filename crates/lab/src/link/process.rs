@@ -73,7 +73,6 @@ pub(super) enum Request {
     Report,
 }
 
-/// What the process answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     Started(Endpoints),

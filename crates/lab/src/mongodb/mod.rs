@@ -98,7 +98,6 @@ const NEEDED_MB: u64 = 350;
 /// Random bytes of the secret that the members of a replica set share; MongoDB takes up to 1024 characters.
 const KEY_BYTES: usize = 64;
 
-/// Servers that are to be made.
 struct MongoDbPlan<'a> {
     installation: Installation,
     accounts: Vec<Account>,
@@ -198,7 +197,6 @@ fn accounts(spec: &Spec) -> Result<Vec<Account>> {
     std::iter::once(default).chain(others.map(account_for)).collect()
 }
 
-/// One more account, for logins by this method.
 fn account_for(method: AuthenticationMethod) -> Result<Account> {
     let name = match method {
         AuthenticationMethod::MongodbX509 => {

@@ -20,13 +20,11 @@ use crate::error::{Error, Result};
 use crate::server::family::Members;
 use crate::server::{PrivateServer, ask_within};
 
-/// The name of a private replica set.
 pub(super) const SET_NAME: &str = "ciphertax";
 
 /// How long a replica set may take to elect a primary and to copy what it has, which is nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a replica set is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 /// After this long without a word of the primary, another one is elected. The default is 10 s.
@@ -71,7 +69,7 @@ async fn make_accounts(
     primary: SocketAddr,
     accounts: &[Account],
     servers: usize,
-) -> std::result::Result<Session, WireError> {
+) -> Result<Session, WireError> {
     let mut session = connect(reactor, primary, Login::None).await?;
     if let Some((first, others)) = accounts.split_first() {
         // Once it is there, made with an earlier primary, nobody makes it without a login.
@@ -90,7 +88,7 @@ async fn make(
     account: &Account,
     servers: usize,
     is_there: &[i32],
-) -> std::result::Result<(), WireError> {
+) -> Result<(), WireError> {
     match session.command(&creation(account, servers)).await {
         Err(WireError::Command { code, .. }) if is_there.contains(&code) => Ok(()),
         made => made.map(drop),
@@ -100,7 +98,7 @@ async fn make(
 /// Runs a task to its end, but for no longer than [`PATIENCE`].
 pub(super) fn run<T>(
     entry: &Entry,
-    task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>,
+    task: impl AsyncFnOnce(&Rc<Reactor>) -> Result<T, WireError>,
 ) -> Result<T> {
     ask_within(PATIENCE, "it was not done", task)
         .and_then(|outcome| outcome.map_err(|error| error.to_string()))
@@ -112,13 +110,13 @@ pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     server: SocketAddr,
     login: Login,
-) -> std::result::Result<Session, WireError> {
+) -> Result<Session, WireError> {
     let options = ConnectOptions::new(server.ip().to_string(), server.port(), login);
     Ok(Session::connect(reactor, &options).await?.0)
 }
 
 /// How an account logs in over a plaintext connection.
-pub(super) fn login(account: &Account) -> std::result::Result<Login, WireError> {
+pub(super) fn login(account: &Account) -> Result<Login, WireError> {
     Login::by(account.method, account.user.clone(), account.password.clone())
         .ok_or_else(|| WireError::Authentication(format!("{} is not MongoDB's", account.method)))
 }
@@ -128,7 +126,7 @@ pub(super) async fn find_primary(
     reactor: &Rc<Reactor>,
     servers: &[SocketAddr],
     will_do: impl Fn(SocketAddr) -> bool,
-) -> std::result::Result<SocketAddr, WireError> {
+) -> Result<SocketAddr, WireError> {
     loop {
         for server in servers.iter().copied().filter(|server| will_do(*server)) {
             let Ok(mut session) = connect(reactor, server, Login::None).await else {
@@ -149,8 +147,8 @@ pub(super) async fn find_primary(
 async fn with_primary<T>(
     reactor: &Rc<Reactor>,
     servers: &[SocketAddr],
-    work: impl AsyncFn(SocketAddr) -> std::result::Result<T, WireError>,
-) -> std::result::Result<T, WireError> {
+    work: impl AsyncFn(SocketAddr) -> Result<T, WireError>,
+) -> Result<T, WireError> {
     loop {
         let primary = find_primary(reactor, servers, |_| true).await?;
         let outcome = work(primary).await;
@@ -168,10 +166,7 @@ async fn with_primary<T>(
 }
 
 /// Asks the primary until every member has copied what it has and can be read from.
-async fn until_all_have_the_data(
-    reactor: &Rc<Reactor>,
-    primary: &mut Session,
-) -> std::result::Result<(), WireError> {
+async fn until_all_have_the_data(reactor: &Rc<Reactor>, primary: &mut Session) -> Result<(), WireError> {
     let ask = rawdoc! { "replSetGetStatus": 1_i32, "$db": "admin" };
     loop {
         if all_have_the_data(&primary.command(&ask).await?) {

@@ -11,7 +11,6 @@ use crate::server::spec::Spec;
 
 use super::set_up::SET_NAME;
 
-/// The option by which a server finds its data.
 pub(super) const DATA_OPTION: &str = "--dbpath=";
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
@@ -147,7 +146,6 @@ impl Settings<'_> {
     }
 }
 
-/// The option by which a server finds its data.
 fn data_option(data: &Path) -> OsString {
     let mut option = OsString::from(DATA_OPTION);
     option.push(data);

@@ -23,7 +23,6 @@ use crate::locate::cache_root;
 use crate::port;
 use crate::server::spec::Spec;
 
-/// How often a node is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How the nodes of one server know each other, the same for all nodes.
@@ -125,7 +124,6 @@ pub(super) fn needs_binary_log(spec: &Spec) -> bool {
     spec.nodes > 1 && spec.entry.capabilities.cluster == Some(capabilities::Cluster::GroupReplication)
 }
 
-/// A port for each node, all of them different.
 fn free_ports(nodes: u8) -> Result<Vec<u16>> {
     let mut ports = Vec::new();
     while ports.len() < usize::from(nodes) {
@@ -244,7 +242,7 @@ impl Cluster {
     }
 }
 
-async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool, WireError> {
+async fn is_one_of(session: &mut Session, all: &str) -> Result<bool, WireError> {
     let rows = session
         .query("SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_local_state_comment')")
         .await?;
@@ -255,10 +253,6 @@ async fn is_one_of(session: &mut Session, all: &str) -> std::result::Result<bool
     Ok(has("wsrep_cluster_size", all) && has("wsrep_local_state_comment", "Synced"))
 }
 
-/// Makes sure that there is a library to load.
-///
-/// # Errors
-/// Says where it was looked for, and the remedy.
 pub(super) fn is_installed() -> Result<()> {
     library().map(drop)
 }

@@ -11,12 +11,15 @@ mod testing;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ciphertax_base::Proof;
+use ciphertax_records::Readability;
 use ciphertax_wire::sql::SqlSession as _;
 
 use crate::catalogue::capabilities::Cluster;
 use crate::catalogue::{Entry, MySqlVariant};
 use crate::error::{Error, Result};
 use crate::locate::{InstallStep, Installation};
+use crate::proof::{Objection, ProvedAtRest};
 use crate::server::PrivateServer;
 use crate::server::family::{Canary, Family, Plan};
 use crate::server::spec::Spec;
@@ -66,6 +69,36 @@ impl Family for MySqlVariant {
         Ok(Box::new(MySqlPlan::new(self, spec)?))
     }
 
+    fn disk_proof_options(&self) -> &'static [&'static str] {
+        &at_rest::DISK_PROOF_OPTIONS
+    }
+
+    /// What it has on the disk's own file system is in its files, each of which is looked into.
+    fn prove_disk(&self, server: &PrivateServer) -> Result<ProvedAtRest, Objection> {
+        let Some(file_system) = server.file_system() else {
+            return at_rest::prove_at_rest(server);
+        };
+        let mut proved = server.file_system_proof()?;
+        let mut own = at_rest::prove_at_rest(server)?;
+        if file_system.kind().is_encrypted() {
+            // They were looked into as the server sees them; on the disk they are what is proved above.
+            for files in &mut own.disk.files {
+                files.readability = Readability::Encrypted;
+            }
+        }
+        proved.proofs.extend(own.proofs);
+        proved.disk.searched_bytes += own.disk.searched_bytes;
+        proved.disk.files.extend(own.disk.files);
+        Ok(proved)
+    }
+
+    fn prove_measured_disk(&self, server: &PrivateServer) -> Result<Vec<Proof>, Objection> {
+        let beneath = server.file_system().map(|_| server.file_system_proof());
+        let mut proofs = beneath.transpose()?.map_or_else(Vec::new, |proved| proved.proofs);
+        proofs.extend(at_rest::prove_measured_at_rest(server)?);
+        Ok(proofs)
+    }
+
     fn canary(&self, server: &PrivateServer, canary: Canary<'_>) -> Result<()> {
         let statements = canary_statements(canary);
         at_rest::asked(server)?.0.run(async |_, session| {
@@ -90,9 +123,6 @@ struct MySqlInstallation<'a> {
 
 impl<'a> MySqlInstallation<'a> {
     /// Finds its files.
-    ///
-    /// # Errors
-    /// If it has no messages, without which no server starts.
     fn of(installation: &'a Installation, variant: &'a MySqlVariant) -> Result<Self> {
         let basedir = &installation.basedir;
         // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.

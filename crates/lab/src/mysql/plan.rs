@@ -43,7 +43,6 @@ const NO_BINLOG: &str = "skip_log_bin";
 /// Ciphers of OpenSSL's default list with what its security levels forbid: TLS before 1.2 and RSA keys of 1024 bits.
 const EVERY_SECURITY_LEVEL: &str = "DEFAULT:@SECLEVEL=0";
 
-/// A server that is to be made.
 pub(super) struct MySqlPlan<'a> {
     variant: &'a MySqlVariant,
     spec: &'a Spec,
@@ -275,7 +274,6 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
     named.chain(options).collect()
 }
 
-/// A node's part of the disk.
 fn disk_of_node(folder: &Path, node: usize) -> PathBuf {
     match node {
         0 => disk_of(folder),
@@ -360,7 +358,6 @@ fn own_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, Strin
     settings
 }
 
-/// Settings of the TLS versions asked for, where the server has any.
 fn tls_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, String)> {
     let control = variant.tls_control;
     let mut settings = Vec::new();

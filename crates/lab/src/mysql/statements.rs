@@ -88,7 +88,6 @@ impl Drop for Statements {
     }
 }
 
-/// The server's socket in its folder.
 pub(super) const SOCKET: &str = "server.sock";
 
 const _: () = assert!(
@@ -96,10 +95,8 @@ const _: () = assert!(
     "the path of the socket is checked"
 );
 
-/// The settings file in the folder of a server.
 const FILE: &str = "my.cnf";
 
-/// The option by which a server finds its settings.
 pub(super) fn defaults_file_option(folder: &Path) -> OsString {
     let mut option = OsString::from("--defaults-file=");
     option.push(folder.join(FILE));
@@ -143,7 +140,6 @@ impl MyCnf {
         self.lines.extend_from_slice(&others.lines);
     }
 
-    /// Sets `name` to `value`.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.lines.push(format!("{name} = {value}"));
     }
@@ -256,7 +252,6 @@ fn system_tables(installation: &MySqlInstallation<'_>) -> Result<String> {
     ))
 }
 
-/// One more account, for logins by this method.
 pub(super) fn account_for(method: AuthenticationMethod) -> Result<Account> {
     // MySQL 5.6 knows names of 16 characters at most.
     let name = match method {
@@ -323,7 +318,7 @@ fn own_name() -> Result<String> {
             name.bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
         })
-        .ok_or(Error::Nameless { user })
+        .ok_or(Error::Nameless(user))
 }
 
 fn name_of(user: u32) -> Option<String> {

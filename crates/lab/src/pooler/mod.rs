@@ -35,7 +35,6 @@ use crate::tunnel::Side;
 use crate::tunnel::pair::Half;
 use crate::tunnel::program::Program;
 
-/// What it writes down.
 const LOG: &str = "pooler.log";
 
 /// Space that a pooler needs: settings and a log.
@@ -74,7 +73,6 @@ fn kind(program: PoolerProgram) -> &'static dyn PoolerKind {
     }
 }
 
-/// What a pooler is started with.
 #[derive(Debug)]
 struct Start {
     pooler: Pooler,
@@ -103,7 +101,6 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Writes one of its files, and returns its path.
     fn write(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.join(name);
         write_private(&path, text)?;

@@ -109,9 +109,6 @@ impl RunningPooler {
 }
 
 /// True if a process has a TCP socket with this address of its own.
-///
-/// # Errors
-/// When the process is gone, or what it has open may not be seen.
 fn has_socket(pid: u32, address: SocketAddr) -> ProcResult<bool> {
     let process = Process::new(pid.cast_signed())?;
     let mut sockets = process.tcp()?;

@@ -71,7 +71,6 @@ fn with_verifier(account: Account) -> Result<Account> {
     })
 }
 
-/// One more account, for logins by this method.
 fn account_for(method: AuthenticationMethod) -> Result<Account> {
     match method {
         AuthenticationMethod::Cert => Ok(Account::without_password(CERTIFICATE_USER, method)),
@@ -108,18 +107,14 @@ const KEY_BYTES: usize = 32;
 ///
 /// The client makes it: so the password itself never reaches the server's statements and logs, and the keys have as many iterations as
 /// an account is to have, whatever the server's setting.
-pub(crate) fn scram(password: &Secret, iterations: u32) -> std::result::Result<String, ErrorStack> {
+pub(crate) fn scram(password: &Secret, iterations: u32) -> Result<String, ErrorStack> {
     let mut salt = [0; SALT_BYTES];
     openssl::rand::rand_bytes(&mut salt)?;
     scram_with_salt(password, iterations, &salt)
 }
 
 /// RFC 5802, section 3. Passwords of ciphertax are of ASCII, which SASLprep leaves as it is.
-fn scram_with_salt(
-    password: &Secret,
-    iterations: u32,
-    salt: &[u8],
-) -> std::result::Result<String, ErrorStack> {
+fn scram_with_salt(password: &Secret, iterations: u32, salt: &[u8]) -> Result<String, ErrorStack> {
     let mut salted = [0; KEY_BYTES];
     let sha256_digest = MessageDigest::sha256();
     // Far below what either takes.
@@ -142,13 +137,13 @@ fn scram_with_salt(
 }
 
 /// `md5` and MD5(password and user) in hexadecimal.
-pub(super) fn md5(user: &str, password: &Secret) -> std::result::Result<String, ErrorStack> {
+pub(super) fn md5(user: &str, password: &Secret) -> Result<String, ErrorStack> {
     let salted = format!("{}{user}", password.expose());
     let digest = hash(MessageDigest::md5(), salted.as_bytes())?;
     Ok(format!("md5{}", hexadecimal(&digest)))
 }
 
-fn hmac(key: &[u8], text: &[u8]) -> std::result::Result<Vec<u8>, ErrorStack> {
+fn hmac(key: &[u8], text: &[u8]) -> Result<Vec<u8>, ErrorStack> {
     let key = PKey::hmac(key)?;
     let mut signer = Signer::new(MessageDigest::sha256(), &key)?;
     signer.update(text)?;

@@ -26,7 +26,6 @@ use crate::server::ask_within;
 use crate::server::spec::{Spec, disk_of};
 use crate::template::{DATA, Recipe, no_system_tables, to_its_end};
 
-/// The program that makes it.
 pub(super) const INITDB: &str = "initdb";
 
 /// The user that may do everything, and has no password: see [`super::accounts`].
@@ -98,7 +97,6 @@ fn make(installation: &Installation, folder: &Path) -> Result<()> {
     fs::remove_file(&configuration).map_err(Error::write(&configuration))
 }
 
-/// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs statements, one after the other. They are the superuser's, by the Unix socket, where nobody asks for a login.
@@ -184,7 +182,6 @@ const EVERY_SECURITY_LEVEL: &str = "HIGH:MEDIUM:+3DES:!aNULL:@SECLEVEL=0";
 /// The groups that a server offers that knows several: its own two first, as it would choose by itself.
 const GROUPS: [Group; 4] = [Group::X25519, Group::P256, Group::P384, Group::X25519MlKem768];
 
-/// What a server is started with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Configuration<'a> {
     pub(super) variant: &'a PostgreSqlVariant,

@@ -89,7 +89,6 @@ impl Family for PostgreSqlVariant {
 /// A link in the private folder to the Unix socket, whose name has the port in it.
 const SOCKET: &str = "server.sock";
 
-/// A server that is to be made.
 struct PostgreSqlPlan<'a> {
     variant: &'a PostgreSqlVariant,
     spec: &'a Spec,
@@ -191,9 +190,6 @@ pub(crate) enum Tenant {
 
 impl Tenant {
     /// Who this process is, or for root a user without a name.
-    ///
-    /// # Errors
-    /// If root finds that every number that it could take has a name.
     pub(crate) fn of_servers() -> Result<Self> {
         if !geteuid().is_root() {
             return Ok(Self::Owner);

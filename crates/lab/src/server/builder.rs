@@ -31,6 +31,7 @@ const ABORT: Duration = Duration::from_millis(500);
 const FOR_OTHERS: u32 = 100;
 
 /// How a private server is to be made.
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct PrivateServerBuilder {
     spec: Spec,
@@ -49,14 +50,12 @@ impl PrivateServer {
 }
 
 impl PrivateServerBuilder {
-    /// Which server it will be.
     pub(crate) fn entry(&self) -> &'static Entry {
         self.spec.entry
     }
 
     /// The kind of the server's certificate; ECDSA P-256 if nothing else is asked for, or RSA 2048 where the server
     /// knows RSA alone.
-    #[must_use]
     pub fn certificate(mut self, kind: CertificateKind) -> Self {
         self.spec.tls = Tls::With(kind);
         self
@@ -64,14 +63,12 @@ impl PrivateServerBuilder {
 
     /// Certificates that the server sends: its own, and those of intermediate authorities; 1 if nothing else is asked
     /// for.
-    #[must_use]
     pub fn chain_length(mut self, certificates: u8) -> Self {
         self.spec.chain_length = certificates;
         self
     }
 
     /// A server that does not offer TLS at all.
-    #[must_use]
     pub fn without_tls(mut self) -> Self {
         self.spec.tls = Tls::Off;
         self
@@ -79,14 +76,12 @@ impl PrivateServerBuilder {
 
     /// The TLS versions that the server offers, old ones too; its own choice if nothing else is asked for. One that
     /// has no setting for it (yaSSL) offers all it has.
-    #[must_use]
     pub fn tls_versions(mut self, versions: &[TlsVersion]) -> Self {
         self.spec.tls_versions = versions.to_vec();
         self
     }
 
     /// One more account, for logins by this method; see [`PrivateServer::account`].
-    #[must_use]
     pub fn account(mut self, method: AuthenticationMethod) -> Self {
         if !self.spec.accounts.contains(&method) {
             self.spec.accounts.push(method);
@@ -96,7 +91,6 @@ impl PrivateServerBuilder {
 
     /// One more account, for logins by this method of SCRAM with keys of so many iterations, which not every family
     /// can have; see [`PrivateServer::scram_account`].
-    #[must_use]
     pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
         let account = (method, iterations);
         if !self.spec.scram_accounts.contains(&account) {
@@ -107,14 +101,12 @@ impl PrivateServerBuilder {
 
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
     /// has no account, and lets anybody on this machine do everything; not every family can be without.
-    #[must_use]
     pub fn access_control(mut self, on: bool) -> Self {
         self.spec.access_control = on;
         self
     }
 
     /// Several servers that hold the same data, which not every family can be; one server if nothing else is asked for.
-    #[must_use]
     pub fn replica_set(mut self, set: ReplicaSet) -> Self {
         self.spec.replica_set = Some(set);
         self
@@ -122,7 +114,6 @@ impl PrivateServerBuilder {
 
     /// So many nodes that all take part in every commit, which not every server can be; 1, a single server, if nothing else is
     /// asked for.
-    #[must_use]
     pub fn nodes(mut self, nodes: u8) -> Self {
         self.spec.nodes = nodes;
         self
@@ -130,7 +121,6 @@ impl PrivateServerBuilder {
 
     /// Whether servers that hold the same data encrypt what they tell each other, by their certificate; they do not if nothing
     /// else is asked for.
-    #[must_use]
     pub fn cluster_tls(mut self, on: bool) -> Self {
         self.spec.cluster_tls = on;
         self
@@ -138,7 +128,6 @@ impl PrivateServerBuilder {
 
     /// Connections that it takes at a time at least, and some more for whoever else asks it; 2,000 if no more are asked for.
     /// Beyond these, a server that has a thread pool uses it.
-    #[must_use]
     pub fn connections(mut self, connections: u32) -> Self {
         if connections > CONNECTIONS {
             self.spec.connections = connections.saturating_add(FOR_OTHERS);
@@ -147,7 +136,6 @@ impl PrivateServerBuilder {
     }
 
     /// Memory for data and indexes of each server, in megabytes; what its family says if nothing else is asked for.
-    #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
         self
@@ -155,14 +143,12 @@ impl PrivateServerBuilder {
 
     /// How large the redo log of a server of MySQL's family may become, in megabytes: with less, it writes pages out while it is
     /// measured. The server's own size if nothing else is asked for.
-    #[must_use]
     pub fn redo_log_mb(mut self, megabytes: u32) -> Self {
         self.spec.redo_log_mb = Some(megabytes);
         self
     }
 
     /// Memory of each server, and how it writes; what its family says where nothing is asked for.
-    #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {
         self.spec.storage = storage;
         self.spec.cache_mb = storage.memory_mb.or(self.spec.cache_mb);
@@ -171,7 +157,6 @@ impl PrivateServerBuilder {
 
     /// What the server itself encrypts on the disk, with keys of its own that go with it, and the file system that its data
     /// and temporary files lie on; nothing, and the disk's own, if nothing else is asked for.
-    #[must_use]
     pub fn at_rest(mut self, at_rest: AtRest) -> Self {
         self.spec.at_rest = at_rest;
         self
@@ -179,14 +164,12 @@ impl PrivateServerBuilder {
 
     /// Room for all that the servers write, in megabytes, which must be free: the size of the image where the file system
     /// has one; what its family needs for a small data set if nothing else is asked for.
-    #[must_use]
     pub fn disk_mb(mut self, megabytes: u64) -> Self {
         self.spec.disk_mb = Some(megabytes);
         self
     }
 
     /// One more option of the server's command line, for example `--require-secure-transport=ON` or `--maxConns=30`.
-    #[must_use]
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.spec.options.push(option.into());
         self
@@ -195,14 +178,12 @@ impl PrivateServerBuilder {
     /// A server inside a link: [`PrivateServer::addresses`] are its direct ones, and the same ports of
     /// [`Endpoints::measured`](crate::link::Endpoints::measured) lead to it at the link's distance; by these the members of a
     /// replica set know each other and are found by their clients. It must be stopped before the link is.
-    #[must_use]
     pub fn inside(mut self, link: &RunningLink) -> Self {
         self.spec.inside = Some(link.endpoints.clone());
         self
     }
 
     /// The program of the guard; the program that runs now if nothing else is asked for.
-    #[must_use]
     pub fn guard(mut self, program: GuardProgram) -> Self {
         self.guard = program;
         self

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ciphertax_base::Proof;
 use ciphertax_supervise::Known;
 use ciphertax_supervise::guard::{Ending, User};
 
@@ -21,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::locate::{InstallStep, Installation};
 use crate::mongodb::MongoDb;
+use crate::proof::{Objection, ProvedAtRest};
 use crate::sqlite::Sqlite;
 
 /// Servers of one kind.
@@ -36,7 +38,6 @@ pub(crate) trait Family: Sync {
         Ok(())
     }
 
-    /// True if an installation has all that the catalogue promises.
     fn is_complete(&self, _: &Installation) -> bool {
         true
     }
@@ -55,6 +56,21 @@ pub(crate) trait Family: Sync {
             server.entry().name,
             "it has no row that it is proved by",
         ))
+    }
+
+    /// Options of a server that is made for [`Family::prove_disk`] alone, so that all it writes reaches the disk.
+    fn disk_proof_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Proves what a server encrypts on the disk, and what stays readable there.
+    fn prove_disk(&self, server: &PrivateServer) -> Result<ProvedAtRest, Objection> {
+        server.file_system_proof()
+    }
+
+    /// The same of a server that is measured, as far as that leaves it as it was.
+    fn prove_measured_disk(&self, server: &PrivateServer) -> Result<Vec<Proof>, Objection> {
+        Ok(server.file_system_proof()?.proofs)
     }
 
     /// What a log says that explains the end of its server, in one line.
@@ -79,13 +95,10 @@ pub(crate) enum Canary<'a> {
 pub(crate) struct Outline {
     /// How many processes they are; none for a database that its client runs itself.
     pub(crate) members: usize,
-    /// Space that they need, in megabytes.
     pub(crate) needed_mb: u64,
-    /// How the key of their certificate is written.
     pub(crate) key_format: KeyFormat,
     /// The common name of certificates that they take from clients.
     pub(crate) client_name: &'static str,
-    /// Whom the members run as.
     pub(crate) user: User,
     /// How a member is asked to end. Its data go with it.
     pub(crate) ending: Ending,
@@ -95,10 +108,8 @@ pub(crate) struct Outline {
 
 /// Servers that are to be made as one family makes them.
 pub(crate) trait Plan: Sync {
-    /// The accounts that they will have; the default account is the first.
     fn accounts(&self) -> &[Account];
 
-    /// What is known of them before.
     fn outline(&self) -> Outline;
 
     /// The ports by which members that listen on these tell each other what was written; none for a single server.
@@ -109,7 +120,6 @@ pub(crate) trait Plan: Sync {
     /// Writes data folders and settings into `folder`; `tls` is the certificate, if there is one.
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()>;
 
-    /// The command line of a member that listens on a port.
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
 
     /// Does what a starting member waits for; true when that is done. Called again and again until it is.

@@ -70,11 +70,11 @@ impl PrivateServer {
     ///
     /// # Errors
     /// Names the arm, and what contradicts it or kept it from being searched.
-    pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
+    pub fn prove_file_system(&self, arm: &str) -> Result<ProvedAtRest, ProofError> {
         self.file_system_proof().map_err(|objection| objection.of(arm))
     }
 
-    pub(crate) fn file_system_proof(&self) -> std::result::Result<ProvedAtRest, Objection> {
+    pub(crate) fn file_system_proof(&self) -> Result<ProvedAtRest, Objection> {
         let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
         let says = self.file_system.as_ref().map(MountedFileSystem::witness);
         let says = says.transpose()?;
@@ -203,7 +203,6 @@ pub(super) fn is_full(folder: &Path) -> bool {
     has_no_room(folder) || has_no_room(&disk_of(folder))
 }
 
-/// Why a server in a private folder found no space left.
 pub(super) fn filled(entry: &Entry, file_system: Option<FileSystem>, folder: &Path) -> Error {
     match file_system {
         // The disk beneath has room, and the image has no more of it.

@@ -17,7 +17,6 @@ use super::family::{Outline, Plan, family};
 use super::file_system::{filled, is_full};
 use super::spec::Spec;
 
-/// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// How often a starting member is looked after.
@@ -27,15 +26,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) process: Process,
-    /// Where it is reached.
     pub(super) address: SocketAddr,
-    /// What its log says.
     pub(super) log: PathBuf,
     /// Where its own words begin in the log.
     log_start: u64,
 }
 
-/// Starts all members, and waits until each is ready.
 pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
     let numbers = 0..plan.outline().members;
     let members = numbers.map(|number| Member::launch(number, spec, plan, guard));

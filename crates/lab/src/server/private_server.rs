@@ -123,7 +123,6 @@ impl PrivateServer {
         self.trust.as_ref().map(|trust| &trust.files)
     }
 
-    /// All its accounts; the default account is the first.
     pub(crate) fn accounts(&self) -> &[Account] {
         &self.accounts
     }

@@ -40,13 +40,11 @@ pub(crate) struct Spec {
     pub(crate) cache_mb: Option<u32>,
     /// How large its redo log may become, in megabytes; `None` for the server's own size.
     pub(crate) redo_log_mb: Option<u32>,
-    /// How it writes.
     pub(crate) storage: Storage,
     /// What it encrypts on the disk, and the file system that it writes to.
     pub(crate) at_rest: AtRest,
     /// Room for all that it writes, in megabytes; `None` for what its family needs.
     pub(crate) disk_mb: Option<u64>,
-    /// Further options, as on a command line.
     pub(crate) options: Vec<String>,
     /// The link that it is inside of.
     pub(crate) inside: Option<Endpoints>,

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, Witness};
+use ciphertax_base::{Proof, Secret, Witness};
 use ciphertax_model::{AtRest, Storage, Transport};
 use ciphertax_records::DiskRecord;
 use ciphertax_wire::Expectation;
@@ -41,7 +40,6 @@ pub(super) fn cipher_of(at_rest: &AtRest, passphrase: &Secret) -> Option<Cipher>
     })
 }
 
-/// The file in a private folder.
 pub(super) fn file_in(folder: &Path) -> PathBuf {
     folder.join("data").join("ciphertax.db")
 }
@@ -63,7 +61,7 @@ pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofErr
     witnesses(options).map_err(|objection| objection.of(arm))
 }
 
-fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objection> {
+pub(super) fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objection> {
     let (mut session, _) = Session::open(options)?;
     let status = session.status()?;
     status.check(options).map_err(Objection::Disproved)?;
@@ -182,13 +180,11 @@ fn wrong_passphrase(options: &ConnectOptions) -> Result<Option<Proof>, Objection
     )))
 }
 
-/// What was found on the disk.
 struct OnDisk {
     /// Every kind of file that SQLite writes rows to, and whether the canary can be read in it.
     kinds: [(&'static str, bool); 3],
     /// Whether it can be read in others.
     is_elsewhere: bool,
-    /// How many bytes were searched.
     bytes: u64,
 }
 

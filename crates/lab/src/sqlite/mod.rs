@@ -1,5 +1,6 @@
 //! SQLite: a file in a private folder, which its clients open themselves.
 
+pub(crate) mod entry;
 mod file;
 
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_base::Proof;
+use ciphertax_model::{AuthenticationMethod, Storage};
 use ciphertax_supervise::guard::{Ending, User};
 use ciphertax_wire::sqlite::{Session, is_disk_full};
 
@@ -15,9 +17,11 @@ use crate::accounts::Account;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::files::unless_gone;
+use crate::proof::{Objection, ProvedAtRest};
+use crate::server::PrivateServer;
 use crate::server::family::{Family, Outline, Plan};
 use crate::server::spec::Spec;
-use file::{cipher_of, file_in, options_in};
+use file::{cipher_of, file_in, options_in, witnesses};
 
 pub use file::{MEMORY_MB, ProvedFile, options, prove};
 
@@ -29,12 +33,21 @@ impl Family for Sqlite {
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(SqlitePlan::new(spec)?))
     }
+
+    /// Of a file another one is searched that lies beside it.
+    fn prove_disk(&self, server: &PrivateServer) -> Result<ProvedAtRest, Objection> {
+        let ProvedFile { proved, disk } = witnesses(&options(server, &Storage::default()))?;
+        let proofs = proved.proofs;
+        Ok(ProvedAtRest { proofs, disk })
+    }
+
+    fn prove_measured_disk(&self, server: &PrivateServer) -> Result<Vec<Proof>, Objection> {
+        Ok(self.prove_disk(server)?.proofs)
+    }
 }
 
-/// Space that a small data set needs, in megabytes.
 const NEEDED_MB: u64 = 100;
 
-/// A file that is to be made.
 struct SqlitePlan<'a> {
     spec: &'a Spec,
     /// One, without a login: the passphrase of an encrypted file is its password.
@@ -121,7 +134,6 @@ fn log_of(file: &Path) -> PathBuf {
     beside(file, "-wal")
 }
 
-/// The rollback journal of a database's file.
 fn journal_of(file: &Path) -> PathBuf {
     beside(file, "-journal")
 }

@@ -142,7 +142,7 @@ impl RunningTunnel {
     /// absence would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
     pub fn prove(
         &mut self,
-        mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
+        mut exchange: impl FnMut(SocketAddr, &str) -> Result<(), String>,
     ) -> Result<Vec<Proof>> {
         let canary = random_text("canary")?;
         let between = Relay::start(self.server_half)?;
@@ -210,7 +210,7 @@ impl RunningTunnel {
 }
 
 /// Sends a canary in plaintext to the server behind an address, and gets it back.
-type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> std::result::Result<(), String> + 'a;
+type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> Result<(), String> + 'a;
 
 /// Sends a canary through the tunnel that begins at `entry` and in whose middle `between` stands. Returns the number of
 /// bytes that passed there.
@@ -292,11 +292,7 @@ mod tests {
         );
     }
 
-    fn send(
-        entry: SocketAddr,
-        between: &Relay,
-        exchange: &mut Exchange<'_>,
-    ) -> std::result::Result<u64, String> {
+    fn send(entry: SocketAddr, between: &Relay, exchange: &mut Exchange<'_>) -> Result<u64, String> {
         let tunnel = Tunnel::Ssh(ciphertax_model::SshCipher::Aes256Ctr);
         send_through(tunnel, entry, between, "canary", exchange).map_err(|error| error.to_string())
     }

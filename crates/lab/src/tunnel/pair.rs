@@ -23,10 +23,8 @@ use crate::files::{self, Readiness, write_private};
 use crate::link::Endpoints;
 use crate::port;
 
-/// How long a program may take to become ready.
 const STARTUP: Duration = Duration::from_secs(10);
 
-/// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// A running program of a tunnel, with the processes that it started.
@@ -84,7 +82,6 @@ impl Half {
         self.process.has_ended()
     }
 
-    /// The end of what it has written, in one line.
     pub(crate) fn last_words(&self) -> String {
         files::tail_of(&self.log)
     }
@@ -107,7 +104,6 @@ impl Half {
             })
     }
 
-    /// Waits for something that it does after its start.
     pub(crate) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
         let deadline = Instant::now() + STARTUP;
         while !done() {
@@ -191,7 +187,6 @@ pub(super) const TLS_VERSION: &str = "TLSv1.3";
 /// measured.
 pub(super) const DEFAULT_SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
-/// What a kind of tunnel is.
 #[derive(Debug)]
 pub(super) struct About {
     /// The program of the client half and that of the server half.
@@ -245,7 +240,6 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// A kind of tunnel of two programs.
 pub(super) trait Pair: Debug {
-    /// What it is.
     fn about(&self) -> &About;
 
     /// Puts keys and certificates into the tunnel's folder: a certificate for this machine, with the authority that the client half

@@ -16,7 +16,6 @@ use crate::locate::{cache_root, command_line, library_folders, program_in, syste
 
 use crate::error::path::TunnelError;
 
-/// How long a command that prepares something may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An installed program: of the system, or unpacked into the user's cache by `scripts/setup.sh`.
@@ -75,17 +74,14 @@ impl Program {
         }
     }
 
-    /// Its file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder it is in.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// The words that run it.
     pub(crate) fn command_line<Word: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = Word>,

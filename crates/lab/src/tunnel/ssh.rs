@@ -76,7 +76,6 @@ impl Ssh {
         })
     }
 
-    /// Writes a new Ed25519 key and returns its public part.
     fn new_key(&self, folder: &Path, name: &str) -> Result<String> {
         let path = folder.join(name);
         let mut words = self

@@ -53,7 +53,7 @@ impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
 }
 
 /// Sends a canary to [`echo`].
-pub(super) fn echoed(address: SocketAddr, canary: &str) -> std::result::Result<(), String> {
+pub(super) fn echoed(address: SocketAddr, canary: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(address).map_err(failed)?;
     stream.write_all(canary.as_bytes()).map_err(failed)?;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use toml::de::{DeInteger, DeTable, DeValue};
 use toml::{Spanned, Value};
 
-/// Where a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// At this byte of the text.
@@ -14,7 +13,6 @@ pub(super) enum Origin {
     Setting(usize),
 }
 
-/// A value and where it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) origin: Origin,
@@ -29,12 +27,10 @@ pub(super) enum Content {
     Scalar(Value),
 }
 
-/// Entries by their keys.
 pub(super) type Table = BTreeMap<String, Entry>;
 
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// Where the key was written.
     pub(super) origin: Origin,
     pub(super) node: Node,
 }
@@ -142,7 +138,6 @@ impl Node {
     }
 }
 
-/// The entries in the order in which they were written.
 pub(super) fn as_written(table: &Table) -> Vec<(&String, &Entry)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(_, entry)| entry.origin);

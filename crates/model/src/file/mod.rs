@@ -16,6 +16,7 @@ use crate::rules::refusals;
 use crate::study::Study;
 
 /// The text of a study, and what is to be changed in it.
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct StudyText<'a> {
     name: &'a str,
@@ -46,13 +47,11 @@ impl<'a> StudyText<'a> {
     }
 
     /// Applies the table `[scale.SCALE]` of the text.
-    #[must_use]
     pub fn scale(self, scale: Option<&'a str>) -> Self {
         Self { scale, ..self }
     }
 
     /// Applies settings `key=value`, after the scale and in this order.
-    #[must_use]
     pub fn settings(self, settings: &'a [String]) -> Self {
         Self { settings, ..self }
     }

@@ -40,7 +40,6 @@ pub(super) fn from_setting(text: &str, index: usize, study: &Table) -> Result<Ta
     Ok(patch)
 }
 
-/// Changes `study` as `patch` says.
 pub(super) fn apply(study: &mut Table, patch: &Table, additions: Additions, faults: &mut Vec<Fault>) {
     for axis in AXES {
         if let Some(entry) = patch.get(axis.key) {
@@ -137,7 +136,6 @@ fn is_whole(kind: &str, changes: &Table) -> bool {
     changes.contains_key(essential)
 }
 
-/// Adds an arm or cell.
 fn add(study: &mut Table, kind: &str, name: &str, name_origin: Origin, origin: Origin, changes: &Table) {
     let mut table = changes.clone();
     let named = Entry {

@@ -92,7 +92,6 @@ impl Study {
 }
 
 impl Cell {
-    /// True if two cells differ in nothing but their names.
     fn measures_the_same(&self, other: &Self) -> bool {
         let renamed = Self {
             name: self.name.clone(),

@@ -32,7 +32,7 @@ impl ProcessMeter {
     /// # Errors
     /// If there is no such process.
     pub fn open(pid: u32) -> Result<Self> {
-        let ended = || Error::ProcessEnded { pid };
+        let ended = || Error::ProcessEnded(pid);
         let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
         let clock = clock_of_process(pid).ok_or_else(ended)?;
         Ok(Self { pid, clock, stat })
@@ -79,7 +79,7 @@ impl ProcessMeter {
     }
 
     fn ended(&self) -> Error {
-        Error::ProcessEnded { pid: self.pid }
+        Error::ProcessEnded(self.pid)
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn a_process_that_does_not_exist_has_ended() {
         // Above the largest number Linux gives.
         for pid in [1 << 23, u32::MAX] {
-            assert!(matches!(ProcessMeter::open(pid), Err(Error::ProcessEnded { .. })));
+            assert!(matches!(ProcessMeter::open(pid), Err(Error::ProcessEnded(_))));
         }
     }
 }

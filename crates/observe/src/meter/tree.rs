@@ -39,7 +39,6 @@ pub struct ProcessTree {
 /// A process: its number, which others have later, and when it began.
 type Key = (u32, u64);
 
-/// What is known from the last reading.
 #[derive(Debug, Default)]
 struct Seen {
     members: BTreeMap<Key, Account>,
@@ -91,7 +90,7 @@ impl ProcessTree {
         fs::metadata("/proc/thread-self/children").map_err(Error::read("the children of a process"))?;
         let mut roots = Vec::new();
         for &pid in pids {
-            let (key, account) = Account::of(pid).ok_or(Error::ProcessEnded { pid })?;
+            let (key, account) = Account::of(pid).ok_or(Error::ProcessEnded(pid))?;
             if !pids.contains(&account.parent) {
                 roots.push(key);
             }
@@ -124,7 +123,7 @@ impl ProcessTree {
         let members = members(&self.roots, &seen.members);
         for root in &self.roots {
             if members.get(root).is_none_or(|account| account.has_ended) {
-                return Err(Error::ProcessEnded { pid: root.0 });
+                return Err(Error::ProcessEnded(root.0));
             }
         }
         seen.ended = seen.ended.after(&seen.members, &members);

@@ -17,7 +17,6 @@ use super::ring::Ring;
 use super::watch::Watch;
 use crate::{ProfileError, Result};
 
-/// Whom the events count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// Whatever runs on a CPU: one event each, which costs what is watched a few percent.
@@ -49,10 +48,6 @@ struct OnCpu {
 }
 
 impl Events {
-    /// Opens what the kernel allows, and the rings to write into.
-    ///
-    /// # Errors
-    /// If it allows nothing, or no ring.
     pub(super) fn open(hz: u32, slice: Duration) -> Result<(Self, Vec<Ring>)> {
         let numbers = online_cpus();
         let size = bytes_of_ring(numbers.len(), hz, slice);
@@ -83,7 +78,6 @@ impl Events {
         open(Scope::Threads, with_kernel, dummy(), own)
     }
 
-    /// What samples comprise.
     pub(super) fn comprises(&self) -> Complete {
         if !self.with_kernel {
             Complete::UserOnly
@@ -94,10 +88,6 @@ impl Events {
         }
     }
 
-    /// Begins to tell of processes that begin and end.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub(super) fn follow_processes(&mut self) -> Result<()> {
         if self.scope == Scope::Threads {
             return Ok(());
@@ -118,9 +108,6 @@ impl Events {
     }
 
     /// Begins to sample those that are watched. If the server may not be sampled, but load threads are, it returns why.
-    ///
-    /// # Errors
-    /// If nobody may be sampled.
     pub(super) fn enable(&mut self, watch: &mut Watch) -> Result<Option<ProfileError>> {
         match self.scope {
             Scope::Cpus => {
@@ -143,7 +130,6 @@ impl Events {
         }
     }
 
-    /// Ends the sampling.
     pub(super) fn disable(&mut self) {
         // Whatever could not be disabled is of a CPU that is gone.
         for cpu in self.cpus.iter_mut().filter(|cpu| cpu.is_enabled) {

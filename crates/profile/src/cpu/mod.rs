@@ -94,7 +94,7 @@ impl CpuProfiler {
 
     fn begin_with(&mut self, mut watch: Watch, watched: &Watched, stacks: &mut Stacks) -> crate::Result<()> {
         if let Some(pid) = watched.server.iter().find(|pid| !exists(**pid)) {
-            return Err(ProfileError::ProcessEnded { pid: *pid });
+            return Err(ProfileError::ProcessEnded(*pid));
         }
         self.forget_ended_children(stacks);
         if !watched.client.is_empty() {

@@ -40,7 +40,6 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(errno(error), Some(Errno::SRCH | Errno::NODEV | Errno::NXIO))
 }
 
-/// The error where no event at all can be opened.
 pub(super) fn refused(cause: io::Error) -> ProfileError {
     let remedy = match errno(&cause) {
         Some(Errno::MFILE | Errno::NFILE) => MORE_FILES,
@@ -59,7 +58,6 @@ pub(super) fn refused_process(cause: io::Error) -> ProfileError {
     sampling(cause, remedy)
 }
 
-/// The error where the smallest ring is too much.
 pub(super) fn refused_memory(cause: io::Error) -> ProfileError {
     sampling(cause, MORE_MEMORY)
 }

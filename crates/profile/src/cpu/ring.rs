@@ -30,9 +30,6 @@ pub(super) struct Malformed;
 
 impl Ring {
     /// A ring of `size` bytes, which is a power of two and at least a page.
-    ///
-    /// # Errors
-    /// If the user may not have so much memory locked, or the system has none.
     pub(super) fn map(owner: Arc<Event>, size: usize) -> io::Result<Self> {
         use std::os::fd::AsFd;
         let page = usize::try_from(procfs::page_size()).unwrap_or(4096);
@@ -67,12 +64,10 @@ impl Ring {
             .saturating_sub(usize::try_from(used).unwrap_or(self.size))
     }
 
-    /// True if it is half full.
     pub(super) fn is_half_full(&self) -> bool {
         self.free() <= self.size / 2
     }
 
-    /// Gives up what is in it.
     pub(super) fn clear(&mut self) {
         self.set_tail(self.head());
     }

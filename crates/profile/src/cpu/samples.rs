@@ -36,7 +36,6 @@ struct RingOfSlice {
     has_begun: bool,
 }
 
-/// What was seen in a slice.
 #[derive(Debug)]
 pub(super) struct Collected {
     pub(super) watch: Watch,
@@ -86,7 +85,6 @@ impl Collector {
         }
     }
 
-    /// True if a ring may be full soon.
     fn is_urgent(&self) -> bool {
         self.rings.iter().any(|of| of.ring.is_half_full())
     }
@@ -147,8 +145,6 @@ const AT_LEAST_EVERY: Timespec = Timespec {
 };
 
 impl Draining {
-    /// # Errors
-    /// If there is no thread for it.
     pub(super) fn start(collector: &Arc<Mutex<Collector>>) -> io::Result<Self> {
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let thread = std::thread::Builder::new().name("profile".to_owned()).spawn({
@@ -210,7 +206,6 @@ fn drain_until(end: &OwnedFd, collector: &Mutex<Collector>) {
 /// shares of so many are off by half a percentage point.
 const MOST_BYTES: usize = 128 << 20;
 
-/// One sample, as it came.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) side: ProfiledSide,

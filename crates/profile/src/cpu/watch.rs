@@ -41,7 +41,6 @@ impl Watch {
         }
     }
 
-    /// The sides that are watched.
     pub(super) fn sides(&self) -> impl Iterator<Item = ProfiledSide> {
         let server = (!self.server.is_empty()).then_some(ProfiledSide::Server);
         let client = (!self.client.is_empty()).then_some(ProfiledSide::Client);
@@ -58,7 +57,6 @@ impl Watch {
         self.client.iter().copied()
     }
 
-    /// Watches the server no more.
     pub(super) fn without_server(&mut self) {
         self.server.clear();
     }
@@ -71,7 +69,6 @@ impl Watch {
         self.server.contains(&pid).then_some(ProfiledSide::Server)
     }
 
-    /// Follows processes that begin, become other programs, and end.
     pub(super) fn follow(&mut self, record: &Record<'_>) {
         match record {
             Record::Began { parent, child }
@@ -91,7 +88,6 @@ impl Watch {
         }
     }
 
-    /// True if a process of the server is known to have ended.
     pub(super) fn has_ended(&self, pid: u32) -> bool {
         self.ended.contains(&pid)
     }

@@ -10,7 +10,6 @@ use super::names::Symbols;
 /// So many bytes before a return address tell whether a call is there.
 pub(super) const LONGEST_CALL: usize = 7;
 
-/// A call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     /// Of the function at this address.
@@ -176,7 +175,6 @@ impl Imports {
     }
 }
 
-/// True of a section of stubs.
 pub(super) fn is_stubs(section: &Section) -> bool {
     section.name.starts_with(".plt") || &*section.name == ".iplt"
 }

@@ -36,7 +36,6 @@ pub(super) struct ElfFile {
     jumps: HashMap<(u64, u64), bool>,
 }
 
-/// What names a function.
 enum Label {
     Symbol(Symbol),
     /// A stub that jumps to what others call so.
@@ -110,7 +109,6 @@ impl ElfFile {
         })
     }
 
-    /// True if there is code at an address and no symbol.
     pub(super) fn is_nameless(&self, address: u64) -> bool {
         let section = self.layout.code_at(address);
         section.is_some_and(|section| !is_stubs(section)) && !self.symbols.has_function(address)
@@ -165,7 +163,6 @@ impl ElfFile {
         jumps
     }
 
-    /// True of an address in a stub.
     pub(super) fn is_stub(&self, address: u64) -> bool {
         self.layout.code_at(address).is_some_and(is_stubs)
     }

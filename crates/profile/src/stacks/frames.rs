@@ -121,7 +121,6 @@ impl Frames {
         self.rows.insert(address, row);
     }
 
-    /// The row of an address that was prepared.
     pub(super) fn row(&self, address: u64) -> Option<&Row> {
         self.rows.get(&address)?.as_ref()
     }

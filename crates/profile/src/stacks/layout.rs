@@ -44,13 +44,11 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// True if it is mapped and may be executed.
     pub(super) fn is_code(&self) -> bool {
         let flags = (elf::SHF_ALLOC | elf::SHF_EXECINSTR).0;
         self.flags & flags == flags
     }
 
-    /// True if the address is in it, once it is mapped.
     pub(super) fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.address) < self.size
     }
@@ -92,7 +90,6 @@ impl Layout {
         Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
     }
 
-    /// Where in the file an address is.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let segment = self
             .loaded()
@@ -118,12 +115,10 @@ impl Layout {
         start..end.max(start)
     }
 
-    /// The section of that name.
     pub(super) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| &*section.name == name)
     }
 
-    /// The section of code that an address is in.
     pub(super) fn code_at(&self, address: u64) -> Option<&Section> {
         self.sections
             .iter()

@@ -230,6 +230,6 @@ fn cannot_read(pid: u32, cause: Option<io::Error>) -> ProfileError {
                 cause,
             }
         }
-        _ => ProfileError::ProcessEnded { pid },
+        _ => ProfileError::ProcessEnded(pid),
     }
 }

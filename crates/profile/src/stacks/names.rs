@@ -18,7 +18,6 @@ const EXPORTED: u32 = 1 << 31;
 /// Marks a size of a symbol without a type.
 const UNTYPED: u32 = 1 << 31;
 
-/// A named place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Symbol {
     pub(super) address: u64,
@@ -131,7 +130,6 @@ impl Symbols {
             .then(|| last.address.saturating_add(u64::from(last.size & !UNTYPED)))
     }
 
-    /// True if a function begins there and has a name.
     pub(super) fn has_function(&self, address: u64) -> bool {
         let at = self.functions.partition_point(|symbol| symbol.address < address);
         self.functions
@@ -158,7 +156,6 @@ impl Symbols {
         best.map(|(_, name)| name)
     }
 
-    /// The name of an exported or imported symbol by its number.
     pub(super) fn exported_name(&self, source: &Source, number: u32) -> Option<String> {
         let name = *self.exported.get(number as usize)?;
         if name == 0 {

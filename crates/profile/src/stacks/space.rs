@@ -126,7 +126,6 @@ impl Space {
         }
     }
 
-    /// The file whose code an address is in.
     pub(super) fn code_at(&self, address: u64) -> Option<&Image> {
         image_at(&self.code, address).or_else(|| {
             // Some programs move their code to larger pages, which belong to no file.
@@ -135,12 +134,10 @@ impl Space {
         })
     }
 
-    /// The file whose code or data an address is in.
     pub(super) fn whole_at(&self, address: u64) -> Option<&Image> {
         image_at(&self.whole, address)
     }
 
-    /// True if code is there.
     pub(super) fn is_code(&self, address: u64) -> bool {
         image_at(&self.code, address).is_some() || self.is_anonymous(address)
     }

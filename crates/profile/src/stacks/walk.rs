@@ -56,7 +56,6 @@ impl Frame {
         frame
     }
 
-    /// A register, if it is known.
     pub(super) fn get(&self, register: usize) -> Option<u64> {
         let value = self.values.get(register)?;
         (self.known & 1 << register != 0).then_some(*value)
@@ -101,7 +100,6 @@ enum Step {
     Stuck,
 }
 
-/// Walks one stack.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     pub(super) space: &'a Space,

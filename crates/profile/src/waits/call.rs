@@ -8,12 +8,10 @@ use std::io::Read;
 
 use super::copies;
 
-/// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// It runs, or could run if there were a CPU for it.
     Running,
-    /// It waits.
     Waiting(Call),
     /// It has no stack outside of the kernel, like the kernel's own threads for `io_uring`, or is about to end.
     WithoutStack,
@@ -27,9 +25,7 @@ pub(super) struct Call {
     pub(super) number: i64,
     /// What was given to the call.
     pub(super) arguments: [u64; 6],
-    /// The stack pointer.
     pub(super) stack_pointer: u64,
-    /// The instruction pointer.
     pub(super) instruction_pointer: u64,
 }
 
@@ -155,7 +151,6 @@ impl OtherSockets {
         inode().is_some_and(|inode| !self.0.contains(&inode))
     }
 
-    /// True if a process has a connection of a client.
     pub(super) fn has_client(&self, pid: u32) -> bool {
         let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
             return false;

@@ -16,7 +16,6 @@ const MOST_COPIES: usize = 1 << 16;
 pub(super) struct StackCopy {
     /// Whose, as an index among the threads that were seen.
     pub(super) thread: usize,
-    /// Where it waited.
     pub(super) call: Call,
     /// Its memory from the stack pointer upwards.
     pub(super) stack: Box<[u8]>,
@@ -55,7 +54,6 @@ impl Copies {
         self.bytes >= self.most_bytes || self.all.len() >= self.most_copies
     }
 
-    /// Adds one, and returns its index.
     pub(super) fn add(&mut self, copy: StackCopy) -> usize {
         self.bytes += copy.stack.len();
         self.all.push(copy);
@@ -118,9 +116,6 @@ impl StackCopy {
 
 /// Copies what another process has at an address, without stopping it: as much of `into` as is mapped there, from its begin.
 /// Returns how many bytes that was.
-///
-/// # Errors
-/// If nothing is mapped there, the process has ended, or this user may not look into it.
 pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     let process = i32::try_from(pid).map_err(io::Error::other)?;
     let address = usize::try_from(address).map_err(io::Error::other)?;
@@ -158,7 +153,6 @@ impl Random {
         self.0 >> 32
     }
 
-    /// Any time below this one.
     pub(super) fn below(&mut self, time: Duration) -> Duration {
         time.mul_f64(self.next() as f64 / 2_f64.powi(32))
     }

@@ -176,16 +176,13 @@ const MOST_CPU: f64 = 0.05;
 const MOST_OPEN: u64 = 2048;
 const PART_OF_DESCRIPTORS: u64 = 4;
 
-/// What the thread works with.
 #[derive(Debug)]
 struct Sampler {
-    /// Time from one round to the next.
     period: Duration,
     /// Whom to look at, slice by slice.
     orders: Receiver<Watched>,
     /// Says that the first look may come.
     ready: Sender<()>,
-    /// What came of it.
     seen: Sender<Seen>,
     /// Set to end a slice.
     is_stopped: Arc<AtomicBool>,
@@ -285,7 +282,7 @@ fn may_look(pid: u32) -> crate::Result<()> {
             cause,
             remedy: remedy(),
         },
-        Some(libc::ESRCH | libc::ENOENT) if !exists(pid) => ProfileError::ProcessEnded { pid },
+        Some(libc::ESRCH | libc::ENOENT) if !exists(pid) => ProfileError::ProcessEnded(pid),
         _ => ProfileError::Read {
             what: format!("what the threads of process {pid} wait for"),
             cause,

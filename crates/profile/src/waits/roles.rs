@@ -44,7 +44,6 @@ impl Default for Roles {
 /// Process, thread, and when the thread began.
 type Key = (u32, u32, u64);
 
-/// What a thread is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// It serves sessions.

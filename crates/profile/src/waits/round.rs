@@ -9,23 +9,19 @@ use super::thread::{Look, MOST_STACK, OpenFiles, Process, Thread, Who};
 /// Stacks of threads that wait for their clients that are copied in a slice, to see where such threads begin.
 const MOST_IDLE_COPIES: usize = 4;
 
-/// What was seen in a slice.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Rounds in which all threads were looked at.
     pub(super) rounds: u64,
-    /// The threads.
     pub(super) threads: Vec<SeenThread>,
     /// The stacks of those that waited.
     pub(super) copies: Copies,
     idle_copies: usize,
 }
 
-/// What was seen of a thread.
 #[derive(Debug, Default)]
 pub(super) struct SeenThread {
     pub(super) who: Who,
-    /// True once it has ended.
     pub(super) has_ended: bool,
     /// Looks that found it running.
     pub(super) running: u64,
@@ -39,7 +35,6 @@ pub(super) struct SeenThread {
     pub(super) last_copy: Option<usize>,
 }
 
-/// Looks at threads.
 #[derive(Debug)]
 pub(super) struct Rounds {
     /// Of this round, from 1.
@@ -51,7 +46,6 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The first.
     pub(super) fn new(random: Random) -> Self {
         Self {
             number: 0,

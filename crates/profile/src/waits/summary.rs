@@ -19,7 +19,6 @@ const INSTRUCTION_POINTER: usize = 16;
 /// Outermost functions of a thread that belong to the system's libraries: `clone` and `start_thread`.
 const OF_THE_SYSTEM: usize = 2;
 
-/// What was seen in a slice.
 pub(super) fn waits(
     slice: SliceId,
     seen: Seen,

@@ -19,7 +19,6 @@ use super::copies;
 /// A process of a server with all its threads.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Its number.
     pub(super) pid: u32,
     /// Its threads and, where it starts processes for its connections, those.
     pub(super) threads: HashMap<u32, Thread>,
@@ -45,7 +44,6 @@ impl Process {
         })
     }
 
-    /// False once the process has ended.
     pub(super) fn is_alive(&self) -> bool {
         openat(
             &self.tasks,
@@ -126,17 +124,14 @@ pub(super) struct Who {
     pub(super) process: u32,
     /// The process of the server that was asked for: that one, or its parent.
     pub(super) root: u32,
-    /// Its number.
     pub(super) tid: u32,
     /// When it began, in clock ticks since the machine did: numbers are given again.
     pub(super) start: u64,
-    /// What it is called.
     pub(super) name: Box<str>,
     /// Of a process that the server started: whether it began with a client's connection.
     pub(super) has_client: bool,
 }
 
-/// A thread that is looked at.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) who: Who,
@@ -164,7 +159,6 @@ pub(super) struct OpenFiles {
     most: usize,
 }
 
-/// What a look found.
 #[derive(Debug)]
 pub(super) enum Look {
     /// It runs or could run.
@@ -181,7 +175,6 @@ pub(super) enum Look {
     Unreadable,
     /// It has no stack, or is about to end.
     Nothing,
-    /// It has ended.
     Ended,
 }
 
@@ -323,10 +316,6 @@ fn stat(path: String) -> Option<Stat> {
     Stat::from_read(File::open(path).ok()?).ok()
 }
 
-/// Whether this user may look at a process at all.
-///
-/// # Errors
-/// If it may not, with the system's word.
 pub(super) fn permission(pid: u32) -> io::Result<()> {
     let mut text = [0; 256];
     let length = pread(&open(pid, pid, "syscall")?, &mut text, 0)?;

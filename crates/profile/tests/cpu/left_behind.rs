@@ -80,7 +80,7 @@ fn a_process_that_never_was_is_an_error() {
         ..Watched::default()
     };
     let begun = bed.profiler.begin(&watched, &mut bed.stacks);
-    let is_refused = matches!(begun, Err(ProfileError::ProcessEnded { .. }));
+    let is_refused = matches!(begun, Err(ProfileError::ProcessEnded(_)));
     assert!(is_refused, "{begun:?}");
     // And the profiler goes on.
     let watched = Watched {

@@ -32,7 +32,7 @@ fn of_a_server_that_is_killed_in_a_slice_remains_what_was_seen() {
         .sampler
         .begin(&looker.watched, &mut looker.stacks)
         .unwrap_err();
-    assert!(matches!(refused, ProfileError::ProcessEnded { .. }), "{refused}");
+    assert!(matches!(refused, ProfileError::ProcessEnded(_)), "{refused}");
     // And the next server is looked at as if nothing had been.
     let next = Threads::start([1, 0, 0, 1]);
     looker.watched.server = vec![next.0.id()];

@@ -50,9 +50,6 @@ impl Appended {
     }
 
     /// Removes a last line that was cut off, where the file is there.
-    ///
-    /// # Errors
-    /// When it cannot be read or cut.
     pub(super) fn cut(&self) -> Result<(), RecordError> {
         match self.path.exists() {
             true => cut_to_whole_lines(&self.path).map_err(unwritable(&self.path)),
@@ -61,9 +58,6 @@ impl Appended {
     }
 
     /// Appends whole lines in one write. What cannot be written as a whole is not written.
-    ///
-    /// # Errors
-    /// When they cannot be written, for example because the disk is full.
     pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), RecordError> {
         self.write(lines).map_err(unwritable(&self.path))
     }
@@ -136,7 +130,6 @@ impl<T> Lines<T> {
         }
     }
 
-    /// Reads the next line, if there is one that is whole.
     fn next_line(&mut self) -> io::Result<bool> {
         let Some(file) = &mut self.file else {
             return Ok(false);
@@ -178,7 +171,6 @@ impl<T: DeserializeOwned> Iterator for Lines<T> {
     }
 }
 
-/// What is wrong with a line.
 pub(super) fn damaged(line: usize, problem: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("line {line} {problem}"))
 }
@@ -237,9 +229,6 @@ impl LookWriter {
     }
 
     /// Removes last lines that were cut off, before a run goes on.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub(crate) fn cut(&self) -> Result<(), RecordError> {
         [&self.symbols, &self.profiles, &self.waits]
             .into_iter()

@@ -25,10 +25,6 @@ pub struct LookFiles {
 }
 
 impl LookFiles {
-    /// Reads the names and stacks of the run in a folder.
-    ///
-    /// # Errors
-    /// When they are damaged; names the line.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             folder: folder.to_owned(),

@@ -21,7 +21,6 @@ use crate::ranks::Ranks;
 
 /// How long `ssh` may take to log in and to start an agent.
 const LOGIN: Duration = Duration::from_secs(30);
-/// How long it may take to end.
 const ENDING: Duration = Duration::from_millis(500);
 /// So much of what `ssh` says is kept.
 const SAID_BYTES: usize = 2_000;
@@ -70,7 +69,6 @@ impl fmt::Display for Reach {
     }
 }
 
-/// The way to a running agent.
 #[derive(Debug)]
 pub(super) enum Way {
     Ssh(Link),
@@ -78,8 +76,6 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// # Errors
-    /// Why there is no agent, and the remedy.
     pub(super) fn start(reach: &Reach) -> Result<Self, String> {
         match reach {
             Reach::Ssh { program, address } => Link::start(program, address).map(Self::Ssh),
@@ -88,9 +84,6 @@ impl Way {
     }
 
     /// Asks, and waits so long for the answer.
-    ///
-    /// # Errors
-    /// If there is none, or it is none.
     pub(super) fn ask(&mut self, request: &Request, patience: Duration) -> io::Result<Answer> {
         match self {
             Self::Ssh(link) => link.ask(request, patience),
@@ -120,9 +113,6 @@ pub(super) struct Link {
 
 impl Link {
     /// Starts an agent by `ssh`, a program or its path.
-    ///
-    /// # Errors
-    /// Why there is none, and the remedy.
     pub(super) fn start(ssh: &OsString, address: &SshAddress) -> Result<Self, String> {
         let (conversation, theirs) = Conversation::pair().map_err(|error| error.to_string())?;
         let output = theirs.try_clone().map_err(|error| error.to_string())?;
@@ -168,9 +158,6 @@ impl Link {
     }
 
     /// Asks, and waits so long for the answer.
-    ///
-    /// # Errors
-    /// If there is none, or it is none of this kind.
     pub(super) fn ask<T: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
@@ -266,7 +253,6 @@ fn welcome(hello: &Hello, address: &SshAddress) -> Result<(), String> {
     Err(format!("{what}; install the same on both machines"))
 }
 
-/// Why no agent could be started, and the remedy.
 fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
     let by_hand = address.by_hand();
     let is = |words: &[&str]| words.iter().any(|word| said.contains(word));

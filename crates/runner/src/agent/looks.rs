@@ -15,7 +15,6 @@ const MOST_MESSAGES: usize = 200;
 
 /// What cannot be seen is no fault of the slice: its clocks are read apart from it, and an agent that is gone is noticed there.
 impl AgentMeter {
-    /// Begins to look into the server.
     pub(crate) fn begin_to_look(&self) {
         self.ask(&Request::Begin);
     }

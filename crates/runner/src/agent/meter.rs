@@ -19,7 +19,6 @@ const LONGEST_WORDS: usize = 400;
 /// How long an answer may take, besides what is waited for there.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// What it says that is no answer.
 pub(super) const NOT_ASKED: &str = "it answers what it was not asked";
 /// One that could not be started is not tried again before so much time has passed.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3);
@@ -278,9 +277,6 @@ struct Begun {
 }
 
 /// Starts an agent, has it find the server, and get ready to look into it.
-///
-/// # Errors
-/// Why it cannot be started or does not find it, and the remedy.
 fn begin(options: &AgentOptions) -> Result<Begun, String> {
     let mut way = Way::start(&options.reach)?;
     let request = Request::Find(Server {

@@ -28,7 +28,6 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// All of a table.
     pub(super) fn all_of(table: &SymbolTable) -> Self {
         Self {
             modules: table.modules().len(),

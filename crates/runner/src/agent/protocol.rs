@@ -22,16 +22,13 @@ pub(super) const LONGEST: usize = 1 << 20;
 /// So many characters of a name or a version are kept.
 pub(super) const LONGEST_NAME: usize = 40;
 
-/// Who speaks.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// The protocol.
     pub(super) ciphertax_agent: u32,
-    /// The release.
     pub(super) version: String,
 }
 
-/// What an agent is asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Request {
@@ -46,7 +43,6 @@ pub(crate) enum Request {
     },
     /// To get ready to look into the server in slices of up to this length.
     Look {
-        /// How.
         profile: Profiling,
         /// How long they are at most.
         slice_ns: u64,
@@ -69,13 +65,10 @@ pub(crate) struct Server {
     pub(super) served_by: ServedBy,
 }
 
-/// What an agent answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// Found.
     Found(Found),
-    /// Read.
     Read(Box<Reading>),
     /// The server's first process has ended.
     Ended(String),
@@ -91,22 +84,18 @@ pub(crate) enum Answer {
         /// For how long it looked.
         looked_ns: u64,
     },
-    /// What was seen.
     Seen(Box<Seen>),
-    /// Names.
     Names(Names),
     /// It cannot be done, and why.
     Refused(String),
 }
 
-/// What an agent found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// The server's first process.
     pub(super) pid: u32,
     /// The name of its program, as the kernel has it.
     pub(super) program: String,
-    /// The machine.
     pub(super) host: Host,
     /// What tells whether two processes run under the same kernel; empty if it does not say.
     pub(super) boot: String,
@@ -155,7 +144,6 @@ pub(crate) struct Reading {
     pub(super) answered_after_ns: u64,
 }
 
-/// What was seen of the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(super) looked: Looked,

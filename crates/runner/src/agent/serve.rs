@@ -35,9 +35,6 @@ pub fn main() -> ExitCode {
 }
 
 /// Answers until nothing is asked any more.
-///
-/// # Errors
-/// If what is asked is no request, or nobody takes an answer.
 pub(super) fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
     tell(
         output,

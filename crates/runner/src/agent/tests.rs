@@ -11,8 +11,7 @@ use ciphertax_model::{Profiling, SshAddress};
 use ciphertax_observe::{Meter, ThreadUsage};
 
 use super::link::{Reach, words};
-use super::meter::AgentOptions;
-use super::meter::{AGAIN_AFTER, AgentMeter};
+use super::meter::{AGAIN_AFTER, AgentMeter, AgentOptions};
 use super::protocol::{Answer, Hello, PROTOCOL, Request, Server, VERSION};
 use super::serve::serve;
 use crate::meter::ServedBy;

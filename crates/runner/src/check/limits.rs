@@ -46,9 +46,6 @@ impl OwnLimits {
 const COUNTED_SERVERS: u64 = 3;
 
 /// Raises the limit of open files where a run needs more than it has; others leave it as it is for the programs that they start.
-///
-/// # Errors
-/// If the system refuses.
 pub(crate) fn make_room(study: &Study) -> io::Result<()> {
     let counters = match has_hardware_counters() {
         Ok(true) => COUNTED_SERVERS * HardwareCounters::MOST_FILES,

@@ -20,7 +20,7 @@ use ciphertax_model::{Arm, Cell, PoolerProgram, Refusal, ServerSpec, Study};
 use ciphertax_wire::Target;
 
 use crate::columns::column_key;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::ranks::Ranks;
 use crate::servers_to_play::{EncdbAccount, Entry, Plan, entry};
 
@@ -189,10 +189,7 @@ fn refusals(asked: &Asked<'_>) -> Vec<Refusal> {
 }
 
 /// What keeps a plan from being measured, as far as it is known before servers are asked.
-///
-/// # Errors
-/// When the study names a server that the catalogue does not have, or the key of its columns is none.
-pub(crate) fn lacking(plan: &Plan) -> Result<Vec<Refusal>, RunError> {
+pub(crate) fn lacking(plan: &Plan) -> Result<Vec<Refusal>> {
     column_key(&plan.study)?;
     let asked = Asked::of(plan);
     let mut found = refusals(&asked);
@@ -220,10 +217,7 @@ pub(crate) fn beyond(plan: &Plan) -> Vec<Refusal> {
 }
 
 /// Ends a run for which anything is lacking.
-///
-/// # Errors
-/// Lists everything that is not available, and what is instead.
-pub(crate) fn refuse(lacking: Vec<Refusal>) -> Result<(), RunError> {
+pub(crate) fn refuse(lacking: Vec<Refusal>) -> Result<()> {
     match lacking.is_empty() {
         true => Ok(()),
         false => Err(RunError::Impossible(lacking)),

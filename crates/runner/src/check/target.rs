@@ -150,7 +150,6 @@ fn by_account<'a>(asked: &Asked<'a>) -> impl Iterator<Item = &'a Arm> {
     arms.filter(move |arm| is_its && encrypts_results(arm))
 }
 
-/// Refuses a target that is another database than the study is about.
 pub(super) fn of_another_kind(asked: &Asked<'_>) -> Option<Refusal> {
     let (study, own) = (asked.study, asked.target?.protocol());
     let about = catalogue::find(&study.server)?;

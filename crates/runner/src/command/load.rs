@@ -5,8 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ciphertax_base::CpuTime;
-use ciphertax_base::Secret;
+use ciphertax_base::{CpuTime, Secret};
 use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::load::Placeholder;
 use ciphertax_model::{Arm, Command, Counts};
@@ -18,7 +17,7 @@ use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};
 
 use crate::database::{Counted, Database, Expected, Reached, ReachedArm, encoded};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::{Load, Seen, Slice};
 
 /// How often the user's wish to stop is looked for.
@@ -56,7 +55,7 @@ impl CommandLoad {
         arms: &[Arm],
         reached: &[ReachedArm<D>],
         cpu: Option<usize>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let guard = GuardProgram::this_program();
         let files = PrivateFiles::create(&guard)?;
         let mut prepared = Vec::with_capacity(arms.len());
@@ -95,7 +94,7 @@ impl CommandLoad {
         arm: usize,
         environment: &Environment,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Slice, RunError> {
+    ) -> Result<Slice> {
         let began = Instant::now();
         let confine = |supervisor: u32| match self.cpu {
             Some(cpu) => placement::confine_process(supervisor, cpu),
@@ -166,11 +165,11 @@ impl Load for CommandLoad {
         0
     }
 
-    fn prepare(&mut self, _arm: usize) -> Result<Result<(), Failure>, RunError> {
+    fn prepare(&mut self, _arm: usize) -> Result<Result<(), Failure>> {
         Ok(Ok(()))
     }
 
-    fn slice(&mut self, arm: usize, _duration: Duration, _seed: u64) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, _duration: Duration, _seed: u64) -> Result<Slice> {
         self.run(arm, &self.arms[arm].environment, &stop::is_requested)
     }
 
@@ -214,11 +213,9 @@ impl PreparedArm {
 pub(super) struct Environment {
     /// The program and its arguments.
     line: Vec<String>,
-    /// Names and values.
     variables: Vec<(String, String)>,
 }
 
-/// Begins the name of every variable.
 const PREFIX: &str = "CIPHERTAX_";
 
 impl Environment {
@@ -227,7 +224,7 @@ impl Environment {
         command: &Command,
         reached: &Reached<'_, D>,
         files: &PrivateFiles,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         files.create_folder(&reached.folder)?;
         for (name, contents) in D::files(reached)? {
             files.write(reached.folder.join(name), &contents)?;

@@ -37,7 +37,6 @@ impl Chosen {
         Some(Self { version, suite })
     }
 
-    /// True if both are of the same version of TLS.
     pub(super) fn is_of_version(self, other: Self) -> bool {
         self.version == other.version
     }

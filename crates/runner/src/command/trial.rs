@@ -10,7 +10,7 @@ use super::load::{CommandLoad, Environment};
 use super::watcher::Watcher;
 use crate::counters::change;
 use crate::database::{Database, Reached};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::{Load, Seen};
 use crate::server::{GroupServer, Server};
 
@@ -19,16 +19,13 @@ const ELSEWHERE: Duration = Duration::from_millis(300);
 
 /// One run that is not measured, and what is wrong with the program; `None` if nothing is. A relay watches, which tells what the
 /// server's counters may not: the version and the cipher suite. `own` is how ciphertax itself reaches the arm.
-///
-/// # Errors
-/// When the server does not answer, or somebody wants to stop.
 pub(crate) fn try_out<D: Database>(
     command: &CommandLoad,
     arm: &Arm,
     own: Option<&D::Options>,
     server: &mut GroupServer<D>,
-    go_on: &dyn Fn() -> Result<(), RunError>,
-) -> Result<Option<String>, RunError> {
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<Option<String>> {
     let Some(index) = command.arms.iter().position(|prepared| prepared.name == arm.name) else {
         return Ok(None);
     };
@@ -66,10 +63,7 @@ pub(crate) fn try_out<D: Database>(
 }
 
 /// True if the server answers somebody else while ciphertax asks nothing.
-///
-/// # Errors
-/// When it does not answer.
-pub(crate) fn is_used_by_others<D: Database>(server: &mut GroupServer<D>) -> Result<bool, RunError> {
+pub(crate) fn is_used_by_others<D: Database>(server: &mut GroupServer<D>) -> Result<bool> {
     let before = server.counters()?;
     thread::sleep(ELSEWHERE);
     let after = server.counters()?;

@@ -8,7 +8,7 @@ use ciphertax_wire::Client;
 
 use super::server_hello::Chosen;
 use crate::database::{Control, Database, Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// Where a program goes instead of the server, and what it must negotiate there.
 pub(super) struct Watcher {
@@ -38,7 +38,7 @@ impl Watcher {
         reached: &ReachedArm<D>,
         own: Option<&D::Options>,
         control: &Control<D>,
-    ) -> Result<Result<Option<Self>, String>, RunError> {
+    ) -> Result<Result<Option<Self>, String>> {
         let endpoint = &reached.endpoint;
         if endpoint.socket.is_some() {
             return Ok(Ok(None));
@@ -74,9 +74,6 @@ impl Watcher {
     }
 
     /// Compares what the program negotiated.
-    ///
-    /// # Errors
-    /// Says what was expected and what was seen.
     pub(super) fn judge(&self) -> Result<(), String> {
         let seen = chosen(&self.relay, self.tls_begins_at);
         if seen.is_empty() {
@@ -123,7 +120,7 @@ fn seen_of_own<D: Database>(
     target: SocketAddr,
     own: &D::Options,
     control: &Control<D>,
-) -> Result<Option<Chosen>, RunError> {
+) -> Result<Option<Chosen>> {
     let relay = Relay::start(target)?;
     let address = relay.address();
     control.visit(&D::Session::at(own, &address.ip().to_string(), address.port()))?;

@@ -13,7 +13,7 @@ use ciphertax_records::{ConnectionRecord, Tool};
 use ciphertax_wire::{Protocol, Target};
 
 use crate::databases;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::unusable;
 
 pub(crate) use observe::{Connecting, Found};
@@ -43,7 +43,7 @@ pub fn connect(
     plan: &ConnectPlan,
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(u32),
-) -> Result<ConnectionRecord, RunError> {
+) -> Result<ConnectionRecord> {
     if plan.transport.is_encrypted() && !plan.target.has_tls() {
         return Err(unusable(
             &plan.target.to_string(),

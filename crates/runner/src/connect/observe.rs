@@ -12,7 +12,7 @@ use rand::RngExt;
 
 use super::taken_apart::{Negotiation, taken_apart, when_quiet};
 use crate::database::{Clients, ControlOptions, Database, Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::meter::ServerMeter;
 use crate::server::TargetServers;
 use crate::server_process::{Asker, ServerProcess};
@@ -47,14 +47,7 @@ struct Subject<'a, D: Clients> {
 
 impl<D: Database> TargetServers<D> {
     /// Connects to the first of the servers.
-    ///
-    /// # Errors
-    /// Names the server, and what keeps clients from being served, with the remedy.
-    pub(crate) fn observe(
-        &self,
-        asked: &Connecting,
-        progress: &mut dyn FnMut(u32),
-    ) -> Result<Found, RunError> {
+    pub(crate) fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found> {
         let endpoint = &self.endpoints[0];
         let whereabouts = ServerProcess::of(endpoint, D::SERVED_BY, Asker::Connect);
         let subject = Subject {
@@ -71,7 +64,7 @@ impl<D: Database> TargetServers<D> {
         })
     }
 
-    fn options_of(&self, arm: &Arm, endpoint: &Endpoint) -> Result<D::Options, RunError> {
+    fn options_of(&self, arm: &Arm, endpoint: &Endpoint) -> Result<D::Options> {
         let trust = self.trust();
         let policy = arm.transport.is_encrypted().then(|| trust.policy(arm));
         let reached = ReachedArm::<D> {
@@ -84,7 +77,7 @@ impl<D: Database> TargetServers<D> {
 }
 
 impl<D: Database> Subject<'_, D> {
-    fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Seen, RunError> {
+    fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Seen> {
         note_thread_cpu();
         if self.is_encrypted {
             rehearse(&self.servers.trust().policy(&asked.arm)?);
@@ -130,7 +123,7 @@ impl<D: Database> Subject<'_, D> {
     }
 
     /// How TLS sessions are resumed; nothing in plaintext.
-    fn resuming(&self, arm: &Arm, endpoint: &Endpoint) -> Result<Option<(D::Options, Tried)>, RunError> {
+    fn resuming(&self, arm: &Arm, endpoint: &Endpoint) -> Result<Option<(D::Options, Tried)>> {
         if !self.is_encrypted {
             return Ok(None);
         }
@@ -151,7 +144,7 @@ impl<D: Database> Subject<'_, D> {
 
     /// Takes up an earlier session, after getting one where there is none left; not where that has failed before. What the
     /// server does not let clients do is no reason to end: the connections asked for are made all the same.
-    fn resume(&self, options: &D::Options, tried: &mut Tried) -> Result<(), RunError> {
+    fn resume(&self, options: &D::Options, tried: &mut Tried) -> Result<()> {
         if tried.impossible.is_some() {
             return Ok(());
         }
@@ -184,7 +177,7 @@ impl<D: Database> Subject<'_, D> {
         Ok(())
     }
 
-    fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation), RunError> {
+    fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation)> {
         let server = || when_quiet(self.meter.as_ref());
         let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
         let TargetServers {

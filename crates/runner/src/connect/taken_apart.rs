@@ -13,7 +13,6 @@ use ciphertax_wire::{Client, WireError};
 const QUIET: Duration = Duration::from_millis(2);
 const QUIET_AT_MOST: Duration = Duration::from_millis(50);
 
-/// What a connection negotiated.
 pub(super) struct Negotiation {
     pub(super) facts: SessionFacts,
     pub(super) chain: Vec<ChainCertificate>,
@@ -21,9 +20,6 @@ pub(super) struct Negotiation {
 
 /// Connects, asks the least there is to ask, and says goodbye. `server` reads the server's CPU clock once it is quiet: after
 /// the first answer, and before it is asked what was negotiated, which no client asks.
-///
-/// # Errors
-/// Those of connecting and of the connection.
 pub(super) async fn taken_apart<S: Client>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
@@ -73,9 +69,6 @@ fn cpu_since(before: &ThreadUsage) -> u64 {
 
 /// Reads the server's CPU clock, but only once it stands still: the other work of one that goes on would be in the
 /// difference of two readings, and there is no telling how much of it.
-///
-/// # Errors
-/// Why it was not read.
 pub(super) fn when_quiet(meter: Result<&impl Meter, &String>) -> Result<Usage, String> {
     let meter = meter.map_err(Clone::clone)?;
     match meter.settle(QUIET, QUIET_AT_MOST) {
@@ -89,9 +82,6 @@ pub(super) fn when_quiet(meter: Result<&impl Meter, &String>) -> Result<Usage, S
 }
 
 /// CPU time in nanoseconds between two readings.
-///
-/// # Errors
-/// Why it is unknown.
 fn between(before: Result<Usage, String>, after: Result<Usage, String>) -> Result<u64, String> {
     let cpu = after?.since(&before?).cpu;
     cpu.map(|cpu| cpu.total_ns)
@@ -100,8 +90,7 @@ fn between(before: Result<Usage, String>, after: Result<Usage, String>) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_observe::OwnThreads;
-    use ciphertax_observe::Result;
+    use ciphertax_observe::{OwnThreads, Result};
 
     use super::*;
 

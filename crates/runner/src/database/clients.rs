@@ -17,7 +17,7 @@ use super::Canary;
 use super::counted::Counted;
 use super::program::Reached;
 use super::reached::Endpoint;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// The data model of databases that speak SQL.
 pub(crate) enum Relational {}
@@ -31,7 +31,6 @@ pub(crate) trait Clients: Sized + 'static {
     const DEMANDS_TLS: &'static str;
     /// True if a server that demands TLS may say only that access is denied.
     const DENIAL_MAY_MEAN_TLS: bool;
-    /// The built-in study that compares TLS versions with each other on it.
     const TLS_VERSIONS_STUDY: &'static str;
     /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
     const ALPN: Option<&'static str> = None;
@@ -49,11 +48,8 @@ pub(crate) trait Clients: Sized + 'static {
 
     /// Which implementation of [`Tables`](super::Tables) is its own.
     type Model;
-    /// Who logs in, and how.
     type Login: Clone;
-    /// What a connection needs to know.
     type Options: Clone + Send;
-    /// A session of its client.
     type Session: Client<Options = Self::Options>;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
@@ -63,13 +59,11 @@ pub(crate) trait Clients: Sized + 'static {
     /// a replica set reach each other.
     fn of_private(entry: &Entry, columns: Option<Columns>, members: Option<&[Endpoint]>) -> Self;
 
-    /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
 
     /// User and password, for programs of the user's own; nothing where a login needs none.
     fn user_and_password(login: &Self::Login) -> (String, Secret);
 
-    /// True if the password is empty that a login has.
     fn lacks_password(login: &Self::Login) -> bool {
         let (user, password) = Self::user_and_password(login);
         !user.is_empty() && password.expose().is_empty()
@@ -106,10 +100,7 @@ pub(crate) trait Clients: Sized + 'static {
     }
 
     /// Files for a program besides the environment, by name: for an arm that is reached so.
-    ///
-    /// # Errors
-    /// When a file cannot be read that goes into them.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError>;
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>>;
 
     /// What the server counted while a program ran, from its counters at the end and their change.
     fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted;

@@ -8,7 +8,7 @@ use ciphertax_wire::{Client, Session, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::timeout::{TIMEOUT, unusable, wait_for};
 
 /// How much longer than the first that answers others are waited for that come before it.
@@ -42,14 +42,7 @@ pub(crate) struct ControlOptions<D: Clients> {
 
 impl<D: Clients> Control<D> {
     /// Connects to the first of the servers that answers. `url` is that of a target.
-    ///
-    /// # Errors
-    /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(
-        server: &str,
-        ways: ControlOptions<D>,
-        url: Option<&str>,
-    ) -> Result<Self, RunError> {
+    pub(crate) fn connect(server: &str, ways: ControlOptions<D>, url: Option<&str>) -> Result<Self> {
         let broken = |problem: String| unusable(server, problem);
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
         let connecting = first_that_answers::<D>(&reactor, &ways.default);
@@ -83,26 +76,20 @@ impl<D: Clients> Control<D> {
     }
 
     /// Asks over the session.
-    ///
-    /// # Errors
-    /// Names the server if it refuses, or does not answer in time.
     pub(crate) fn ask<T>(
         &mut self,
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
-    ) -> Result<T, RunError> {
+    ) -> Result<T> {
         let outcome = wait_for(&self.reactor, &self.server, TIMEOUT, task(&mut self.session))?;
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
     /// The same of the data set.
-    ///
-    /// # Errors
-    /// As [`Control::of_dataset`].
     pub(crate) fn ask_dataset<T>(
         &mut self,
         patience: Duration,
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, DatasetError>,
-    ) -> Result<T, RunError> {
+    ) -> Result<T> {
         let outcome = wait_for(&self.reactor, &self.server, patience, task(&mut self.session))?;
         outcome.map_err(|error| self.of_dataset(error))
     }
@@ -132,22 +119,12 @@ impl<D: Clients> Control<D> {
     }
 
     /// Runs a task of many steps, and gives what it came to.
-    ///
-    /// # Errors
-    /// Names the server if there is no answer in time.
-    pub(crate) fn wait_for<T>(
-        &self,
-        patience: Duration,
-        task: impl Future<Output = T>,
-    ) -> Result<T, RunError> {
+    pub(crate) fn wait_for<T>(&self, patience: Duration, task: impl Future<Output = T>) -> Result<T> {
         wait_for(&self.reactor, &self.server, patience, task)
     }
 
     /// Opens a session and closes it again.
-    ///
-    /// # Errors
-    /// Names the server if there is none.
-    pub(crate) fn visit(&self, options: &D::Options) -> Result<(), RunError> {
+    pub(crate) fn visit(&self, options: &D::Options) -> Result<()> {
         let visit = async {
             let (session, _) = D::Session::connect(&self.reactor, options).await?;
             session.close().await.map(drop)
@@ -157,20 +134,14 @@ impl<D: Clients> Control<D> {
     }
 
     /// Takes a new session with the first of the servers that answers.
-    ///
-    /// # Errors
-    /// Names the server if none does.
-    pub(crate) fn reconnect(&mut self) -> Result<(), RunError> {
+    pub(crate) fn reconnect(&mut self) -> Result<()> {
         let connected = self.wait_for(TIMEOUT, first_that_answers::<D>(&self.reactor, &self.ways))?;
         self.session = connected.map_err(|error| self.unusable(error.to_string()))?;
         Ok(())
     }
 
     /// Takes a new session with the first of these servers, and from now on with the first of them that answers.
-    ///
-    /// # Errors
-    /// Names the server if it does not answer.
-    pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
+    pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<()> {
         if let Some(first) = ways.first() {
             let connected = self.wait_for(TIMEOUT, D::Session::connect(&self.reactor, first))?;
             self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;

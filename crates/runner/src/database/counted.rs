@@ -9,7 +9,6 @@ pub(crate) struct Counted {
     pub(crate) connections: Option<i64>,
     /// TLS handshakes begun; `None` where the server counts none.
     pub(crate) handshakes: Option<i64>,
-    /// TLS handshakes completed.
     pub(crate) completed: i64,
     /// Logins that succeeded, by method; `None` where the server counts none.
     pub(crate) logins: Option<BTreeMap<String, i64>>,
@@ -34,9 +33,6 @@ pub(crate) struct Expected {
 impl Counted {
     /// In a plain arm nobody may have asked for TLS, in a TLS arm everybody must have got it; and whoever logged in did so as
     /// the arm says.
-    ///
-    /// # Errors
-    /// Says what was seen and what to do.
     pub(crate) fn check(&self, expected: &Expected) -> Result<(), String> {
         let read = expected.programs_read;
         let Some(connections) = self.connections else {

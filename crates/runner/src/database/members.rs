@@ -8,7 +8,7 @@ use ciphertax_wire::{Client, Endpoint as Reached, Session, WireError};
 use super::clients::Clients;
 use super::control::Control;
 use super::reached::Endpoint;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// How long each may take to say what it is.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -45,13 +45,10 @@ pub(crate) struct Standing {
 impl<D: Clients> Control<D> {
     /// Asks each of the servers what it is, and puts that first which takes writes; of several such, the first one named. One
     /// server is not asked.
-    ///
-    /// # Errors
-    /// When none takes writes, or several do that do not say that they are one database.
     pub(crate) fn members_by(
         &self,
         standing: impl AsyncFn(&mut D::Session) -> Result<Standing, WireError>,
-    ) -> Result<Option<Vec<Member>>, RunError> {
+    ) -> Result<Option<Vec<Member>>> {
         if self.ways.len() < 2 {
             return Ok(None);
         }

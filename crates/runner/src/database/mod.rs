@@ -28,7 +28,7 @@ use ciphertax_workload::dataset::{CellsProof, Contents, DatasetError};
 use ciphertax_workload::sql::Columns;
 
 use crate::connections::Limit;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::wait_events::Ask;
@@ -65,29 +65,19 @@ pub(crate) trait Database: Tables {
     /// Makes sure that no other ciphertax measures a server of the user's own, whose data and CPU are for one at a time. Of several
     /// servers that form one database it asks the one that takes writes, where all runs meet whichever servers they were given. The
     /// claim ends with the session.
-    ///
-    /// # Errors
-    /// Says who does, and what to do.
-    fn claim(control: &mut Control<Self>) -> Result<(), RunError>;
+    fn claim(control: &mut Control<Self>) -> Result<()>;
 
-    /// The limits on connections that can be seen.
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError>;
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server
     /// of its own.
-    ///
-    /// # Errors
-    /// When they are not what the target says.
-    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         Ok(None)
     }
 
     /// Makes sure that the name of ciphertax's data is free or its own, and that the account may remove them: before anything
     /// is written.
-    ///
-    /// # Errors
-    /// Names what is missing, and the statement that gives it.
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError>;
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()>;
 
     /// Makes what the arms need on a private server besides its accounts, and tells whether some then have it forget what the logins
     /// of others find there.
@@ -96,18 +86,14 @@ pub(crate) trait Database: Tables {
         _control: &mut Control<Self>,
         _server: &PrivateServer,
         _arms: &[&Arm],
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         Ok(false)
     }
 
     /// Which server it is, and what of its settings matters; `private` is its entry in the catalogue.
-    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>)
-    -> Result<Description, RunError>;
+    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description>;
 
     /// The witnesses: proves that sessions opened by `options` are what an arm says.
-    ///
-    /// # Errors
-    /// Names the arm, and what contradicts it or keeps it from being tried.
     fn prove(
         &self,
         control: &Control<Self>,
@@ -115,31 +101,22 @@ pub(crate) trait Database: Tables {
         options: &Self::Options,
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
-    ) -> Result<Proved, RunError>;
+    ) -> Result<Proved>;
 
     /// How large ciphertax's tables are, and how much memory a private server has for them.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint>;
 
     /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>>;
 
     /// Removes tables, whoever holds them, over a session of its own: the control session may have been cut off in the middle of an
     /// answer, or ended by the server meanwhile. `remove` tells whether there were any.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody keeps them locked.
     fn remove_by(
         &self,
         control: &Control<Self>,
         patience: Duration,
         remove: impl AsyncFn(&mut Self::Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError>;
+    ) -> Result<bool>;
 
     /// What is said of an account without the right to make the data set.
     fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
@@ -150,34 +127,25 @@ pub(crate) trait Database: Tables {
 /// The data set on a server.
 pub(crate) trait Tables: Clients {
     /// Makes the data sets; false if there are none. `progress` hears how many rows are there.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(
         &mut self,
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<bool, RunError>;
+    ) -> Result<bool>;
 
     /// Has the tables there, and tells whether several load generators may write a part of their rows each before
     /// [`Tables::load`]. Whatever is wrong that says.
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError>;
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool>;
 
     /// Writes a part of the rows of tables that are there; `progress` hears how many it has written.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody wants to stop.
     fn load_part(
         reactor: &Rc<Reactor>,
         access: &Self::Access,
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError>;
+    ) -> Result<()>;
 
     /// Checks each set of TPC-C's tables for what must be true of it, and that those which must hold the same do; tells what holds of
     /// each, nothing where the database has none.
@@ -189,54 +157,42 @@ pub(crate) trait Tables: Clients {
         _contents: &Contents,
         _when: &[When],
         _alike: &[Vec<TableNames>],
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+    ) -> Result<Vec<Vec<ConditionResult>>> {
         Ok(Vec::new())
     }
 
     /// Makes TPC-C's tables anew. `progress` hears the rows that are there.
-    ///
-    /// # Errors
-    /// When the server refuses, or somebody wants to stop.
     fn restore_tables(
         _control: &mut Control<Self>,
         _contents: &Contents,
         _progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         Ok(())
     }
 
     /// Removes them if they are there, and tells whether they were.
-    ///
-    /// # Errors
-    /// When they are not ciphertax's own, or the server refuses.
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
+    fn remove(&self, control: &Control<Self>) -> Result<bool>;
 
     /// Proves that a private server encrypts `columns`, where its arms ask it to, or that fields can be read where others ask theirs
     /// for `functions`; nothing where no arm of the study does.
-    ///
-    /// # Errors
-    /// When it does not, or cannot be asked.
     fn prove_columns(
         _control: &Control<Self>,
         _columns: Option<&Columns>,
         _functions: Option<ColumnFunctions>,
         _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         Ok(None)
     }
 
     /// Proves that a private server cannot read the cells that an arm's client stores, or that it can where they only look
     /// encrypted; nothing of an arm that stores none.
-    ///
-    /// # Errors
-    /// When it is not so, or the server cannot be asked.
     fn prove_cells(
         &self,
         _control: &Control<Self>,
         _arm: &Arm,
         _key: Option<&MasterKey>,
         _server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         Ok(None)
     }
 }
@@ -247,7 +203,6 @@ pub(crate) type OpenAsk<D> = fn(&<D as Clients>::Options) -> Option<Ask>;
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.
 pub(crate) type Canary = Box<dyn FnMut(SocketAddr, &str) -> Result<(), String>>;
 
-/// Which server it is.
 pub(crate) struct Description {
     pub(crate) product: String,
     /// Its own version string.

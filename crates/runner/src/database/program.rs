@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::clients::Clients;
 use super::reached::{Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// What a program must see of a server before it trusts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,6 @@ pub(crate) struct Reached<'a, D: Clients> {
     pub(crate) login: &'a D::Login,
     /// No policy for an arm in plaintext.
     pub(crate) policy: Option<&'a TlsPolicy>,
-    /// The folder of its files.
     pub(crate) folder: PathBuf,
 }
 
@@ -156,10 +155,7 @@ impl<'a, D: Clients> Reached<'a, D> {
     }
 
     /// A file that goes into one of the program's own.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>, RunError> {
+    pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>> {
         std::fs::read(path).map_err(|error| RunError::Server {
             server: self.arm.name.clone(),
             problem: format!("{} cannot be read: {error}", path.display()),

@@ -11,14 +11,13 @@ use ciphertax_wire::tls::{TlsConnector, TlsPolicy};
 use serde::{Deserialize, Serialize};
 
 use super::clients::Clients;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Endpoint {
     /// Host name or address.
     pub(crate) host: String,
-    /// TCP port.
     pub(crate) port: u16,
     /// The Unix socket that is connected over instead of TCP.
     pub(crate) socket: Option<PathBuf>,
@@ -72,23 +71,17 @@ pub(crate) struct ReachedArm<D: Clients> {
 
 impl<D: Clients> ReachedArm<D> {
     /// How ciphertax opens a session of it.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
-    pub(crate) fn options(&self, database: &D, arm: &Arm) -> Result<D::Options, RunError> {
+    pub(crate) fn options(&self, database: &D, arm: &Arm) -> Result<D::Options> {
         self.options_by(self.policy.as_ref(), database, arm)
     }
 
     /// The same by another policy than the arm's own.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
     pub(crate) fn options_by(
         &self,
         policy: Option<&TlsPolicy>,
         database: &D,
         arm: &Arm,
-    ) -> Result<D::Options, RunError> {
+    ) -> Result<D::Options> {
         let policy = policy.map(|policy| TlsPolicy {
             alpn: D::ALPN,
             ..policy.clone()

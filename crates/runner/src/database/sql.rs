@@ -15,11 +15,9 @@ use ciphertax_workload::sql::{Columns, SqlSession};
 use super::clients::Relational;
 use super::control::Control;
 use super::{Database, REMOVAL, Tables};
-use crate::columns;
-use crate::error::RunError;
-use crate::stored_cells;
+use crate::error::Result;
 use crate::timeout::wait_for;
-use crate::tpcc;
+use crate::{columns, stored_cells, tpcc};
 
 impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
     fn load(
@@ -27,7 +25,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         progress(0);
         remove_other(self, control, contents)?;
         let (reactor, way) = (&control.reactor, &control.ways[0]);
@@ -46,7 +44,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         }
     }
 
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool> {
         remove_other(self, control, contents)?;
         let begun = dataset::begin::<D::Session>(&control.reactor, &control.ways[0], contents);
         Ok(control.wait_for(contents.patience(), begun)?.unwrap_or(false))
@@ -58,7 +56,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let loading = dataset::load_part::<D::Session>(reactor, access.options(), contents, part, progress);
         Ok(wait_for(reactor, "the server", contents.patience(), loading)??)
     }
@@ -68,7 +66,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         contents: &Contents,
         when: &[When],
         alike: &[Vec<TableNames>],
-    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+    ) -> Result<Vec<Vec<ConditionResult>>> {
         tpcc::examine(control, contents, when, alike)
     }
 
@@ -76,11 +74,11 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         tpcc::restore(control, contents, progress)
     }
 
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
+    fn remove(&self, control: &Control<Self>) -> Result<bool> {
         self.remove_by(control, REMOVAL, async |session| dataset::remove(session).await)
     }
 
@@ -89,7 +87,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         columns: Option<&Columns>,
         functions: Option<ColumnFunctions>,
         server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         columns::prove(control, columns, functions, server)
     }
 
@@ -99,7 +97,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
         arm: &Arm,
         key: Option<&MasterKey>,
         server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         match &D::CELLS_PROOF {
             Some(proof) => stored_cells::prove(control, arm, key, server, proof),
             None => Ok(None),
@@ -108,7 +106,7 @@ impl<D: Database<Model = Relational, Session: SqlSession>> Tables for D {
 }
 
 /// Removes what is there of another data set than this, where the statements that make one would not.
-fn remove_other<D>(database: &D, control: &Control<D>, contents: &Contents) -> Result<(), RunError>
+fn remove_other<D>(database: &D, control: &Control<D>, contents: &Contents) -> Result<()>
 where
     D: Database<Session: SqlSession>,
 {

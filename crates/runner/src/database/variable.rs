@@ -6,17 +6,17 @@ use ciphertax_model::ProbeValue;
 
 use super::clients::Clients;
 use super::control::Control;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// How global variables of a server are changed while it runs.
 pub(crate) struct Variables<D: Clients> {
     /// What one is. An error for one that does not exist, or whose value could not be put back.
-    pub(crate) read: fn(&mut Control<D>, &str) -> Result<Variable, RunError>,
+    pub(crate) read: fn(&mut Control<D>, &str) -> Result<Variable>,
     /// Sets one, and waits until it has its value. An error for one that cannot be set while the server runs or does not take the
     /// value.
-    pub(crate) set: fn(&mut Control<D>, &str, &Variable) -> Result<(), RunError>,
+    pub(crate) set: fn(&mut Control<D>, &str, &Variable) -> Result<()>,
     /// True if every session has a value of its own of one.
-    pub(crate) is_per_session: fn(&mut Control<D>, &str) -> Result<bool, RunError>,
+    pub(crate) is_per_session: fn(&mut Control<D>, &str) -> Result<bool>,
 }
 
 /// The value of a server's variable, which can stand in a statement as it is, text between quotes.

@@ -21,7 +21,6 @@ const PORTS: u32 = 10_000;
 pub(super) const MEMORY: u64 = 1 << 30;
 const DISK: u64 = 2 << 30;
 
-/// Limits of this user: files, ports, memory and disk.
 pub(super) fn look_at_limits() -> Vec<Check> {
     let mut checks = vec![files(OwnLimits::found().files.unwrap_or(u64::MAX))];
     checks.extend(line("/proc/sys/net/ipv4/ip_local_port_range").and_then(|range| ports(&range)));
@@ -133,7 +132,7 @@ pub(super) fn links(rights: &Result<(), LinkError>) -> Check {
             CheckStatus::Limited,
             format!("run such studies as root, or in namespaces of your own: {WITHOUT_ROOT}"),
         ),
-        Err(LinkError::NoTun { cause }) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
+        Err(LinkError::NoTun(cause)) => check(&format!("/dev/net/tun cannot be opened ({cause})")).but(
             CheckStatus::Limited,
             "modprobe tun, let the container use it (`--device /dev/net/tun`), or `chmod 666 /dev/net/tun`",
         ),
@@ -148,7 +147,6 @@ const SYSLOG: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphe
 const PARANOID: &str = "sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\", or for all users, of processes of their \
                         own, sudo sysctl kernel.perf_event_paranoid=1";
 
-/// Whether the kernel lets this user sample which code uses CPU time.
 pub(super) fn look_at_profiler() -> Vec<Check> {
     vec![
         profiler(CpuProfiler::open(CPU_HZ, SLICE).map(|profiler| profiler.comprises())),
@@ -229,12 +227,10 @@ mod tests {
                 .contains("root")
         );
         assert!(
-            links(&Err(LinkError::NoTun {
-                cause: ErrorKind::NotFound.into()
-            }))
-            .remedy
-            .unwrap()
-            .contains("modprobe tun")
+            links(&Err(LinkError::NoTun(ErrorKind::NotFound.into())))
+                .remedy
+                .unwrap()
+                .contains("modprobe tun")
         );
     }
 
@@ -254,7 +250,7 @@ mod tests {
         let refused = hardware_counters(Err(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(refused.remedy.as_deref(), Some(PARANOID));
         assert!(found(refused).starts_with("refused"));
-        let ended = profiler(Err(ProfileError::ProcessEnded { pid: 1 }));
+        let ended = profiler(Err(ProfileError::ProcessEnded(1)));
         assert!(ended.found.starts_with("none: "), "{}", ended.found);
     }
 }

@@ -17,7 +17,7 @@ use ciphertax_observe::{SystemCpu, host};
 use ciphertax_reactor::stop;
 use ciphertax_records::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord, Tool};
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// Something to look at: what is said of it while it is, and how.
 type Look = (&'static str, fn() -> Vec<Check>);
@@ -46,7 +46,7 @@ pub fn doctor(
     tool: Tool,
     stop: &Arc<AtomicBool>,
     progress: &mut dyn FnMut(&'static str, usize, usize),
-) -> Result<DoctorRecord, RunError> {
+) -> Result<DoctorRecord> {
     let (began, started) = (Instant::now(), jiff::Timestamp::now().to_string());
     let before = SystemCpu::now();
     let checks = stop::with_flag(stop, || {

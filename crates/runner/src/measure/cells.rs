@@ -11,7 +11,7 @@ use ciphertax_records::{DataSize, QuietPhase, Round, Yield};
 
 use super::round::RoundClocks;
 use super::slice::SliceMeter;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::Load;
 use crate::look::Looker;
 use crate::meter::ServedBy;
@@ -43,16 +43,13 @@ const MOST_OPENING: f64 = 0.02;
 impl OpenCell {
     /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `index` is
     /// that of the `servers`.
-    ///
-    /// # Errors
-    /// If there are no load threads, or the program does not work.
     pub(crate) fn open(
         study: &Study,
         cell: &Cell,
         (index, servers): (usize, &mut dyn Servers),
         seed: u64,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Self, RunError> {
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         let arms = study.measured_arms_of(cell);
         let mut load = servers.start(study, cell, &arms, seed, go_on)?;
         let began = Instant::now();
@@ -72,7 +69,7 @@ impl OpenCell {
     }
 
     /// Opens the connections of all arms anew, where it is time to.
-    fn renew(&mut self, arms: usize, elapsed: Duration, time: Duration) -> Result<(), RunError> {
+    fn renew(&mut self, arms: usize, elapsed: Duration, time: Duration) -> Result<()> {
         let due = elapsed.saturating_sub(self.opened_at) >= time / SETS_OF_CONNECTIONS;
         self.blocks += 1;
         let takes = self.opening * SETS_OF_CONNECTIONS;
@@ -167,7 +164,7 @@ impl Measure for Cells<'_> {
         stop::is_requested()
     }
 
-    fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
+    fn begin_block(&mut self, cell: usize) -> Result<()> {
         let distances = self.study.distances(&self.study.cells[cell]);
         self.servers[self.open[cell].servers].set_distances(distances)?;
         if self.has_rounds(cell) {
@@ -187,7 +184,7 @@ impl Measure for Cells<'_> {
         self.open[cell].renew(arms.len(), self.began.elapsed(), time)
     }
 
-    fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<()> {
         let began = Instant::now();
         let servers = &mut self.servers[self.open[cell].servers];
         if servers.restore_grown(progress)? {
@@ -232,7 +229,7 @@ impl Measure for Cells<'_> {
             .map_or(&self.no_symbols, |looker| &looker.symbols)
     }
 
-    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured> {
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
             clocks.begin_turn(servers, &arms, &slice.arm.name);
@@ -297,17 +294,17 @@ mod tests {
             1
         }
 
-        fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+        fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>> {
             self.0.borrow_mut().push((false, arm));
             Ok(Ok(()))
         }
 
-        fn close(&mut self, arm: usize) -> Result<(), RunError> {
+        fn close(&mut self, arm: usize) -> Result<()> {
             self.0.borrow_mut().push((true, arm));
             Ok(())
         }
 
-        fn slice(&mut self, _: usize, _: Duration, _: u64) -> Result<Slice, RunError> {
+        fn slice(&mut self, _: usize, _: Duration, _: u64) -> Result<Slice> {
             Err(RunError::Stopped)
         }
     }

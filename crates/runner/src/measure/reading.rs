@@ -9,7 +9,7 @@ use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
 use ciphertax_records::ServerSide;
 
 use crate::counters::{UPTIME, change};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::server::{ProxyMeters, Server};
 
 /// The server is quiet when its CPU clocks have stood still for this long.
@@ -56,7 +56,7 @@ struct Clocks {
 }
 
 impl Reading {
-    pub(super) fn before(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
+    pub(super) fn before(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self> {
         let counters = server.counters()?;
         Ok(Self {
             counters,
@@ -65,7 +65,7 @@ impl Reading {
         })
     }
 
-    pub(super) fn after(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
+    pub(super) fn after(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self> {
         let clocks = Clocks::read(server, arm, machine)?;
         Ok(Self {
             counters: server.counters()?,
@@ -74,7 +74,6 @@ impl Reading {
         })
     }
 
-    /// What changed since a reading before.
     pub(super) fn since(&self, before: &Self) -> Change {
         let (now, then) = (&self.clocks, &before.clocks);
         let machine = now.machine.since(&then.machine);
@@ -121,7 +120,7 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(server: &dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
+    fn read(server: &dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self> {
         let meter = server.meter();
         let ProxyMeters {
             tunnel,

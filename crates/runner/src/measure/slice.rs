@@ -9,7 +9,7 @@ use ciphertax_model::workload::CELLS;
 use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
 use super::reading::{Change, Machine, QUIET, Reading};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::{Load, Seen, Slice};
 use crate::look::Looker;
 use crate::meter::ServedBy;
@@ -21,16 +21,13 @@ use crate::server::Server;
 /// How long a server that hung up is given to end, before it counts as one that lives.
 const DYING: Duration = Duration::from_millis(300);
 
-/// Measures slices of one load on one server.
 pub(super) struct SliceMeter<'a> {
     pub(super) server: &'a mut dyn Server,
     pub(super) load: &'a mut dyn Load,
     pub(super) machine: Machine<'a>,
     /// What looks into slices that are to be looked into.
     pub(super) looker: Option<&'a mut Looker>,
-    /// When the run began.
     pub(super) began: Instant,
-    /// The cell's.
     pub(super) seed: u64,
 }
 
@@ -46,7 +43,7 @@ pub(super) fn block_seed(seed: u64, block: u32) -> u64 {
 impl SliceMeter<'_> {
     /// Measures one slice, while the server is as the arm's probe says. What goes wrong with the server makes the slice void;
     /// an error is what keeps the run from going on, such as a server that stays changed.
-    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured> {
         let measured = match self.server.apply_probe(id.arm) {
             Ok(()) => self.slice_as_it_is(id),
             Err(error) => {
@@ -65,7 +62,7 @@ impl SliceMeter<'_> {
         }
     }
 
-    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>) -> Result<Measured> {
         let since_start = self.began.elapsed();
         if let Err(failure) = self.load.prepare(id.arm_index)? {
             return Ok(self.unmeasured(id, since_start, &failure));

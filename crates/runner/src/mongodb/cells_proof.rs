@@ -17,7 +17,7 @@ use rand::RngExt;
 use super::clients::MongoDb;
 use crate::columns::files_on_disk;
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 /// Where proofs are written, which whoever cleans up knows.
@@ -27,16 +27,13 @@ const TEXT: CellKind = CellKind(253);
 
 /// Proves by a canary that a field which an arm's client encrypts can be read by whoever has the key and by nobody else, neither
 /// over a session nor on the server's disk. Nothing of an arm that stores no cells. `access` finds the primary.
-///
-/// # Errors
-/// When it is not so, or the server cannot be asked.
 pub(super) fn prove(
     control: &Control<MongoDb>,
     access: &MongodbAccess,
     arm: &Arm,
     key: Option<&MasterKey>,
     server: &PrivateServer,
-) -> Result<Option<ProvedAtRest>, RunError> {
+) -> Result<Option<ProvedAtRest>> {
     let columns = arm.columns.as_ref().filter(|columns| columns.stores());
     let Some((encryption, key)) = columns.zip(key) else {
         return Ok(None);

@@ -18,12 +18,11 @@ use ciphertax_workload::sql::Columns;
 use super::counters::{HANDSHAKES, LOGINS, QUERIES};
 use super::database::address;
 use crate::database::{Canary, Clients, Counted, Documents, Endpoint, Reached, encoded};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
 const CLIENT: &str = "client.pem";
 
-/// A MongoDB.
 pub(crate) struct MongoDb {
     pub(super) is_replica_set: bool,
     /// The name that the replica set must have.
@@ -168,7 +167,7 @@ impl Clients for MongoDb {
     }
 
     /// The client's certificate with its key.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let Some(client) = reached.client_certificate() else {
             return Ok(Vec::new());
         };

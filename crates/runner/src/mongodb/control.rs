@@ -10,12 +10,12 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess};
 
 use super::clients::MongoDb;
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 impl Control<MongoDb> {
     /// True if another ciphertax has a session there.
-    pub(super) fn is_used_by_another(&mut self) -> Result<bool, RunError> {
+    pub(super) fn is_used_by_another(&mut self) -> Result<bool> {
         let ask = |all_users: bool| {
             rawdoc! {
                 "aggregate": 1_i32,
@@ -41,12 +41,12 @@ impl Control<MongoDb> {
     }
 
     /// How the server is reached that takes writes.
-    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<ConnectOptions, RunError> {
+    pub(super) fn primary(&self, access: &MongodbAccess) -> Result<ConnectOptions> {
         let primary = self.wait_for(TIMEOUT, access.primary(&self.reactor))?;
         primary.map_err(|failure| self.unusable(failure.message()))
     }
 
-    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>> {
         let mut settings = BTreeMap::new();
         let Some(status) = self.allowed(&server_status())? else {
             return Ok(settings);
@@ -64,7 +64,7 @@ impl Control<MongoDb> {
     }
 
     /// The answer to a command; `None` if the account may not ask it.
-    pub(super) fn allowed(&mut self, command: &RawDocument) -> Result<Option<RawDocumentBuf>, RunError> {
+    pub(super) fn allowed(&mut self, command: &RawDocument) -> Result<Option<RawDocumentBuf>> {
         self.ask(async |session| match session.command(command).await {
             Err(error) if error.is_access_denied() => Ok(None),
             answer => answer.map(Some),

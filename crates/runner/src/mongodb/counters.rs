@@ -125,7 +125,6 @@ pub(super) fn named(answer: &RawDocument) -> BTreeMap<String, i64> {
     counters
 }
 
-/// The names that a document within an answer has.
 fn names_in(answer: &RawDocument, path: &[&str]) -> Vec<String> {
     let mut found = answer;
     for name in path {

@@ -19,7 +19,7 @@ use super::control::{address_of, grant, number, server_status};
 use super::counters;
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
@@ -70,7 +70,7 @@ impl MongoDb {
     }
 
     /// Where measured connections reach the primary; `None` for a server of its own.
-    fn primary(&self, control: &Control<Self>, measured: &[Endpoint]) -> Result<Option<Address>, RunError> {
+    fn primary(&self, control: &Control<Self>, measured: &[Endpoint]) -> Result<Option<Address>> {
         if !self.is_replica_set {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl Database for MongoDb {
         "a user who may read the server's counters (one with the role clusterMonitor)";
 
     /// An account that may not see the sessions of other users is trusted to know of those.
-    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+    fn claim(control: &mut Control<Self>) -> Result<()> {
         let deadline = Instant::now() + CLOSING;
         while control.is_used_by_another()? {
             if stop::is_over(deadline) {
@@ -118,7 +118,7 @@ impl Database for MongoDb {
     }
 
     /// As far as the account may see how many connections there are.
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>> {
         let Some(status) = control.allowed(&server_status())? else {
             return Ok(Vec::new());
         };
@@ -136,7 +136,7 @@ impl Database for MongoDb {
     }
 
     /// The set must have the name that is given.
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         if !self.is_replica_set {
             return Ok(None);
         }
@@ -173,7 +173,7 @@ impl Database for MongoDb {
         Ok(Some(members.collect()))
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
         let access = self.default_access(control);
         let look = async {
             let primary = access.primary(&control.reactor).await?;
@@ -194,11 +194,7 @@ impl Database for MongoDb {
     }
 
     /// As far as the account may see what matters.
-    fn describe(
-        &self,
-        control: &mut Control<Self>,
-        private: Option<&Entry>,
-    ) -> Result<Description, RunError> {
+    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description> {
         let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
         let build = control.ask(async |session| session.command(&build).await)?;
         let openssl = build
@@ -223,7 +219,7 @@ impl Database for MongoDb {
         options: &ConnectOptions,
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
-    ) -> Result<Proved, RunError> {
+    ) -> Result<Proved> {
         // A write without a login is tried too, which the primary alone takes.
         let primary = self.primary(control, conditions.measured)?;
         let at_primary = |options: ConnectOptions| match primary.clone() {
@@ -243,7 +239,7 @@ impl Database for MongoDb {
     }
 
     /// In memory the collection is as it is, on the disk as the server has compressed it.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint> {
         // What is not on the disk yet has no size there.
         let flush = rawdoc! { "fsync": 1_i32, "$db": "admin" };
         let sizes = rawdoc! {
@@ -278,7 +274,7 @@ impl Database for MongoDb {
 
     /// Those that the account may not see are left out; of a replica set all are, since they are those of one member, and after
     /// a failover of another.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>> {
         let ask = server_status();
         let answer = match control.allowed(&ask) {
             Ok(answer) => answer,
@@ -300,7 +296,7 @@ impl Database for MongoDb {
         control: &Control<Self>,
         patience: Duration,
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         let access = self.default_access(control);
         let removing = async {
             let primary = access.primary(&control.reactor).await?;

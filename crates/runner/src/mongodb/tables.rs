@@ -15,7 +15,7 @@ use ciphertax_workload::mongodb::{MongodbAccess, dataset};
 use super::cells_proof;
 use super::clients::MongoDb;
 use crate::database::{Control, Database as _, REMOVAL, Tables};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::{TIMEOUT, wait_for};
 
 impl Tables for MongoDb {
@@ -25,7 +25,7 @@ impl Tables for MongoDb {
         control: &mut Control<Self>,
         contents: &Contents,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         let Some(table) = &contents.usertable else {
             return Ok(false);
         };
@@ -46,7 +46,7 @@ impl Tables for MongoDb {
         })
     }
 
-    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool> {
         let Some(table) = &contents.usertable else {
             return Ok(false);
         };
@@ -64,7 +64,7 @@ impl Tables for MongoDb {
         contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let Some(table) = &contents.usertable else {
             return Ok(());
         };
@@ -75,7 +75,7 @@ impl Tables for MongoDb {
         Ok(wait_for(reactor, "the server", contents.patience(), loading)??)
     }
 
-    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
+    fn remove(&self, control: &Control<Self>) -> Result<bool> {
         self.remove_by(control, REMOVAL, async |session| dataset::remove(session).await)
     }
 
@@ -85,7 +85,7 @@ impl Tables for MongoDb {
         arm: &Arm,
         key: Option<&MasterKey>,
         server: &PrivateServer,
-    ) -> Result<Option<ProvedAtRest>, RunError> {
+    ) -> Result<Option<ProvedAtRest>> {
         cells_proof::prove(control, &self.default_access(control), arm, key, server)
     }
 }

@@ -19,14 +19,13 @@ use ciphertax_workload::sql::Columns;
 use super::encdb::Encdb;
 use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf, sysbench_cnf};
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
 /// The name of that for sysbench.
 pub(super) const SYSBENCH_CNF: &str = "sysbench.cnf";
 
-/// A server that speaks MySQL's protocol.
 #[derive(Default)]
 pub(crate) struct MySql {
     /// The statement after which a private server remembers no password, where there is one.
@@ -39,7 +38,6 @@ pub(crate) struct MySql {
     pub(super) encdb: Option<Encdb>,
 }
 
-/// Who logs in.
 #[derive(Clone)]
 pub(crate) struct Login {
     pub(super) user: String,
@@ -202,7 +200,7 @@ impl Clients for MySql {
     }
 
     /// The option files, and copies of certificates.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let mut files = vec![
             (MY_CNF, my_cnf(reached).into_bytes()),
             (SYSBENCH_CNF, sysbench_cnf(reached).into_bytes()),

@@ -10,11 +10,11 @@ use ciphertax_workload::dataset;
 use super::clients::MySql;
 use crate::connections::Limit;
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 
 impl Control<MySql> {
     /// The limit that the server or the account sets to the connections of a user; `None` for none.
-    pub(super) fn limit_of_user(&mut self) -> Result<Option<Limit>, RunError> {
+    pub(super) fn limit_of_user(&mut self) -> Result<Option<Limit>> {
         let rows = self.pairs("SELECT @@SESSION.max_user_connections, SUBSTRING_INDEX(USER(), '@', 1)")?;
         let Some((most, user)) = rows.into_iter().next() else {
             return Ok(None);
@@ -31,7 +31,7 @@ impl Control<MySql> {
     }
 
     /// The server's variables of these names.
-    pub(super) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>> {
         let list = names
             .iter()
             .map(|name| format!("'{name}'"))
@@ -42,23 +42,22 @@ impl Control<MySql> {
     }
 
     /// The account that the server takes the user for, written `user@host`.
-    pub(super) fn account(&mut self) -> Result<String, RunError> {
+    pub(super) fn account(&mut self) -> Result<String> {
         let account = "SELECT CURRENT_USER(), ''";
         Ok(self.pairs(account)?.into_keys().next().unwrap_or_default())
     }
 
     /// Runs a statement that answers nothing.
-    pub(super) fn run(&mut self, sql: &str) -> Result<(), RunError> {
+    pub(super) fn run(&mut self, sql: &str) -> Result<()> {
         self.pairs(sql).map(|_| ())
     }
 
     /// The rows of a query with two columns.
-    pub(super) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>> {
         self.ask(async |session| pairs(session, sql).await)
     }
 }
 
-/// The rows of a query with two columns.
 pub(super) async fn pairs(session: &mut Session, sql: &str) -> Result<BTreeMap<String, String>, WireError> {
     let rows = session.query(sql).await?;
     Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())

@@ -24,7 +24,7 @@ use super::members::{product, standing};
 use super::variable::VARIABLES;
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variables};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
@@ -120,7 +120,7 @@ impl Database for MySql {
     const VARIABLES: Option<Variables<Self>> = Some(VARIABLES);
 
     /// By a lock. A node of Galera has none: there those are seen that ask its schema.
-    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+    fn claim(control: &mut Control<Self>) -> Result<()> {
         let lock = "SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')";
         let rows = control.ask(async |session| match session.query(lock).await {
             Err(error) if error.is_not_supported() => {
@@ -143,7 +143,7 @@ impl Database for MySql {
     }
 
     /// A compatible server that does not know one of the questions has no such limit.
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>> {
         let numbers = |rows: BTreeMap<String, String>| rows.into_values().find_map(|text| text.parse().ok());
         let most = control.variables(&["max_connections"]).map(numbers);
         let open = control
@@ -161,11 +161,11 @@ impl Database for MySql {
         Ok(limits)
     }
 
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         control.members_by(standing)
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
         let refused = control.ask_dataset(TIMEOUT, async |session| {
             dataset::refuse_foreign(session).await?;
             match mysql::refuse_without_drop(session).await {
@@ -181,12 +181,7 @@ impl Database for MySql {
         )))
     }
 
-    fn set_up(
-        &mut self,
-        control: &mut Control<Self>,
-        server: &PrivateServer,
-        arms: &[&Arm],
-    ) -> Result<bool, RunError> {
+    fn set_up(&mut self, control: &mut Control<Self>, server: &PrivateServer, arms: &[&Arm]) -> Result<bool> {
         if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {
             self.cold_accounts = cold_accounts(control, server)?;
         }
@@ -194,11 +189,7 @@ impl Database for MySql {
     }
 
     /// By its own words. The catalogue knows the TLS library of a server that does not say it.
-    fn describe(
-        &self,
-        control: &mut Control<Self>,
-        private: Option<&Entry>,
-    ) -> Result<Description, RunError> {
+    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description> {
         let identity = [VERSION, VERSION_COMMENT, TLS_LIBRARY];
         let names: Vec<&str> = identity.into_iter().chain(SETTINGS).collect();
         let mut variables = control.variables(&names)?;
@@ -223,7 +214,7 @@ impl Database for MySql {
         options: &ConnectOptions,
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
-    ) -> Result<Proved, RunError> {
+    ) -> Result<Proved> {
         let mut proved = prove(arm, options, expectation)?;
         if let (Some(relay), Some(direct)) = (conditions.column_relay, control.ways.first()) {
             proved.proofs.push(relay.prove(arm, options, direct)?);
@@ -237,7 +228,7 @@ impl Database for MySql {
 
     /// By the files of tables, which hold pages as they are in memory; where the server does not tell these, by its own
     /// statistics.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint> {
         let view = control.pairs(VIEW)?.into_keys().next();
         let sizes = match view {
             Some(view) => format!(
@@ -273,7 +264,7 @@ impl Database for MySql {
         control: &Control<Self>,
         patience: Duration,
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         let removing = async {
             let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
             mysql::end_sessions(&mut session, &control.given_up).await?;
@@ -296,20 +287,14 @@ impl Database for MySql {
     }
 
     /// What is not a number is left out.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>> {
         Ok(counters::named(control.pairs(&counters::question())?))
     }
 }
 
 /// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
 /// on a server without that account.
-///
-/// # Errors
-/// The server's own.
-fn cold_accounts(
-    control: &mut Control<MySql>,
-    server: &PrivateServer,
-) -> Result<Option<Arc<ColdAccounts>>, RunError> {
+fn cold_accounts(control: &mut Control<MySql>, server: &PrivateServer) -> Result<Option<Arc<ColdAccounts>>> {
     let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
         return Ok(None);
     };

@@ -16,7 +16,7 @@ use ciphertax_workload::mysql::{KeyExchange, exchange_keys};
 
 use super::clients::{Keys, Login, MySql};
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::servers_to_play::EncdbAccount;
 use crate::timeout::TIMEOUT;
 
@@ -60,9 +60,6 @@ impl Encdb {
 
     /// Gives the server the master key in a session of an arm, and tells what the server said; `None` for arms without encrypted
     /// results.
-    ///
-    /// # Errors
-    /// Names the arm, and what keeps the server from taking the key.
     pub(super) fn prove(
         &self,
         control: &Control<MySql>,
@@ -70,7 +67,7 @@ impl Encdb {
         options: &ConnectOptions,
         expectation: &Expectation,
         columns: Option<&ColumnEncryption>,
-    ) -> Result<Option<Proof>, RunError> {
+    ) -> Result<Option<Proof>> {
         let Some(columns) = exchanged(columns) else {
             return Ok(None);
         };

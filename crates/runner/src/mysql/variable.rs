@@ -9,7 +9,7 @@ use ciphertax_wire::sql::SqlSession as _;
 
 use super::clients::MySql;
 use crate::database::{Control, Variable, Variables};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// `ER_INCORRECT_GLOBAL_LOCAL_VAR`: the variable is global alone, sessions have none of their own.
 const IS_GLOBAL: u16 = 1238;
@@ -35,14 +35,14 @@ pub(super) const VARIABLES: Variables<MySql> = Variables {
     },
 };
 
-fn read(control: &mut Control<MySql>, name: &str) -> Result<Variable, RunError> {
+fn read(control: &mut Control<MySql>, name: &str) -> Result<Variable> {
     let rows = control.pairs(&format!("SELECT @@GLOBAL.{name}, 0"))?;
     let now = rows.into_keys().next().unwrap_or_default();
     Variable::read(&now)
         .ok_or_else(|| control.unusable(format!("{name} is {now:?}, which could not be put back")))
 }
 
-fn set(control: &mut Control<MySql>, name: &str, value: &Variable) -> Result<(), RunError> {
+fn set(control: &mut Control<MySql>, name: &str, value: &Variable) -> Result<()> {
     // It is a number, or text without anything to escape.
     let literal = match value {
         Variable::Number(number) => number.clone(),
@@ -65,7 +65,7 @@ fn set(control: &mut Control<MySql>, name: &str, value: &Variable) -> Result<(),
     }
 }
 
-fn is_resizing(control: &mut Control<MySql>, name: &str) -> Result<bool, RunError> {
+fn is_resizing(control: &mut Control<MySql>, name: &str) -> Result<bool> {
     if !name.eq_ignore_ascii_case(RESIZED) {
         return Ok(false);
     }

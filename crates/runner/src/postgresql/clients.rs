@@ -19,7 +19,7 @@ use ciphertax_workload::sql::Columns;
 
 use super::counters::{ASKED, COMMITTED, ROLLED_BACK, Readings};
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -31,7 +31,6 @@ const NO_CA: &str = "no-root.crt";
 const NO_CERTIFICATE: &str = "no-client.crt";
 const NO_KEY: &str = "no-client.key";
 
-/// A server that speaks PostgreSQL's protocol.
 #[derive(Default)]
 pub(crate) struct PostgreSql {
     /// How TLS begins where an arm does not say.
@@ -249,7 +248,7 @@ impl Clients for PostgreSql {
     }
 
     /// The file with the password.
-    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>> {
         let password = reached.login.password.expose();
         let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
         Ok(vec![(PASSWORDS, format!("*:*:*:*:{escaped}\n").into_bytes())])

@@ -12,7 +12,7 @@ use ciphertax_workload::dataset::{self, SCHEMA};
 use super::clients::PostgreSql;
 use super::removal::or_none;
 use crate::database::{Control, Database as _, Standing};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::timeout::TIMEOUT;
 
 /// Settings of a server whose value matters to what is measured; those it does not know are left out.
@@ -40,7 +40,7 @@ const SETTINGS: [&str; 20] = [
 ];
 
 impl Control<PostgreSql> {
-    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>> {
         let names = SETTINGS.map(|name| format!("'{name}'")).join(", ");
         let rows = self.allowed(&format!(
             "SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings WHERE name IN ({names})"
@@ -49,7 +49,7 @@ impl Control<PostgreSql> {
     }
 
     /// By which method sessions log in that leave it to the server; `None` for one that the client knows no name for.
-    pub(super) fn method_of(&self, options: &ConnectOptions) -> Result<Option<Method>, RunError> {
+    pub(super) fn method_of(&self, options: &ConnectOptions) -> Result<Option<Method>> {
         let visit = async {
             let (session, _) = Session::connect(&self.reactor, options).await?;
             let method = Method::called(&session.authentication().method);
@@ -61,18 +61,17 @@ impl Control<PostgreSql> {
         Ok(method.unwrap_or(None))
     }
 
-    /// The rows of a query.
-    pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
+    pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         self.ask(async |session| session.query(sql).await)
     }
 
     /// The same; none where a compatible server does not know what is asked, or the account may not.
-    pub(super) fn allowed(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
+    pub(super) fn allowed(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         self.ask(async |session| or_none(session.query(sql).await))
     }
 
     /// The first value of a query that may be refused; empty where there is none.
-    pub(super) fn word(&mut self, sql: &str) -> Result<String, RunError> {
+    pub(super) fn word(&mut self, sql: &str) -> Result<String> {
         Ok(self
             .allowed(sql)?
             .first()
@@ -88,7 +87,7 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Control<PostgreSql> {
     /// Claims the server again after a new session was taken in the place of one that it was claimed by. The server may say
     /// that it ends a session before it lets go of its claim.
-    pub(super) fn claim_again(&mut self) -> Result<(), RunError> {
+    pub(super) fn claim_again(&mut self) -> Result<()> {
         let deadline = Instant::now() + ENDING;
         loop {
             match PostgreSql::claim(self) {
@@ -102,7 +101,7 @@ impl Control<PostgreSql> {
 
     /// Behind a pooler no two questions need reach the same session of the server, and what the server says of TLS is
     /// said of the pooler's connections.
-    pub(super) fn refuse_pooler(&mut self) -> Result<(), RunError> {
+    pub(super) fn refuse_pooler(&mut self) -> Result<()> {
         let told = self.ask(async |session| Ok(session.id()))?;
         let rows = self.rows("SELECT pg_catalog.pg_backend_pid()")?;
         let own: Option<u32> = rows.first().and_then(|row| row.text(0).parse().ok());
@@ -127,10 +126,7 @@ const RIGHTS: &str = "\
 impl Control<PostgreSql> {
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
     /// what is in it: before anything is written.
-    ///
-    /// # Errors
-    /// Names what is missing, and the statement that gives it.
-    pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
+    pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<()> {
         let rows = self.rows(RIGHTS)?;
         let column = |index: usize| rows.first().map(|row| row.text(index)).unwrap_or_default();
         if column(0) == "t" {

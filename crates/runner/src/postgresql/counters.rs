@@ -15,7 +15,7 @@ use ciphertax_wire::{Session as _, WireError};
 use super::clients::{APPLICATION, PostgreSql};
 use crate::counters::UPTIME;
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 use crate::wait_events::Ask;
 
@@ -113,7 +113,7 @@ pub(super) struct Readings {
 
 impl Control<PostgreSql> {
     /// The counters, asked once.
-    pub(super) fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
+    pub(super) fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>> {
         let version = self.ask(async |session| Ok(session.major_version().unwrap_or(0)))?;
         self.wait_for_ending_sessions(readings)?;
         let known = COUNTERS
@@ -141,7 +141,7 @@ impl Control<PostgreSql> {
 
     /// A session that was closed is counted when its process ends, soon after. Those that were there at the last reading are
     /// not waited for.
-    fn wait_for_ending_sessions(&mut self, readings: &Readings) -> Result<(), RunError> {
+    fn wait_for_ending_sessions(&mut self, readings: &Readings) -> Result<()> {
         let others = format!(
             "SELECT COUNT(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
              AND application_name <> '{APPLICATION}'"
@@ -162,7 +162,7 @@ impl Control<PostgreSql> {
 
     /// Waits while the server says that it takes no connections yet: it may have ended all of them because one of its
     /// processes crashed.
-    pub(super) fn wait_until_it_takes_connections(&self) -> Result<(), RunError> {
+    pub(super) fn wait_until_it_takes_connections(&self) -> Result<()> {
         let connects = async {
             loop {
                 match Session::connect(&self.reactor, &self.ways[0]).await {

@@ -19,7 +19,7 @@ use super::counters::asking;
 use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
 use crate::connections::Limit;
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, OpenAsk};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
@@ -40,7 +40,6 @@ const LIMITS: &str = "\
     FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
     WHERE r.rolname = SESSION_USER AND d.datname = pg_catalog.current_database()";
 
-/// What each of them is called.
 const NAMES: [&str; 3] = [
     "max_connections",
     "the user's CONNECTION LIMIT",
@@ -94,7 +93,7 @@ impl Database for PostgreSql {
     const WAIT_EVENTS: Option<OpenAsk<Self>> = Some(asking);
 
     /// By an advisory lock. A lock is for one database, but all can be seen from everywhere.
-    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+    fn claim(control: &mut Control<Self>) -> Result<()> {
         control.refuse_pooler()?;
         let [first, second] = LOCK;
         let others = format!(
@@ -115,7 +114,7 @@ impl Database for PostgreSql {
     }
 
     /// A compatible server that does not know the question has no such limit.
-    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>> {
         let rows = control.rows(LIMITS).unwrap_or_default();
         let Some(row) = rows.first() else {
             return Ok(Vec::new());
@@ -131,20 +130,16 @@ impl Database for PostgreSql {
         Ok(NAMES.into_iter().enumerate().filter_map(limit).collect())
     }
 
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         control.members_by(standing)
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
         control.refuse_what_cannot_be_removed()?;
         control.end_leftovers()
     }
 
-    fn describe(
-        &self,
-        control: &mut Control<Self>,
-        private: Option<&Entry>,
-    ) -> Result<Description, RunError> {
+    fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description> {
         let version = control.word("SELECT pg_catalog.version()")?;
         let server_version = control.ask(async |session| Ok(session.server_version().to_owned()))?;
         let tls_library = match private {
@@ -171,7 +166,7 @@ impl Database for PostgreSql {
         options: &ConnectOptions,
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
-    ) -> Result<Proved, RunError> {
+    ) -> Result<Proved> {
         if options.socket.is_some() && options.tls.is_some() {
             return Err(control.unusable(format!(
                 "the arm {arm} is over TLS, which PostgreSQL does not have over Unix sockets; give host:port, or take a study \
@@ -200,7 +195,7 @@ impl Database for PostgreSql {
     }
 
     /// By the files of tables, which hold pages as they are in memory.
-    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint> {
         let sizes = format!(
             "SELECT relname, pg_catalog.pg_total_relation_size(oid) FROM pg_catalog.pg_class \
              WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')"
@@ -223,7 +218,7 @@ impl Database for PostgreSql {
     }
 
     /// A session that the server has ended is replaced by another.
-    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>> {
         let readings = &self.readings;
         match control.try_counters(readings) {
             Ok(counters) => Ok(counters),
@@ -243,7 +238,7 @@ impl Database for PostgreSql {
         control: &Control<Self>,
         patience: Duration,
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool> {
         let removing = async {
             let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
             end_sessions(&mut session, &control.given_up).await?;

@@ -9,7 +9,7 @@ use ciphertax_workload::dataset::{DatasetError, SCHEMA};
 
 use super::clients::{APPLICATION, PostgreSql};
 use crate::database::Control;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::TIMEOUT;
 
 /// How long a statement waits for a lock that somebody else holds. Whoever waits to remove a table keeps all others from
@@ -25,7 +25,7 @@ impl Control<PostgreSql> {
     /// Ends sessions that a run left which is gone: a server does not notice that nobody waits for a statement before
     /// its end. Only for who has claimed the server and knows the schema for ciphertax's own: no other run has sessions
     /// there then that work.
-    pub(super) fn end_leftovers(&mut self) -> Result<(), RunError> {
+    pub(super) fn end_leftovers(&mut self) -> Result<()> {
         let end = end_own();
         let deadline = Instant::now() + TIMEOUT;
         // Each look ends those that are still there, which does no harm to one that ends already.

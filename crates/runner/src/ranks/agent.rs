@@ -14,15 +14,11 @@ use crate::agent;
 pub(super) struct Agent {
     pub(super) rank: u32,
     pub(super) hello: Hello,
-    /// Questions so far.
     asked: u64,
 }
 
 impl Agent {
     /// Takes the first on this host from those that follow.
-    ///
-    /// # Errors
-    /// Which hosts there are, if none of them is it.
     pub(super) fn among(followers: &mut Vec<(u32, Hello)>, host: &str, own: &Hello) -> Result<Self, String> {
         let Some(place) = followers.iter().position(|(_, hello)| hello.is_on(host)) else {
             let hosts: Vec<String> = followers.iter().map(|(rank, hello)| hello.name(*rank)).collect();
@@ -43,10 +39,6 @@ impl Agent {
 }
 
 impl Ranks {
-    /// Asks the agent, and waits so long for its answer.
-    ///
-    /// # Errors
-    /// If there is none in time, or a load generator is gone.
     pub(crate) fn ask_agent(
         &self,
         request: &agent::Request,

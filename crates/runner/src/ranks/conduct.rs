@@ -13,7 +13,7 @@ use super::agent::Agent;
 use super::clock::{Lead, Offset, now_ns};
 use super::hello::Hello;
 use super::protocol::{Answer, Arrival, Channel, Request};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// How long all load generators may take to begin.
 const BEGINNING: Duration = Duration::from_secs(60);
@@ -50,7 +50,6 @@ pub(super) struct All {
     pub(super) lead: Lead,
     /// When the clocks were asked last.
     asked: Instant,
-    /// Loads started so far.
     pub(super) loads: u32,
     /// Why nobody can be asked any more.
     pub(super) lost: Option<String>,
@@ -107,7 +106,6 @@ impl Ranks {
         })
     }
 
-    /// How many make load.
     pub(crate) fn count(&self) -> u32 {
         self.of
     }
@@ -166,10 +164,7 @@ impl Ranks {
     }
 
     /// Asks the clocks of other machines again, if the answers are old.
-    ///
-    /// # Errors
-    /// Who is gone or does not answer.
-    pub(super) fn ask_clocks_again(&self) -> Result<(), RunError> {
+    pub(super) fn ask_clocks_again(&self) -> Result<()> {
         let mut all = self.lock();
         all.still_there().map_err(RunError::Rank)?;
         let is_alone = all
@@ -183,26 +178,17 @@ impl Ranks {
     }
 
     /// Tells every follower something.
-    ///
-    /// # Errors
-    /// Who is gone.
-    pub(super) fn tell(&self, request: impl Fn(Told) -> Request) -> Result<(), RunError> {
+    pub(super) fn tell(&self, request: impl Fn(Told) -> Request) -> Result<()> {
         self.lock().tell(request).map_err(RunError::Rank)
     }
 
     /// What every follower answers to what it was told last, with its name and its clock, in their order.
-    ///
-    /// # Errors
-    /// Who is gone or silent, or cannot go on.
-    pub(super) fn answers(&self) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn answers(&self) -> Result<Vec<Answered>> {
         self.lock().answers(|| false).map_err(RunError::Rank)
     }
 
     /// The same of what may take long: [`RunError::Stopped`] soon after this thread is to stop.
-    ///
-    /// # Errors
-    /// As [`Ranks::answers`].
-    pub(super) fn answers_unless_stopped(&self) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn answers_unless_stopped(&self) -> Result<Vec<Answered>> {
         let answers = self.lock().answers(stop::is_requested);
         answers.map_err(|why| match stop::is_requested() {
             true => RunError::Stopped,
@@ -211,10 +197,7 @@ impl Ranks {
     }
 
     /// [`Ranks::tell`] and [`Ranks::answers`].
-    ///
-    /// # Errors
-    /// Those of both.
-    pub(super) fn ask(&self, request: impl Fn(Told) -> Request) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn ask(&self, request: impl Fn(Told) -> Request) -> Result<Vec<Answered>> {
         let mut all = self.lock();
         let answers = all.tell(request).and_then(|()| all.answers(|| false));
         answers.map_err(RunError::Rank)
@@ -233,7 +216,6 @@ pub(super) struct Told {
     pub(super) offset: Offset,
 }
 
-/// What a follower answered.
 pub(super) struct Answered {
     pub(super) rank: u32,
     pub(super) name: String,
@@ -313,9 +295,6 @@ impl All {
     }
 
     /// What is said next, and who says it; `None` if it is nothing by then.
-    ///
-    /// # Errors
-    /// Who is gone, or that nobody can be heard any more.
     pub(super) fn next(&mut self, deadline: Instant) -> Result<Option<(u32, Answer)>, String> {
         match self.channel.receive(Some(deadline)) {
             Ok(Some(Arrival::Message { from, message })) => Ok(Some((from, message))),

@@ -22,11 +22,10 @@ use crate::check::make_room;
 use crate::columns::arm_columns;
 use crate::database::Database;
 use crate::databases::{self, RankWork};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::load;
 use crate::server::TargetServers;
 
-/// How often it is said.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Works until nobody calls any more. `target` is the user's own server; `build` tells builds of one release apart.
@@ -85,7 +84,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    fn answer(&mut self, request: Request, arrived: Instant) -> Result<Answer, RunError> {
+    fn answer(&mut self, request: Request, arrived: Instant) -> Result<Answer> {
         Ok(match request {
             Request::Clock => Answer::Clock(now_ns()),
             Request::Load { part, loading } => {
@@ -121,7 +120,7 @@ impl Follower<'_> {
         })
     }
 
-    fn slice(&mut self, called: CalledSlice) -> Result<Yielded, RunError> {
+    fn slice(&mut self, called: CalledSlice) -> Result<Yielded> {
         let CalledSlice {
             load,
             arm,
@@ -136,13 +135,13 @@ impl Follower<'_> {
         Ok(Yielded::here(yielded, heard_before_ns))
     }
 
-    fn load(&mut self, number: u32) -> Result<&mut Engine, RunError> {
+    fn load(&mut self, number: u32) -> Result<&mut Engine> {
         let unknown = || RunError::Rank("it was called to a load that it has not".into());
         self.loads.get_mut(&number).ok_or_else(unknown)
     }
 }
 
-fn numbered((index, of): (u32, u32)) -> Result<Part, RunError> {
+fn numbered((index, of): (u32, u32)) -> Result<Part> {
     Part::new(index, of).ok_or_else(|| RunError::Rank(format!("there is no part {index} of {of}")))
 }
 
@@ -156,7 +155,7 @@ struct Starting<'a> {
 impl RankWork for Starting<'_> {
     type Output = Engine;
 
-    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Engine, RunError> {
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Engine> {
         let Start { study, arms, .. } = self.start;
         let cell = self.start.cell()?;
         let accesses = arms.iter().map(|reach| reach.access::<D>(own()));
@@ -179,7 +178,6 @@ impl RankWork for Starting<'_> {
     }
 }
 
-/// The writing of a part of a data set.
 struct Writing<'a> {
     loading: &'a Loading,
     part: Part,
@@ -188,7 +186,7 @@ struct Writing<'a> {
 impl RankWork for Writing<'_> {
     type Output = ();
 
-    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<(), RunError> {
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<()> {
         let Loading { study, reach, .. } = self.loading;
         let contents = Contents::of(study, D::Access::VOCABULARIES);
         load_part::<D>(&reach.access::<D>(own())?, &contents, self.part, &mut |_| {})

@@ -21,9 +21,7 @@ pub(super) struct Hello {
     pub(super) version: String,
     /// OpenSSL's own name for its release.
     pub(super) openssl: String,
-    /// The host's name.
     pub(super) host: String,
-    /// What tells whether two processes run under the same kernel.
     pub(super) boot: String,
     /// The CPUs it may run on, as the kernel writes lists: `0-3,8`.
     pub(super) cpus: String,

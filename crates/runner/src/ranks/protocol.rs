@@ -15,16 +15,18 @@ use serde::{Deserialize, Serialize};
 use super::clock::ns_of;
 use super::reach::ArmReach;
 use crate::agent;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
-/// What a follower is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
     /// What its clock says.
     Clock,
     /// To write its part of the rows of a data set: that of this number, of so many.
-    Load { part: (u32, u32), loading: Box<Loading> },
+    Load {
+        part: (u32, u32),
+        loading: Box<Loading>,
+    },
     /// To start its load threads for its part of a cell's load, whose slices are called by the number `load`.
     Start {
         load: u32,
@@ -32,11 +34,16 @@ pub(super) enum Request {
         start: Box<Start>,
     },
     /// To open its connections to an arm, and to check them.
-    Prepare { load: u32, arm: usize },
-    /// To work a slice.
+    Prepare {
+        load: u32,
+        arm: usize,
+    },
     Slice(CalledSlice),
     /// What an agent is asked. The answer has the same number: one that comes too late is none to the next question.
-    Agent { number: u64, request: agent::Request },
+    Agent {
+        number: u64,
+        request: agent::Request,
+    },
 }
 
 /// A data set, and how it is reached.
@@ -51,7 +58,6 @@ pub(crate) struct Loading {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) study: Study,
-    /// The name of the cell.
     pub(crate) cell: String,
     /// In the order of the cell.
     pub(crate) arms: Vec<ArmReach>,
@@ -60,10 +66,7 @@ pub(crate) struct Start {
 
 impl Start {
     /// The cell.
-    ///
-    /// # Errors
-    /// If its study has none of that name.
-    pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
+    pub(crate) fn cell(&self) -> Result<&Cell> {
         let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
         found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
     }
@@ -80,7 +83,6 @@ pub(super) struct CalledSlice {
     pub(super) seed: u64,
 }
 
-/// What a follower answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -89,13 +91,17 @@ pub(super) enum Answer {
     /// It has written its part, as far as it could.
     Loaded,
     /// Its load threads have started.
-    Started { workers: u32 },
+    Started {
+        workers: u32,
+    },
     /// Its connections are open, or why not.
     Prepared(Option<Failure>),
-    /// What it did in the slice.
     Yielded(Box<Yielded>),
     /// What an agent answers.
-    Agent { number: u64, answer: Box<agent::Answer> },
+    Agent {
+        number: u64,
+        answer: Box<agent::Answer>,
+    },
     /// It still works at what it was asked.
     Alive,
     /// It cannot go on, and why.
@@ -158,7 +164,6 @@ pub struct Channel {
     pub(super) of: u32,
 }
 
-/// What arrives.
 pub(super) enum Arrival<T> {
     Message {
         from: u32,
@@ -176,8 +181,6 @@ pub(super) enum Arrival<T> {
 pub(super) struct Writer(Arc<Mutex<Conversation>>);
 
 impl Writer {
-    /// # Errors
-    /// If it is too long, or what carries it is gone.
     pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
         let envelope = Envelope::new(to, message)?;
         let mut conversation = self.0.lock().unwrap_or_else(PoisonError::into_inner);

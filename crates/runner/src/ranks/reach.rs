@@ -10,7 +10,7 @@ use ciphertax_wire::Expectation;
 use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::server::TargetServers;
 use crate::servers_to_play::entry;
 use crate::trust::Trust;
@@ -21,7 +21,6 @@ pub(crate) struct ArmReach {
     pub(crate) arm: Arm,
     /// Arms of one server share its tables.
     pub(crate) server: ServerId,
-    /// Where it connects to.
     pub(crate) endpoint: Endpoint,
     /// All servers that form the database, as measured connections reach them.
     pub(crate) measured: Vec<Endpoint>,
@@ -97,10 +96,7 @@ pub(crate) fn account_of<'a>(server: &'a PrivateServer, arm: &Arm) -> &'a Accoun
 
 impl ArmReach {
     /// What its workloads are given; `own` is the user's own server as this process knows it.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared, or nothing is known of the server.
-    pub(super) fn access<D: Database>(&self, own: Option<TargetServers<D>>) -> Result<D::Access, RunError> {
+    pub(super) fn access<D: Database>(&self, own: Option<TargetServers<D>>) -> Result<D::Access> {
         let arm = &self.arm;
         let (login, trust, database) = match (&self.private, own) {
             (Some(private), _) => {

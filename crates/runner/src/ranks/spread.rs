@@ -19,7 +19,7 @@ use super::clock::{instant_of, ns_of};
 use super::conduct::{Answered, Ranks};
 use super::protocol::{Answer, CalledSlice, Loading, Request, Start, Yielded, named};
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::load::{Load, Slice};
 
 /// The load of a cell, of which this process makes a part and calls the others.
@@ -35,10 +35,7 @@ pub(crate) struct SpreadLoad {
 
 impl SpreadLoad {
     /// Has every follower start its part beside `own`.
-    ///
-    /// # Errors
-    /// Who cannot.
-    pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self, RunError> {
+    pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self> {
         let number = {
             let mut all = ranks.lock();
             all.loads += 1;
@@ -73,7 +70,7 @@ impl Load for SpreadLoad {
         self.workers
     }
 
-    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>> {
         let load = self.number;
         self.ranks.ask_clocks_again()?;
         if self.own.is_prepared(arm) && self.open.contains(&arm) {
@@ -94,7 +91,7 @@ impl Load for SpreadLoad {
         Ok(prepared)
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice> {
         let lead = self.ranks.lock().lead.now();
         let start = Instant::now() + lead;
         let start_ns = ns_of(start);
@@ -147,16 +144,13 @@ fn nonsense(name: &str) -> RunError {
 
 /// Has all load generators write their part of the rows of tables that are there. `progress` hears how many all have written, as far as
 /// they are as fast as this one.
-///
-/// # Errors
-/// Who is gone, or that somebody wants to stop.
 pub(crate) fn load_together<D: Database>(
     ranks: &Ranks,
     access: &D::Access,
     contents: &Contents,
     loading: Loading,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let loading = Box::new(loading);
     ranks.tell(|told| Request::Load {
         part: told.part,
@@ -183,15 +177,12 @@ pub(crate) fn load_together<D: Database>(
 }
 
 /// Writes a part of the rows of tables that are there.
-///
-/// # Errors
-/// When the server refuses, or somebody wants to stop.
 pub(super) fn load_part<D: Database>(
     access: &D::Access,
     contents: &Contents,
     part: Part,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let reactor = Reactor::new().map_err(|error| RunError::Rank(error.to_string()))?;
     D::load_part(&reactor, access, contents, part, progress)
 }
@@ -201,10 +192,7 @@ const MOST_APART: f64 = 0.02;
 
 /// The slice of all. It is void if they began further apart than a fiftieth of its length, or, where
 /// they all work for the same time, ended further apart than that and a long operation.
-///
-/// # Errors
-/// When one of them says what is no histogram.
-fn merged(shares: Vec<(u32, Yielded)>, duration: Duration, pace: Pace) -> Result<Slice, RunError> {
+fn merged(shares: Vec<(u32, Yielded)>, duration: Duration, pace: Pace) -> Result<Slice> {
     let (ranks, shares): (Vec<u32>, Vec<Yielded>) = shares.into_iter().unzip();
     let begins: Vec<u64> = shares.iter().map(|share| share.began_ns).collect();
     let yields: Vec<Yield> = shares.iter().map(|share| share.recorded.clone()).collect();

@@ -21,9 +21,6 @@ pub(super) struct Counted {
 
 /// The CPU time in these metrics: that of a group of processes, of the only one where `group` names none; where there are no
 /// groups, that of the whole machine.
-///
-/// # Errors
-/// What is missing, and the remedy.
 pub(super) fn cpu_seconds(metrics: &str, group: Option<&str>) -> Result<Counted, String> {
     let mut groups: BTreeMap<String, f64> = BTreeMap::new();
     let mut machine: Option<f64> = None;

@@ -27,9 +27,6 @@ pub(crate) enum RemoteCpu {
 
 impl RemoteCpu {
     /// What the study says; `None` where it says nothing. `ranks` are the load generators, of which one may be the agent.
-    ///
-    /// # Errors
-    /// Why it does not tell, and the remedy.
     pub(crate) fn open(
         study: &Study,
         endpoints: &[Endpoint],

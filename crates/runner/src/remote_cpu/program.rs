@@ -12,7 +12,6 @@ use ciphertax_supervise::{ChildPipe, child};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How much it may print, in bytes.
 const MOST_BYTES: usize = 16 << 20;
@@ -44,9 +43,6 @@ fn failed(words: impl Into<String>) -> Failed {
 }
 
 /// What a program prints, which must end well and soon; where it does not, it is killed with all that it started.
-///
-/// # Errors
-/// What went wrong, without its arguments.
 pub(super) fn run(words: &[String]) -> Result<String, Failed> {
     run_within(words, PATIENCE)
 }
@@ -109,7 +105,6 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// What a program prints.
 struct Output {
     pipe: ChildPipe,
     bytes: Vec<u8>,
@@ -123,7 +118,6 @@ impl Output {
         })
     }
 
-    /// Takes all that is there.
     fn read(&mut self) -> Result<(), Failed> {
         let room = MOST_BYTES + 1 - self.bytes.len();
         self.pipe.read(room, |bytes| self.bytes.extend_from_slice(bytes));

@@ -6,7 +6,7 @@ use ciphertax_model::CpuCounter;
 use ciphertax_reactor::stop;
 
 use super::source::{MOST_CPUS, Source};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// So many moves are waited for: the first may come at any time, and between two others there may be work to do.
 const MOVES: usize = 3;
@@ -32,7 +32,6 @@ struct Watch {
     longest_turn: Duration,
 }
 
-/// A move of a counter.
 struct Move {
     /// Since the one before, in time and in seconds of CPU time.
     after: Duration,
@@ -54,9 +53,9 @@ impl Move {
 /// If the counter cannot be read, never moves or never stands still; `unusable` makes an error of why.
 pub(crate) fn resolution(
     counter: &CpuCounter,
-    work: &mut dyn FnMut(Duration) -> Result<(), RunError>,
+    work: &mut dyn FnMut(Duration) -> Result<()>,
     unusable: impl Fn(String) -> RunError,
-) -> Result<f64, RunError> {
+) -> Result<f64> {
     let source = Source::new(counter);
     let name = source.name();
     let mut watch = Watch::begin(source).map_err(&unusable)?;
@@ -129,7 +128,7 @@ impl Watch {
     }
 
     /// Ends what takes too long since it began, or what somebody wants to stop.
-    fn go_on(&self, began: Instant, too_long: impl FnOnce(u64) -> RunError) -> Result<(), RunError> {
+    fn go_on(&self, began: Instant, too_long: impl FnOnce(u64) -> RunError) -> Result<()> {
         if stop::is_requested() {
             return Err(RunError::Stopped);
         }

@@ -20,7 +20,6 @@ pub(super) const MOST_CPUS: f64 = 2_048.0;
 /// How much longer than its resolution the counter may once be behind, before what it rose by is thought impossible.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// Where a counter is read.
 #[derive(Debug, Clone)]
 pub(super) struct Source(CpuCounter);
 
@@ -29,7 +28,6 @@ impl Source {
         Self(counter.clone())
     }
 
-    /// What it is called.
     pub(super) fn name(&self) -> String {
         match &self.0.exporter {
             Some(exporter) => exporter.clone(),
@@ -39,9 +37,6 @@ impl Source {
     }
 
     /// Reads it.
-    ///
-    /// # Errors
-    /// What is wrong with it, in one line.
     pub(super) fn read(&self) -> Result<Counted, String> {
         let counted = match &self.0.exporter {
             Some(exporter) => scrape(exporter),
@@ -122,9 +117,6 @@ struct State {
 
 impl CounterMeter {
     /// That of a counter whose resolution is known.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(super) fn open(counter: &CpuCounter) -> Result<Self, String> {
         let source = Source::new(counter);
         let Counted { what, seconds } = source.read()?;
@@ -146,7 +138,6 @@ impl CounterMeter {
         self.state.borrow().lost.clone()
     }
 
-    /// What it is.
     pub(super) fn record(&self) -> CounterRecord {
         CounterRecord {
             source: self.source.name(),
@@ -155,7 +146,6 @@ impl CounterMeter {
         }
     }
 
-    /// What it has counted so far, in seconds.
     fn seconds(&self) -> Result<f64, String> {
         let seconds = self.source.read()?.seconds;
         let now = Instant::now();

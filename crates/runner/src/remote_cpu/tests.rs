@@ -15,7 +15,7 @@ use ciphertax_observe::{Meter, ProcessMeter, Usage};
 
 use super::resolution;
 use super::source::CounterMeter;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::unusable;
 
 /// A shell that works a little for each line, and else not at all.
@@ -117,7 +117,7 @@ fn printed_by(words: &[&str]) -> CpuCounter {
     }
 }
 
-fn found(counter: &CpuCounter, worker: &mut Worker) -> Result<f64, RunError> {
+fn found(counter: &CpuCounter, worker: &mut Worker) -> Result<f64> {
     let mut work = |time| {
         worker.work(time);
         Ok(())

@@ -8,7 +8,7 @@ use ciphertax_records::Sample;
 
 use super::course::{Course, passes};
 use super::measure::{Measure, PlannedSlice};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// The lengths to choose from, shortest first; the last is [`Study::SHORT_SLICE_S`].
 const LENGTHS: [Duration; 4] = [
@@ -88,15 +88,12 @@ impl Tried {
 
 /// Tries every arm of a cell, by its index, and tells how long its slices are. One that cannot be tried has the longest; so have all
 /// once trials have taken too much of the `budget`.
-///
-/// # Errors
-/// What keeps the run from going on.
 pub(super) fn calibrate(
     (study, budget): (&Study, Duration),
     index: usize,
     course: &Course<'_>,
     measure: &mut dyn Measure,
-) -> Result<Duration, RunError> {
+) -> Result<Duration> {
     let slices = study.cells.len() * course.arms.len();
     let shortest = Duration::from_secs_f64(study.time_s / (MOST_BLOCKS * slices as f64));
     measure.begin_block(index)?;
@@ -122,11 +119,7 @@ pub(super) fn calibrate(
 }
 
 /// `None` if the slice is void, again and again or for what does not pass; why is told when it is measured.
-fn try_slice(
-    index: usize,
-    slice: &PlannedSlice<'_>,
-    measure: &mut dyn Measure,
-) -> Result<Option<Tried>, RunError> {
+fn try_slice(index: usize, slice: &PlannedSlice<'_>, measure: &mut dyn Measure) -> Result<Option<Tried>> {
     for _ in 0..TRIES {
         let began = measure.elapsed();
         let sample = measure.slice(index, slice)?.sample;

@@ -11,7 +11,7 @@ use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
 use super::measure::PlannedSlice;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
@@ -22,7 +22,6 @@ const LONGEST_SLICE: Duration = Duration::from_secs(4);
 /// In so many blocks a cell is looked into, if there is time: one more than an interval needs.
 const FEWEST_LOOKED_BLOCKS: u32 = FEWEST_BLOCKS + 1;
 
-/// The course of one cell.
 pub(crate) struct Course<'a> {
     study: &'a Study,
     pub(crate) cell: &'a Cell,
@@ -67,16 +66,13 @@ pub(super) enum BlockOutcome {
 impl<'a> Course<'a> {
     /// The course from the first block on, some of which are looked into if `look` says how. `earlier` is what a run measured
     /// that goes on: its orders go on too.
-    ///
-    /// # Errors
-    /// When those hold numbers that no measurement yields.
     pub(crate) fn new(
         study: &'a Study,
         cell: &'a Cell,
         seed: u64,
         look: Option<Look>,
         earlier: &SampleLog,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let arms = study.measured_arms_of(cell);
         let of_cell = earlier
             .samples
@@ -207,7 +203,7 @@ impl<'a> Course<'a> {
         log: &SampleLog,
         took: Duration,
         left: Duration,
-    ) -> Result<BlockOutcome, RunError> {
+    ) -> Result<BlockOutcome> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;

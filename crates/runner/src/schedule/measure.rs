@@ -7,7 +7,7 @@ use ciphertax_records::why::{Look, Profile, SymbolTable, WaitEvents, Waits};
 use ciphertax_records::{KeptOperation, QuietPhase, Round, Sample, SliceId};
 use serde::{Deserialize, Serialize};
 
-use crate::error::RunError;
+use crate::error::Result;
 use crate::progress::Progress;
 
 /// Who measures the slices of a run's cells, and how its time passes.
@@ -23,16 +23,13 @@ pub(crate) trait Measure {
 
     /// Makes the servers of a cell, by its index, ready for a block of it, which begins its round if it is the first on these
     /// servers.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
-    fn begin_block(&mut self, cell: usize) -> Result<(), RunError>;
+    fn begin_block(&mut self, cell: usize) -> Result<()>;
 
     /// Has tables that have grown too large as they were, all of them at once. The time that takes is no time of the run.
     ///
     /// # Errors
     /// When they are not what they must be after what was asked of them, or the server refuses.
-    fn restore(&mut self, _cell: usize, _progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn restore(&mut self, _cell: usize, _progress: &mut dyn Progress) -> Result<()> {
         Ok(())
     }
 
@@ -55,13 +52,9 @@ pub(crate) trait Measure {
     fn symbols(&self) -> &SymbolTable;
 
     /// Measures a slice of a cell, by its index. What goes wrong with the server makes the slice void.
-    ///
-    /// # Errors
-    /// What keeps the run from going on.
-    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError>;
+    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured>;
 }
 
-/// A slice that is to be measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlannedSlice<'a> {
     pub(crate) cell: &'a Cell,
@@ -78,7 +71,6 @@ pub(crate) struct PlannedSlice<'a> {
 }
 
 impl PlannedSlice<'_> {
-    /// What records call it.
     pub(crate) fn id(&self) -> SliceId {
         SliceId {
             cell: self.cell.name.clone(),
@@ -89,7 +81,6 @@ impl PlannedSlice<'_> {
     }
 }
 
-/// What a slice yielded.
 pub(crate) struct Measured {
     pub(crate) sample: Sample,
     /// Operations whose end nobody saw; `None` where not even their number is known, since a load generator is lost.

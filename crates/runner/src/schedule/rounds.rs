@@ -8,7 +8,7 @@ use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason}
 use super::calibration::{calibrate, length_of};
 use super::course::{BlockOutcome, Course};
 use super::measure::{Measure, Measured, PlannedSlice};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::progress::{Headline, Progress, Stage};
 
 /// How long is waited after the first block that was disturbed; twice as long after each further one, up to the longest.
@@ -26,7 +26,6 @@ pub(crate) struct Rounds<'a> {
     study: &'a Study,
     measure: &'a mut dyn Measure,
     folder: &'a mut RunFolder,
-    /// What was measured.
     pub(crate) log: SampleLog,
     budget: Duration,
     /// How long is waited after the next block that is disturbed.
@@ -59,7 +58,7 @@ impl<'a> Rounds<'a> {
         &mut self,
         cells: &mut [Course<'_>],
         progress: &mut dyn Progress,
-    ) -> Result<RunStatus, RunError> {
+    ) -> Result<RunStatus> {
         for cell in cells.iter().filter(|cell| cell.blocks > 0) {
             progress.earlier(&self.headline(cell));
         }
@@ -90,7 +89,7 @@ impl<'a> Rounds<'a> {
         index: usize,
         cell: &mut Course<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<Option<RunStatus>, RunError> {
+    ) -> Result<Option<RunStatus>> {
         for _ in 0..cell.blocks_of_a_turn() {
             if cell.is_done() {
                 break;
@@ -125,7 +124,7 @@ impl<'a> Rounds<'a> {
 
     /// Has the slices of every cell as short as its load bears, where nothing says how long they are; those of a run that goes on as
     /// long as they were.
-    fn set_slices(&mut self, cells: &mut [Course<'_>]) -> Result<(), RunError> {
+    fn set_slices(&mut self, cells: &mut [Course<'_>]) -> Result<()> {
         for (index, cell) in cells.iter_mut().enumerate() {
             if !self.study.has_free_slices(cell.cell) || self.measure.counts_in_ticks(index) {
                 continue;
@@ -159,7 +158,7 @@ impl<'a> Rounds<'a> {
         index: usize,
         cell: &mut Course<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<Option<RunStatus>, RunError> {
+    ) -> Result<Option<RunStatus>> {
         self.measure.restore(index, progress)?;
         let has_rounds = self.measure.has_rounds(index);
         if has_rounds {

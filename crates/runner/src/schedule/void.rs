@@ -24,9 +24,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) first_failure: Option<&'a Failure>,
     /// What [`cells_differ`] says.
     pub(crate) cells: Option<String>,
-    /// Operations that failed.
     pub(crate) failures: u64,
-    /// Operations that completed.
     pub(crate) completed: u64,
     /// Operations that did not finish within ten seconds after the end of the slice.
     pub(crate) unfinished: u64,
@@ -35,7 +33,6 @@ pub(crate) struct Outcome<'a> {
     pub(crate) is_interrupted: bool,
     /// True if the server did not answer after the slice.
     pub(crate) is_silent: bool,
-    /// True if the server began anew during the slice.
     pub(crate) is_restarted: bool,
     /// Why the server's processes could not be read, who run on another machine.
     pub(crate) agent_lost: Option<String>,
@@ -43,7 +40,6 @@ pub(crate) struct Outcome<'a> {
     pub(crate) death: Option<VoidReason>,
     /// Stolen share of all CPU time, as a fraction.
     pub(crate) steal: f64,
-    /// CPU time stolen.
     pub(crate) stolen: Duration,
 }
 

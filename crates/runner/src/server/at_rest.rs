@@ -6,7 +6,7 @@ use ciphertax_model::{Arm, AtRest, ServerSpec};
 use super::group::GroupServer;
 use super::private::BESIDE_DATA_MB;
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::groups::Group;
 use crate::servers_to_play::entry;
 
@@ -29,15 +29,12 @@ impl<'a> AtRestProofs<'a> {
     }
 
     /// Proves the server of a group, a plain one the same way; `begin` hears whose it is before something is started.
-    ///
-    /// # Errors
-    /// Names the arm that is not what it says, or what kept it from being proved.
     pub(crate) fn prove<D: Database>(
         &mut self,
         group: &Group<'_>,
         server: &mut GroupServer<D>,
-        begin: &mut dyn FnMut(&Arm) -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+        begin: &mut dyn FnMut(&Arm) -> Result<()>,
+    ) -> Result<()> {
         let (Some(arm), true) = (group.arms.first(), self.are_wanted) else {
             return Ok(());
         };
@@ -57,7 +54,7 @@ impl<'a> AtRestProofs<'a> {
 
 /// Searches the disk of a server that writes as those of an arm do, and has so little memory that all of it reaches the disk.
 /// It is gone then.
-fn search(arm: &Arm, spec: &ServerSpec, at_rest: AtRest) -> Result<ProvedAtRest, RunError> {
+fn search(arm: &Arm, spec: &ServerSpec, at_rest: AtRest) -> Result<ProvedAtRest> {
     let like_it = PrivateServer::builder(entry(&spec.server)?)
         .without_tls()
         .storage(spec.storage)

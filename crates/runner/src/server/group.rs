@@ -30,7 +30,7 @@ use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
 use crate::database::{Control, ControlOptions, Database, Description, Endpoint, Member, ReachedArm};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::load::Distance;
@@ -85,16 +85,13 @@ struct Private {
 
 impl<D: Database> GroupServer<D> {
     /// Starts private servers for a group of arms, and what leads to them.
-    ///
-    /// # Errors
-    /// When they are not available or cannot be started.
     pub(crate) fn private(
         study: &Study,
         spec: &ServerSpec,
         group: &Group<'_>,
         identity: Identity,
         column_key: Option<&MasterKey>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(spec, &guard)?;
         let server = private::start(study, spec, group, link.as_ref())?;
@@ -149,15 +146,12 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Takes servers of the user's own, which nobody else of ciphertax measures and where nobody else has data of its name.
-    ///
-    /// # Errors
-    /// When they cannot be used.
     pub(crate) fn target(
         study: &Study,
         target: TargetServers<D>,
         identity: Identity,
         ranks: Option<&Ranks>,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
         let control = connect(
@@ -199,7 +193,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Makes sure that plain arms are let in where they go to. A server that demands TLS says so to plain sessions alone.
-    fn refuse_demand_of_tls(&mut self, study: &Study, url: &str) -> Result<(), RunError> {
+    fn refuse_demand_of_tls(&mut self, study: &Study, url: &str) -> Result<()> {
         let has_plain = study.arms.iter().any(|arm| !arm.transport.is_encrypted());
         let Some(tls) = self.route.default_tls.take_if(|_| has_plain) else {
             return Ok(());
@@ -211,10 +205,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.
-    ///
-    /// # Errors
-    /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
-    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool, RunError> {
+    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
             let ways = ControlOptions {
@@ -276,15 +267,12 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// How an arm reaches it, before any proof.
-    ///
-    /// # Errors
-    /// When the arm verifies the server, and no authority is known.
-    pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
+    pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>> {
         reached(&self.route, self.private_server(), &self.login, arm)
     }
 
     /// How other load generators reach an arm whose sessions must be so.
-    pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach, RunError> {
+    pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach> {
         let private = self.private_server();
         Ok(ArmReach {
             arm: arm.clone(),
@@ -298,15 +286,12 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Makes the data sets that the study's cells ask; `key` is that of stored cells.
-    ///
-    /// # Errors
-    /// When they cannot be made, or what is there is not ciphertax's own.
     pub(crate) fn load(
         &mut self,
         study: &Study,
         key: Option<&MasterKey>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let private = self.private.as_ref();
         let stored = private.and_then(|private| private.stored.as_ref());
         let contents = Contents {
@@ -324,20 +309,14 @@ impl<D: Database> GroupServer<D> {
 
     /// Has the tables of the data sets there, and tells whether load generators may write a part of their rows each before
     /// [`GroupServer::load`].
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool, RunError> {
+    pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool> {
         // Also if it fails half-way.
         self.is_loaded = true;
         self.database.begin_load(&mut self.control, contents)
     }
 
     /// How large its data are; `None` for a server of the user's own.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>, RunError> {
+    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>> {
         match self.is_private() {
             true => self.database.footprint(&mut self.control).map(Some),
             false => Ok(None),
@@ -345,10 +324,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes the data sets, and the servers if they are private.
-    ///
-    /// # Errors
-    /// If something is left behind.
-    pub(crate) fn close(self) -> Result<(), RunError> {
+    pub(crate) fn close(self) -> Result<()> {
         let removed = match self.death() {
             // What private servers hold goes with them.
             _ if self.is_private() || !self.is_loaded => Ok(()),
@@ -368,7 +344,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Of the user's own servers that form one database those that are its members now.
-    fn find_members(&mut self) -> Result<(), RunError> {
+    fn find_members(&mut self) -> Result<()> {
         let Some(found) = self.database.members(&mut self.control)? else {
             return Ok(());
         };
@@ -384,7 +360,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Has it say who it is.
-    fn describe(&mut self) -> Result<(), RunError> {
+    fn describe(&mut self) -> Result<()> {
         let private = self.private.as_ref().map(|private| &private.server);
         let Description {
             product,

@@ -10,23 +10,19 @@ use ciphertax_records::why::WaitEvents;
 use ciphertax_records::{ServerId, VoidReason};
 
 use crate::agent::AgentMeter;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::meter::ServedBy;
 
 /// What a slice needs of a server, whatever the database.
 pub(crate) trait Server {
     /// Its own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>>;
 
     /// The first process of each of its servers, as far as they can be seen from here; none for a database in the load threads.
     fn pids(&self) -> Vec<u32> {
         Vec::new()
     }
 
-    /// Who serves its connections.
     fn served_by(&self) -> ServedBy {
         ServedBy::Threads
     }
@@ -43,15 +39,12 @@ pub(crate) trait Server {
     ///
     /// # Errors
     /// When it refuses or does not answer; some of it may be changed then.
-    fn apply_probe(&mut self, _arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, _arm: &Arm) -> Result<()> {
         Ok(())
     }
 
     /// Changes back what [`Server::apply_probe`] has changed.
-    ///
-    /// # Errors
-    /// When it refuses or does not answer.
-    fn undo_probe(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -70,10 +63,7 @@ pub(crate) trait Server {
     }
 
     /// Has the kernel forget what it keeps of its files; `None` for a server of the user's own.
-    ///
-    /// # Errors
-    /// If a file cannot be written to the disk or read.
-    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+    fn drop_cached(&self) -> Result<Option<Dropped>> {
         Ok(None)
     }
 
@@ -135,6 +125,5 @@ pub(crate) struct ProxyMeters<'a> {
 /// Which server of a run, and what is measured on it.
 pub(crate) struct Identity {
     pub(crate) id: ServerId,
-    /// The names of the cells.
     pub(crate) cells: Vec<String>,
 }

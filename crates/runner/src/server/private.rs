@@ -4,7 +4,7 @@ use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{ServerSpec, Study};
 
 use crate::connections::{needed_of, needed_of_one_server};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::groups::Group;
 use crate::servers_to_play::entry;
 use crate::tpcc;
@@ -21,15 +21,12 @@ const BRANCH: u64 = 16_000_000;
 const GROWTH: u64 = 3;
 
 /// Starts them, inside a link if there is one.
-///
-/// # Errors
-/// When they are not available or cannot be started.
 pub(super) fn start(
     study: &Study,
     spec: &ServerSpec,
     group: &Group<'_>,
     link: Option<&RunningLink>,
-) -> Result<PrivateServer, RunError> {
+) -> Result<PrivateServer> {
     let entry = entry(&spec.server)?;
     // Poolers keep connections that no client has.
     let pooled = group.arms.iter().filter(|arm| arm.pooler.is_some());

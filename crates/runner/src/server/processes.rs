@@ -6,13 +6,12 @@ use ciphertax_observe::Unmetered;
 use ciphertax_records::CpuSource;
 
 use crate::database::Endpoint;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::remote_cpu::RemoteCpu;
 use crate::server_process::{Asker, ServerProcess};
 
-/// The processes of a server.
 pub(super) struct Processes {
     pub(super) meters: Vec<ServerMeter>,
     /// What tells of them from another machine.
@@ -28,15 +27,12 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Those of private servers, which have one for each member.
-    ///
-    /// # Errors
-    /// When one has ended, or cannot be kept on the CPU that the study says.
     pub(super) fn of_private(
         server: &PrivateServer,
         study: &Study,
         spec: &ServerSpec,
         served_by: ServedBy,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let pids = server.pids();
         let meters = pids.iter().map(|pid| ServerMeter::open(served_by, *pid));
         let meters: Vec<ServerMeter> = meters.collect::<Result<_, _>>()?;

@@ -18,7 +18,7 @@ use ciphertax_supervise::GuardProgram;
 
 use super::measured::ProxyMeters;
 use crate::connections::needed_of;
-use crate::error::RunError;
+use crate::error::Result;
 
 /// What runs for arms of one kind, and what reads its processes.
 struct Metered<K, P, M = ProcessMeter> {
@@ -40,9 +40,6 @@ pub(super) struct Proxies {
 
 impl Proxies {
     /// Starts what these arms need before a server, on its side of a link.
-    ///
-    /// # Errors
-    /// When one is not available, cannot do what its arms ask, or does not start.
     pub(super) fn start(
         study: &Study,
         arms: &[&Arm],
@@ -50,7 +47,7 @@ impl Proxies {
         link: Option<&RunningLink>,
         key: Option<&MasterKey>,
         guard: &GuardProgram,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let mut proxies = Self::default();
         let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
         for kind in kinds {
@@ -102,14 +99,12 @@ impl Proxies {
         Ok(proxies)
     }
 
-    /// The tunnel that an arm goes through.
     pub(super) fn tunnel(&mut self, arm: &Arm) -> Option<&mut RunningTunnel> {
         let mut tunnels = self.tunnels.iter_mut();
         let tunnel = tunnels.find(|tunnel| Some(tunnel.kind) == arm.tunnel)?;
         Some(&mut tunnel.program)
     }
 
-    /// The pooler that an arm goes through.
     pub(super) fn pooler(&self, arm: &Arm) -> Option<&RunningPooler> {
         Some(&of_kind(&self.poolers, &pooler_of(arm)?)?.program)
     }
@@ -119,7 +114,6 @@ impl Proxies {
         Some(&of_kind(&self.column_relays, &policy_of(arm))?.program)
     }
 
-    /// Where an arm connects to in place of the server.
     pub(super) fn address_for(&self, arm: &Arm) -> Option<SocketAddr> {
         let tunnel = || Some(of_kind(&self.tunnels, &arm.tunnel?)?.program.address());
         let pooler = || self.pooler(arm).map(RunningPooler::address);
@@ -166,7 +160,6 @@ impl Proxies {
         settings.collect()
     }
 
-    /// Ends all of them.
     pub(super) fn stop(self) -> ciphertax_lab::Result<()> {
         let poolers = self.poolers.into_iter().map(|running| running.program.stop());
         let tunnels = self.tunnels.into_iter().map(|running| running.program.stop());
@@ -186,7 +179,6 @@ fn pooler_of(arm: &Arm) -> Option<(Pooler, Transport)> {
     Some((arm.pooler?, arm.transport))
 }
 
-/// True if an arm has cells encrypted in results.
 pub(crate) fn encrypts_results(arm: &Arm) -> bool {
     policy_of(arm).is_some()
 }

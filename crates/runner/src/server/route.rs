@@ -14,7 +14,7 @@ use super::proxies::Proxies;
 use super::target::TargetServers;
 use crate::connections::are_many;
 use crate::database::{Clients, Control, ControlOptions, Endpoint, ReachedArm};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::groups::Group;
 use crate::load::Distance;
 use crate::ranks::account_of;
@@ -47,7 +47,7 @@ impl Route {
         by_certificate: Option<AuthenticationMethod>,
         column_key: Option<&MasterKey>,
         guard: &GuardProgram,
-    ) -> Result<(Self, PrivateServer), RunError> {
+    ) -> Result<(Self, PrivateServer)> {
         let addresses = server.addresses();
         let proxies = Proxies::start(study, &group.arms, &server, link.as_ref(), column_key, guard)?;
         let distance = link.map(|link| Distance::over(link, study, spec));
@@ -111,7 +111,7 @@ impl Route {
     }
 
     /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
-    pub(crate) fn use_tls(&mut self, over_tls: bool) -> Result<(), RunError> {
+    pub(crate) fn use_tls(&mut self, over_tls: bool) -> Result<()> {
         self.default_tls = match over_tls {
             true => Some(self.trust.any_tls()?),
             false => None,
@@ -120,7 +120,7 @@ impl Route {
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
-    pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
+    pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<()> {
         self.distance
             .as_mut()
             .map_or(Ok(()), |distance| distance.set(wanted))
@@ -137,15 +137,12 @@ impl Route {
 }
 
 /// How an arm reaches it, before any proof.
-///
-/// # Errors
-/// When the arm verifies the server, and no authority is known.
 pub(super) fn reached<D: Clients>(
     route: &Route,
     private: Option<&PrivateServer>,
     default: &D::Login,
     arm: &Arm,
-) -> Result<ReachedArm<D>, RunError> {
+) -> Result<ReachedArm<D>> {
     let policy = arm
         .transport
         .is_encrypted()
@@ -173,7 +170,7 @@ pub(crate) fn connect<D: Clients>(
     private: Option<&PrivateServer>,
     login: &D::Login,
     url: Option<&str>,
-) -> Result<Control<D>, RunError> {
+) -> Result<Control<D>> {
     let encrypted = study
         .arms
         .iter()

@@ -10,7 +10,7 @@ use ciphertax_wire::{Session, WireError, is_this_machine};
 
 use super::route::Route;
 use crate::database::{Clients, Endpoint};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::timeout::{unusable, wait_for};
 use crate::trust::Trust;
 
@@ -53,10 +53,7 @@ impl<D: Clients> TargetServers<D> {
 
     /// How everything that is not measured of a study is reached: over TLS where it verifies the server, or where no arm is
     /// plain. Over a Unix socket nobody is in between, so there plain arms are enough.
-    ///
-    /// # Errors
-    /// When TLS cannot be prepared.
-    pub(crate) fn route(&self, study: &Study) -> Result<Route, RunError> {
+    pub(crate) fn route(&self, study: &Study) -> Result<Route> {
         let mut route = Route::to_target(self);
         let verifies = self.verifies();
         if verifies || study.arms.iter().all(|arm| arm.transport.is_encrypted()) {
@@ -81,7 +78,7 @@ impl<D: Clients> TargetServers<D> {
         &self,
         endpoint: &Endpoint,
         transport: Transport,
-    ) -> Result<Result<Option<String>, WireError>, RunError> {
+    ) -> Result<Result<Option<String>, WireError>> {
         let policy = TlsPolicy {
             client_certificate: self.client_certificate.clone(),
             ..TlsPolicy::new(transport.tls_version(), self.verification.clone())

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::options;
-use ciphertax_lab::sqlite::{ProvedFile, data_size, prove};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
@@ -18,7 +17,7 @@ use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::sqlite::SqliteAccess;
 
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
 use crate::server::{Identity, Server};
@@ -35,9 +34,7 @@ const WRITTEN: &str = "bytes_written";
 /// Bytes of the file and its log.
 const DATA: &str = "data_bytes";
 
-/// The file of a group of arms.
 pub(super) struct SqliteFile {
-    /// What the report says of it.
     pub(super) record: ServerRecord,
     options: ConnectOptions,
     /// As long as it is open, no other session that is closed writes the log into the file. It goes before the folder.
@@ -54,15 +51,12 @@ pub(super) struct ProvedArm {
 
 impl SqliteFile {
     /// Makes it, in a folder of its own.
-    ///
-    /// # Errors
-    /// When it cannot be made, or the disk is full.
     pub(super) fn make(
         entry: &'static Entry,
         spec: &ServerSpec,
         group: &Group<'_>,
         identity: Identity,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self> {
         let builder = PrivateServer::builder(entry).without_tls();
         let private = builder
             .storage(spec.storage)
@@ -93,10 +87,7 @@ impl SqliteFile {
     }
 
     /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
-    ///
-    /// # Errors
-    /// When it is not what it says.
-    pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm, RunError> {
+    pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm> {
         let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
         let Proved {
             proofs,
@@ -121,10 +112,7 @@ impl SqliteFile {
     }
 
     /// Makes the data set, and writes the log into the file, so that all arms begin alike.
-    ///
-    /// # Errors
-    /// When it cannot be made; a full disk by name.
-    pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+    pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
         let of = contents.rows();
         progress(0, of);
@@ -143,10 +131,7 @@ impl SqliteFile {
     }
 
     /// How many bytes of the file are of which table, and how much memory each connection has for them.
-    ///
-    /// # Errors
-    /// When SQLite does not say.
-    pub(super) fn footprint(&mut self) -> Result<Footprint, RunError> {
+    pub(super) fn footprint(&mut self) -> Result<Footprint> {
         let rows = self.control.query(TABLES);
         let rows = rows.map_err(|error| unusable(&self.record.name, error.to_string()))?;
         let tables = rows.iter().map(|row| {
@@ -164,10 +149,7 @@ impl SqliteFile {
     }
 
     /// Removes it and everything beside it.
-    ///
-    /// # Errors
-    /// If something is left behind.
-    pub(super) fn close(self) -> Result<(), RunError> {
+    pub(super) fn close(self) -> Result<()> {
         drop(self.control);
         Ok(self.private.stop()?)
     }
@@ -194,7 +176,7 @@ fn name_of(spec: &ServerSpec, group: &Group<'_>) -> String {
 }
 
 impl Server for SqliteFile {
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>> {
         counters(self.options.path())
     }
 
@@ -212,7 +194,7 @@ impl Server for SqliteFile {
 }
 
 /// Of this process, which in a slice does little else than SQLite's work; the clocks at a slice's edges are some KiB.
-fn counters(file: &Path) -> Result<BTreeMap<String, i64>, RunError> {
+fn counters(file: &Path) -> Result<BTreeMap<String, i64>> {
     // Where the kernel does not say, nothing is said.
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let bytes = i64::try_from(data_size(file)?).unwrap_or(i64::MAX);

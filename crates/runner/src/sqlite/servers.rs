@@ -9,7 +9,7 @@ use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{ArmColumns, Job};
 
 use super::file::{ProvedArm, SqliteFile};
-use crate::error::RunError;
+use crate::error::Result;
 use crate::footprint::Footprint;
 use crate::groups::{groups, holds, measured_at, of_own_cells};
 use crate::load::{self, Load};
@@ -33,21 +33,13 @@ struct File {
 
 struct OpenArm {
     name: String,
-    /// Index of its file.
     file: usize,
     proved: ProvedArm,
 }
 
 impl SqliteServers {
     /// Makes the files for the cells with this spec and proves the arms.
-    ///
-    /// # Errors
-    /// Names the file or the arm that cannot be used.
-    pub(crate) fn open(
-        entry: &'static Entry,
-        opening: &mut Opening<'_>,
-        spec: &ServerSpec,
-    ) -> Result<Self, RunError> {
+    pub(crate) fn open(entry: &'static Entry, opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self> {
         let arms = measured_at(opening.study, opening.arms, Some(spec));
         opening
             .progress
@@ -117,11 +109,11 @@ impl Servers for SqliteServers {
     }
 
     /// There is none.
-    fn set_distances(&mut self, _: Distances) -> Result<(), RunError> {
+    fn set_distances(&mut self, _: Distances) -> Result<()> {
         Ok(())
     }
 
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<()> {
         let study = of_own_cells(Some(&self.spec), study);
         for file in &mut self.files {
             file.file.load(&study, &mut |rows, of| {
@@ -131,7 +123,7 @@ impl Servers for SqliteServers {
         Ok(())
     }
 
-    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>> {
         let footprints = self.files.iter_mut().map(|file| file.file.footprint());
         let footprints: Vec<Footprint> = footprints.collect::<Result<_, _>>()?;
         let mut sizes = Vec::new();
@@ -149,8 +141,8 @@ impl Servers for SqliteServers {
         cell: &Cell,
         arms: &[Arm],
         seed: u64,
-        _: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<Box<dyn Load>, RunError> {
+        _: &dyn Fn() -> Result<()>,
+    ) -> Result<Box<dyn Load>> {
         let keys = arms
             .iter()
             .map(|arm| Arc::clone(&self.files[self.index_of(&arm.name)].keys));
@@ -170,7 +162,7 @@ impl Servers for SqliteServers {
 
     fn remind(&self, _: &str) {}
 
-    fn close(self: Box<Self>) -> Result<(), RunError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let closed = self.files.into_iter().map(|file| file.file.close());
         closed.fold(Ok(()), Result::and)
     }

@@ -1,7 +1,6 @@
 //! What the conditions that hold say of a run.
 
-use ciphertax_base::format;
-use ciphertax_base::{Proof, Witness};
+use ciphertax_base::{Proof, Witness, format};
 use ciphertax_workload::dataset::tpcc::{ConditionResult, Outcome};
 
 /// The clause whose twelve parts are the specification's conditions.

@@ -7,19 +7,16 @@ use ciphertax_workload::sql::SqlSession;
 
 use super::tables::Tables;
 use crate::database::{Clients, Control, Database};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::server::GroupServer;
 
 /// Checks every set for what must be true of it, and that the sets which must hold the same do.
-///
-/// # Errors
-/// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
 pub(crate) fn examine<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     contents: &Contents,
     when: &[When],
     alike: &[Vec<TableNames>],
-) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+) -> Result<Vec<Vec<ConditionResult>>> {
     let Some(tpcc) = &contents.tpcc else {
         return Ok(Vec::new());
     };
@@ -39,14 +36,11 @@ pub(crate) fn examine<D: Clients<Session: SqlSession>>(
 }
 
 /// Makes all sets anew.
-///
-/// # Errors
-/// When the server refuses, or somebody wants to stop.
 pub(crate) fn restore<D: Clients<Session: SqlSession>>(
     control: &mut Control<D>,
     contents: &Contents,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), RunError> {
+) -> Result<()> {
     let Some(tables) = &contents.tpcc else {
         return Ok(());
     };
@@ -69,14 +63,11 @@ fn encrypted(set: &TpccSet) -> Vec<(&'static str, &'static str)> {
 
 impl Tables {
     /// Checks tables that were just loaded. Those of a run that was killed, on a server of the user's own, are loaded anew.
-    ///
-    /// # Errors
-    /// As [`examine`], and [`restore`].
     pub(crate) fn begin<D: Database>(
         &self,
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let when: Vec<When> = self.when().iter().map(|_| When::AfterLoad).collect();
         let examine = |control: &mut _| D::examine_tables(control, &self.contents, &when, &[]);
         let is_private = server.is_private();
@@ -92,10 +83,7 @@ impl Tables {
     }
 
     /// Checks them after what was asked.
-    ///
-    /// # Errors
-    /// As [`examine`].
-    pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
+    pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<()> {
         let alike = self.alike();
         let held = D::examine_tables(&mut server.control, &self.contents, &self.when(), &alike)?;
         self.held(held, &alike);
@@ -103,14 +91,11 @@ impl Tables {
     }
 
     /// Checks and restores them.
-    ///
-    /// # Errors
-    /// As [`examine`], and [`restore`].
     pub(crate) fn restore<D: Database>(
         &mut self,
         server: &mut GroupServer<D>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         self.check(server)?;
         let of = self.contents.rows();
         progress(0, of);

@@ -138,9 +138,7 @@ impl Drop for Guard {
 }
 
 fn problem(problem: impl Into<String>) -> Error {
-    Error::Guard {
-        problem: problem.into(),
-    }
+    Error::Guard(problem.into())
 }
 
 fn nonsense(answer: &Answer) -> Error {
@@ -204,7 +202,6 @@ pub enum User {
     Own(u32),
 }
 
-/// What an owner asks.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Order {
     /// Watch over this folder; the first order, and given once. A path may hold any bytes.
@@ -215,10 +212,8 @@ enum Order {
     End(i32),
 }
 
-/// What the guard answers.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Answer {
-    /// It is done.
     Done,
     /// The program was started, and this is its process number.
     Started(i32),

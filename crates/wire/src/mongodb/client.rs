@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use bson::rawdoc;
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, SessionFacts};
+use ciphertax_base::{Proof, Secret, SessionFacts};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, Login, connect_offering};
@@ -14,7 +13,7 @@ use super::session::Session;
 use super::unreadable;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::scram::ScramKeys;
 use crate::tls::Offer;
@@ -22,11 +21,7 @@ use crate::tls::Offer;
 impl Client for Session {
     const PROTOCOL: Protocol = Protocol::MongoDb;
 
-    async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
+    async fn warm_up(reactor: &Rc<Reactor>, options: &ConnectOptions, connections: usize) -> Result<()> {
         let handshake = async || {
             let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
             session.close().await
@@ -47,7 +42,7 @@ impl Client for Session {
         &mut self,
         options: &ConnectOptions,
         _expectation: &Expectation,
-    ) -> Result<Result<Proof, String>, WireError> {
+    ) -> Result<Result<Proof, String>> {
         let found = authenticated_users(self).await?;
         let agrees = match &options.login {
             Login::None => found.is_empty(),
@@ -68,7 +63,7 @@ impl Client for Session {
         }))
     }
 
-    async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+    async fn facts(&mut self) -> Result<SessionFacts> {
         let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
         let reply = self.messages.command(&build).await?;
         let version = reply.document().get_str("version").map_err(unreadable)?;
@@ -79,7 +74,7 @@ impl Client for Session {
         })
     }
 
-    async fn ask(&mut self) -> Result<(), WireError> {
+    async fn ask(&mut self) -> Result<()> {
         self.command(&rawdoc! { "ping": 1_i32, "$db": "admin" })
             .await
             .map(drop)

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, LoginPath, Phase};
+use ciphertax_base::{ConnectTrace, LoginPath, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 
@@ -18,7 +17,7 @@ use super::reply::number;
 use super::session::Session;
 use super::unreadable;
 use crate::address::{Address, reach};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
@@ -27,14 +26,11 @@ use crate::trace::Tracer;
 const OLDEST_WIRE_VERSION: i64 = 9;
 
 /// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
-) -> Result<(Session, ConnectTrace), WireError> {
+) -> Result<(Session, ConnectTrace)> {
     let attempt = Attempt::new(options)?;
     let mut tracer = Tracer::start();
     let mut stream = reach(reactor, None, &options.host, options.port, &mut tracer).await?;
@@ -67,10 +63,7 @@ pub(super) async fn connect_offering(
 
 /// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one.
 /// Compression is not offered, so it is not had.
-async fn greet(
-    messages: &mut Messages,
-    step: Option<&RawDocument>,
-) -> Result<Option<RawDocumentBuf>, WireError> {
+async fn greet(messages: &mut Messages, step: Option<&RawDocument>) -> Result<Option<RawDocumentBuf>> {
     let mut hello = rawdoc! {
         "hello": 1_i32,
         "client": {

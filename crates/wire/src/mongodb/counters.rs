@@ -9,7 +9,7 @@ use ciphertax_model::{AuthenticationMethod, TlsVersion};
 use super::reply::number;
 use super::session::Session;
 use super::unreadable;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::expectation::Expectation;
 
 /// Connections and logins that a server counted since it started, or between two readings.
@@ -37,7 +37,7 @@ impl ServerCounters {
     ///
     /// # Errors
     /// Those of a command.
-    pub async fn read(session: &mut Session) -> Result<Self, WireError> {
+    pub async fn read(session: &mut Session) -> Result<Self> {
         let ask = rawdoc! { "serverStatus": 1_i32, "repl": 0_i32, "metrics": 0_i32, "$db": "admin" };
         Self::parse(&session.command(&ask).await?)
     }
@@ -63,7 +63,7 @@ impl ServerCounters {
         }
     }
 
-    fn parse(status: &RawDocument) -> Result<Self, WireError> {
+    fn parse(status: &RawDocument) -> Result<Self> {
         let connections = document(status, "connections")?
             .map(|connections| connections.get("totalCreated"))
             .transpose()
@@ -97,8 +97,8 @@ impl ServerCounters {
 }
 
 impl Logins {
-    fn parse(mechanism: &RawDocument) -> Result<Self, WireError> {
-        let of = |kind: &str, name: &str| -> Result<u64, WireError> {
+    fn parse(mechanism: &RawDocument) -> Result<Self> {
+        let of = |kind: &str, name: &str| -> Result<u64> {
             let counted = document(mechanism, kind)?.map(|counters| counters.get(name));
             let counted = counted.transpose().map_err(unreadable)?.flatten();
             Ok(counted.and_then(count).unwrap_or_default())
@@ -193,7 +193,7 @@ impl Expectation {
 ///
 /// # Errors
 /// Those of a command.
-pub async fn authenticated_users(session: &mut Session) -> Result<Vec<String>, WireError> {
+pub async fn authenticated_users(session: &mut Session) -> Result<Vec<String>> {
     let ask = rawdoc! { "connectionStatus": 1_i32, "showPrivileges": false, "$db": "admin" };
     let status = session.command(&ask).await?;
     let unknown = || WireError::protocol("a status of the connection without its users");
@@ -221,7 +221,7 @@ fn openssl_name(version: &str) -> String {
     }
 }
 
-fn path<'a>(document: &'a RawDocument, names: &[&str]) -> Result<Option<&'a RawDocument>, WireError> {
+fn path<'a>(document: &'a RawDocument, names: &[&str]) -> Result<Option<&'a RawDocument>> {
     let mut found = document;
     for name in names {
         match self::document(found, name)? {
@@ -232,7 +232,7 @@ fn path<'a>(document: &'a RawDocument, names: &[&str]) -> Result<Option<&'a RawD
     Ok(Some(found))
 }
 
-fn document<'a>(outer: &'a RawDocument, name: &str) -> Result<Option<&'a RawDocument>, WireError> {
+fn document<'a>(outer: &'a RawDocument, name: &str) -> Result<Option<&'a RawDocument>> {
     let found = outer.get(name).map_err(unreadable)?;
     Ok(found.and_then(RawBsonRef::as_document))
 }

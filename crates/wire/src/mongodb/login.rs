@@ -3,14 +3,13 @@
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
-use ciphertax_base::Secret;
-use ciphertax_base::{AuthenticationFacts, LoginPath};
+use ciphertax_base::{AuthenticationFacts, LoginPath, Secret};
 
 use super::connect::{ConnectOptions, Login};
 use super::message::Messages;
 use super::reply::number;
 use super::unreadable;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::scram::{self, Binding, Exchange, Mechanism, Rules};
 
 /// The database of users that something else than the server knows.
@@ -26,7 +25,6 @@ pub(super) enum Attempt<'a> {
     X509,
 }
 
-/// A login that succeeded.
 pub(super) struct LoggedIn {
     pub(super) path: LoginPath,
     /// CPU time of the client's steps in nanoseconds; `None` where there are none.
@@ -35,7 +33,7 @@ pub(super) struct LoggedIn {
 
 impl<'a> Attempt<'a> {
     /// `None` where there is no login.
-    pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>, WireError> {
+    pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>> {
         match &options.login {
             Login::None => Ok(None),
             Login::Scram(account) => Ok(Some(Self::Scram {
@@ -63,7 +61,7 @@ impl<'a> Attempt<'a> {
         mut self,
         messages: &mut Messages,
         answer: Option<RawDocumentBuf>,
-    ) -> Result<LoggedIn, WireError> {
+    ) -> Result<LoggedIn> {
         let answer = match answer {
             Some(answer) => answer,
             None => {
@@ -93,8 +91,8 @@ impl<'a> Attempt<'a> {
             return Err(WireError::protocol("a login that goes on after its last step"));
         }
         Ok(LoggedIn {
-            path: exchange.path(),
-            cpu_ns: Some(exchange.cpu_ns()),
+            path: exchange.path,
+            cpu_ns: Some(exchange.cpu_ns),
         })
     }
 
@@ -137,7 +135,7 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn parse(document: &'a RawDocument) -> Result<Self, WireError> {
+    fn parse(document: &'a RawDocument) -> Result<Self> {
         let get = |name: &str| document.get(name).map_err(unreadable);
         let conversation = get("conversationId")?.and_then(number);
         let (Some(conversation), Some(RawBsonRef::Boolean(done)), Some(RawBsonRef::Binary(payload))) = (

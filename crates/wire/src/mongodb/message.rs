@@ -7,7 +7,7 @@ use bson::spec::{BinarySubtype, ElementType};
 use super::reply::Reply;
 use super::unreadable;
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::stream::Stream;
 
 /// A message of any server has at most so many bytes (`maxMessageSizeBytes`).
@@ -49,7 +49,7 @@ impl Messages {
     }
 
     /// Sends a message, which begins with [`HEADER`] bytes of any content, and reads the answer.
-    pub(super) async fn exchange(&mut self, message: &mut [u8]) -> Result<&RawDocument, WireError> {
+    pub(super) async fn exchange(&mut self, message: &mut [u8]) -> Result<&RawDocument> {
         self.buffer.consume(std::mem::take(&mut self.returned));
         if !self.buffer.unread().is_empty() {
             return Err(WireError::protocol("an answer that nobody asked for"));
@@ -68,11 +68,11 @@ impl Messages {
     }
 
     /// Runs a command that names its database as `$db`.
-    pub(super) async fn command(&mut self, command: &RawDocument) -> Result<Reply<'_>, WireError> {
+    pub(super) async fn command(&mut self, command: &RawDocument) -> Result<Reply<'_>> {
         Reply::parse(self.exchange(Request::of(command).message()).await?)
     }
 
-    async fn answer(&mut self) -> Result<&RawDocument, WireError> {
+    async fn answer(&mut self) -> Result<&RawDocument> {
         self.stream.receive(&mut self.buffer, HEADER).await?;
         let length = self.check_header()?;
         while self.buffer.unread().len() < length {
@@ -87,7 +87,7 @@ impl Messages {
     }
 
     /// The length of the answer whose header has come.
-    fn check_header(&self) -> Result<usize, WireError> {
+    fn check_header(&self) -> Result<usize> {
         let header = self.buffer.unread();
         let field = |index: usize| {
             let mut bytes = [0; 4];

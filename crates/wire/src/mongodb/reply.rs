@@ -3,7 +3,7 @@
 use bson::raw::{RawArray, RawBsonRef, RawDocument, RawElement};
 
 use super::unreadable;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// The answer to a command that the server carried out.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Batch<'a> {
 
 impl<'a> Reply<'a> {
     /// Takes an answer for success only if it says so, and names no document that was not written.
-    pub(super) fn parse(document: &'a RawDocument) -> Result<Self, WireError> {
+    pub(super) fn parse(document: &'a RawDocument) -> Result<Self> {
         let mut ok = false;
         for element in document.iter_elements() {
             let element = element.map_err(unreadable)?;
@@ -55,7 +55,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// When the answer has no such number.
-    pub fn n(self) -> Result<u64, WireError> {
+    pub fn n(self) -> Result<u64> {
         let found = self.document.get("n").map_err(unreadable)?;
         found
             .and_then(number)
@@ -67,7 +67,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// When the answer has no cursor.
-    pub fn batch(self) -> Result<Batch<'a>, WireError> {
+    pub fn batch(self) -> Result<Batch<'a>> {
         for element in self.cursor()?.iter_elements() {
             let element = element.map_err(unreadable)?;
             if matches!(element.key().as_str(), "firstBatch" | "nextBatch")
@@ -85,14 +85,14 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// When the answer has no cursor.
-    pub fn cursor_id(self) -> Result<i64, WireError> {
+    pub fn cursor_id(self) -> Result<i64> {
         match self.cursor()?.get("id").map_err(unreadable)? {
             Some(RawBsonRef::Int64(id)) => Ok(id),
             _ => Err(WireError::protocol("a cursor without a number")),
         }
     }
 
-    fn cursor(self) -> Result<&'a RawDocument, WireError> {
+    fn cursor(self) -> Result<&'a RawDocument> {
         match self.document.get("cursor").map_err(unreadable)? {
             Some(RawBsonRef::Document(cursor)) => Ok(cursor),
             _ => Err(WireError::protocol("an answer without a cursor")),
@@ -101,7 +101,7 @@ impl<'a> Reply<'a> {
 }
 
 impl<'a> Iterator for Batch<'a> {
-    type Item = Result<&'a RawDocument, WireError>;
+    type Item = Result<&'a RawDocument>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let element = self.elements.next()?;
@@ -127,11 +127,11 @@ pub(super) fn number(value: RawBsonRef<'_>) -> Option<i64> {
     }
 }
 
-fn value<'a>(element: &RawElement<'a>) -> Result<RawBsonRef<'a>, WireError> {
+fn value<'a>(element: &RawElement<'a>) -> Result<RawBsonRef<'a>> {
     element.value().map_err(unreadable)
 }
 
-fn first(errors: &RawArray) -> Result<Option<&RawDocument>, WireError> {
+fn first(errors: &RawArray) -> Result<Option<&RawDocument>> {
     let found = errors.get(0).map_err(unreadable)?;
     Ok(found.and_then(RawBsonRef::as_document))
 }
@@ -215,7 +215,7 @@ mod tests {
         assert!(reply.n().is_err());
     }
 
-    fn read_all(bytes: &[u8]) -> Result<(), WireError> {
+    fn read_all(bytes: &[u8]) -> Result<()> {
         let reply = Reply::parse(RawDocument::from_bytes(bytes).map_err(unreadable)?)?;
         let _ = (reply.n(), reply.cursor_id());
         for document in reply.batch()? {

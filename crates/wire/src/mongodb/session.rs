@@ -11,7 +11,7 @@ use super::connect::{ConnectOptions, connect_offering};
 use super::message::{Messages, Request};
 use super::reply::Reply;
 use crate::client;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::stream::Stream;
 use crate::tls::Offer;
 
@@ -37,7 +37,7 @@ impl Session {
     /// # Errors
     /// The server's own, also where it carried out the command but did not write every document, and those of the
     /// connection.
-    pub async fn run(&mut self, request: &mut Request) -> Result<Reply<'_>, WireError> {
+    pub async fn run(&mut self, request: &mut Request) -> Result<Reply<'_>> {
         Reply::parse(self.messages.exchange(request.message()).await?)
     }
 
@@ -45,7 +45,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::run`].
-    pub async fn command(&mut self, command: &RawDocument) -> Result<RawDocumentBuf, WireError> {
+    pub async fn command(&mut self, command: &RawDocument) -> Result<RawDocumentBuf> {
         Ok(self.messages.command(command).await?.document().to_owned())
     }
 
@@ -58,7 +58,7 @@ impl Session {
         database: &str,
         collection: &str,
         filter: &RawDocument,
-    ) -> Result<Vec<RawDocumentBuf>, WireError> {
+    ) -> Result<Vec<RawDocumentBuf>> {
         let mut ask = rawdoc! { "find": collection, "filter": filter.to_owned(), "$db": database };
         let mut found = Vec::new();
         let mut bytes = 0;
@@ -86,10 +86,7 @@ impl client::Session for Session {
     type Options = ConnectOptions;
 
     /// The phase `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
+    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 

@@ -14,7 +14,7 @@ use super::session::Session;
 use super::unreadable;
 use crate::address::Address;
 use crate::client::Session as _;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// How often a member's round trip is timed, and how long at most where it is far away: the shortest counts, since what
 /// is longer has waited for something else too.
@@ -24,7 +24,6 @@ const TIMING: Duration = Duration::from_millis(100);
 const AS_NEAR: Duration = Duration::from_millis(15);
 /// How long to wait before a set without a primary is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How long anybody may take to answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much later than the first another member may answer: a dozen round trips around the world. One that accepts
 /// connections and says nothing is taken for one that is gone.
@@ -77,7 +76,7 @@ impl Topology {
         reactor: &Rc<Reactor>,
         seeds: &[Address],
         options: &ConnectOptions,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         Self::discover_until(Instant::now() + PATIENCE, reactor, seeds, options).await
     }
 
@@ -86,7 +85,7 @@ impl Topology {
         reactor: &Rc<Reactor>,
         seeds: &[Address],
         options: &ConnectOptions,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         let looks = Together::new(seeds.iter().map(|seed| look_at(reactor, seed, options)));
         let first = reactor.until(deadline, looks.first_ok()).await;
         let nobody = || WireError::Request("there is no server to ask for the others".into());
@@ -111,7 +110,7 @@ impl Topology {
         seeds: &[Address],
         options: &ConnectOptions,
         deadline: Instant,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         loop {
             let problem = match Self::discover_until(deadline, reactor, seeds, options).await {
                 Ok(topology) if topology.primary().is_some() => return Ok(topology),
@@ -217,7 +216,7 @@ struct Hello {
 }
 
 impl Hello {
-    fn parse(answer: &RawDocument) -> Result<Self, WireError> {
+    fn parse(answer: &RawDocument) -> Result<Self> {
         let is = |name: &str| answer.get_bool(name).unwrap_or(false);
         let set_name = answer.get_str("setName").ok().map(str::to_owned);
         let mut members = Vec::new();
@@ -264,11 +263,7 @@ struct Look {
     hello: Hello,
 }
 
-async fn look_at(
-    reactor: &Rc<Reactor>,
-    address: &Address,
-    options: &ConnectOptions,
-) -> Result<Look, WireError> {
+async fn look_at(reactor: &Rc<Reactor>, address: &Address, options: &ConnectOptions) -> Result<Look> {
     let options = ConnectOptions {
         host: address.host.clone(),
         port: address.port,
@@ -286,7 +281,7 @@ async fn look_at(
 
 impl Look {
     /// Times the member's round trip, and says goodbye.
-    async fn timed(mut self) -> Result<Member, WireError> {
+    async fn timed(mut self) -> Result<Member> {
         let hello = hello();
         let mut round_trip = Duration::MAX;
         let began = Instant::now();

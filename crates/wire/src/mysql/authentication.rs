@@ -1,7 +1,6 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
-use ciphertax_base::Secret;
-use ciphertax_base::{AuthenticationFacts, LoginPath};
+use ciphertax_base::{AuthenticationFacts, LoginPath, Secret};
 use ciphertax_model::AuthenticationMethod;
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
@@ -14,7 +13,7 @@ use openssl::rsa::{Padding, Rsa};
 use super::framing::{Framed, HEADER};
 use super::handshake::ConnectOptions;
 use super::result::server_error;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::trace::thread_cpu_ns;
 
 /// Packets that a login may take at most; a server that asks for more is broken or hostile.
@@ -29,12 +28,10 @@ pub(super) struct Login<'a> {
     plugin: AuthPlugin<'static>,
     procedure: AuthProc,
     nonce: Vec<u8>,
-    /// The server is on this machine.
     is_local: bool,
     /// The kernel tells the server who connects: nothing is answered, whatever is asked.
     by_kernel: bool,
     path: LoginPath,
-    /// The server was asked for its public key.
     awaits_key: bool,
     /// The password was sent, encrypted with that key: there is nothing more to say.
     is_said: bool,
@@ -46,7 +43,7 @@ impl<'a> Login<'a> {
         greeting: &HandshakePacket<'_>,
         options: &'a ConnectOptions,
         is_local: bool,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         let offered = greeting.auth_plugin().map(AuthPlugin::into_owned);
         // A plugin we cannot start with is no reason to give up: the server switches to that of the account.
         let plugin = match offered {
@@ -72,7 +69,7 @@ impl<'a> Login<'a> {
         self.plugin.clone()
     }
 
-    pub(super) fn first_response(&mut self) -> Result<Vec<u8>, WireError> {
+    pub(super) fn first_response(&mut self) -> Result<Vec<u8>> {
         if self.by_kernel {
             return Ok(Vec::new());
         }
@@ -97,7 +94,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    fn switch(&mut self, request: &AuthSwitchRequest<'_>) -> Result<Vec<u8>, WireError> {
+    fn switch(&mut self, request: &AuthSwitchRequest<'_>) -> Result<Vec<u8>> {
         let plugin = request.auth_plugin().into_owned();
         if self.by_kernel {
             return Err(WireError::Authentication(format!(
@@ -115,7 +112,7 @@ impl<'a> Login<'a> {
     }
 
     /// The plugin's answer to what its other half says.
-    fn step(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+    fn step(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>> {
         let before = thread_cpu_ns();
         let answer = self.run_plugin(challenge);
         self.cpu_ns += thread_cpu_ns() - before;
@@ -123,7 +120,7 @@ impl<'a> Login<'a> {
     }
 
     /// The password for the owner of the key that was sent alone, if that is trusted.
-    fn answer_key(&mut self, sent: &[u8]) -> Result<Vec<u8>, WireError> {
+    fn answer_key(&mut self, sent: &[u8]) -> Result<Vec<u8>> {
         self.is_said = true;
         let before = thread_cpu_ns();
         let trusted = &self.options.trusted_keys;
@@ -133,7 +130,7 @@ impl<'a> Login<'a> {
         encrypted
     }
 
-    fn run_plugin(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+    fn run_plugin(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>> {
         let context = LoginContext {
             password: &self.options.password,
             encrypted: self.options.tls.is_some(),
@@ -162,12 +159,11 @@ impl<'a> Login<'a> {
     }
 }
 
-/// Answers the server until it says yes or no.
 pub(super) async fn complete(
     framed: &mut Framed,
     login: &mut Login<'_>,
     capabilities: CapabilityFlags,
-) -> Result<(), WireError> {
+) -> Result<()> {
     for _ in 0..MOST_STEPS {
         let payload = framed.read().await?;
         let answer = match payload {
@@ -224,7 +220,7 @@ fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
 
 /// The password for the owner of a key alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the
 /// nonce, by RSA with OAEP.
-fn encrypt(password: &Secret, nonce: &[u8], key: &Rsa<Public>) -> Result<Vec<u8>, WireError> {
+fn encrypt(password: &Secret, nonce: &[u8], key: &Rsa<Public>) -> Result<Vec<u8>> {
     let mut message = password.expose().as_bytes().to_vec();
     message.push(0);
     for (byte, mask) in message.iter_mut().zip(nonce.iter().cycle()) {
@@ -244,7 +240,7 @@ fn servers_name(plugin: &AuthPlugin<'_>) -> String {
     }
 }
 
-fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
+fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc> {
     plugin
         .init()
         .map_err(|error| WireError::Authentication(error.to_string()))
@@ -252,7 +248,7 @@ fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
 
 /// Refuses plugins that are not spoken, as that of before 4.1; and the password as it is (`mysql_clear_password`) where nobody
 /// knows who gets it. MySQL's own clients send that only with `enable-cleartext-plugin`, to whomever they are connected.
-fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> Result<(), WireError> {
+fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> Result<()> {
     match plugin {
         AuthPlugin::MysqlNativePassword
         | AuthPlugin::CachingSha2Password

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::Secret;
-use ciphertax_base::{LoginPath, Proof, SessionFacts, Witness};
+use ciphertax_base::{LoginPath, Proof, Secret, SessionFacts, Witness};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use openssl::rand::rand_bytes;
@@ -13,7 +12,7 @@ use super::public_key::TrustedKeys;
 use super::session::Session;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::tls::Offer;
 
@@ -26,7 +25,7 @@ impl Client for Session {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self> {
         let (session, _) = Session::connect(reactor, options).await?;
         let expected = expectation.login.as_ref().and_then(|login| login.path);
         if expected != Some(LoginPath::Fast) || session.authentication.path != LoginPath::Full {
@@ -37,11 +36,7 @@ impl Client for Session {
     }
 
     /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
-    async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
+    async fn warm_up(reactor: &Rc<Reactor>, options: &ConnectOptions, connections: usize) -> Result<()> {
         let Some(tls) = &options.tls else { return Ok(()) };
         let handshake = async || {
             let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
@@ -54,7 +49,7 @@ impl Client for Session {
         &mut self,
         _options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Proof, String>, WireError> {
+    ) -> Result<Result<Proof, String>> {
         let checked = expectation.check_status(self).await?;
         Ok(checked.map(|status| Proof {
             witness: Witness::Server,
@@ -66,7 +61,7 @@ impl Client for Session {
         }))
     }
 
-    async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+    async fn facts(&mut self) -> Result<SessionFacts> {
         Ok(SessionFacts {
             server_version: self.server_version.clone(),
             authentication: self.authentication.clone(),
@@ -74,7 +69,7 @@ impl Client for Session {
         })
     }
 
-    async fn ask(&mut self) -> Result<(), WireError> {
+    async fn ask(&mut self) -> Result<()> {
         self.query_raw("SELECT 1", |_| Ok(())).await.map(drop)
     }
 

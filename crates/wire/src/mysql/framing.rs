@@ -1,7 +1,7 @@
 //! Packets, and statements as text.
 
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::Query;
 use crate::stream::Stream;
 
@@ -31,7 +31,7 @@ impl Framed {
     }
 
     /// The payload of the next packet.
-    pub(crate) async fn read(&mut self) -> Result<&[u8], WireError> {
+    pub(crate) async fn read(&mut self) -> Result<&[u8]> {
         self.buffer.consume(std::mem::take(&mut self.returned));
         if self.buffer.unread().len() < HEADER {
             self.stream.receive(&mut self.buffer, HEADER).await?;
@@ -62,14 +62,14 @@ impl Framed {
     }
 
     /// Sends a packet in answer to one of the server's. `packet` begins with [`HEADER`] bytes of any content.
-    pub(crate) async fn reply(&mut self, packet: &mut [u8]) -> Result<(), WireError> {
+    pub(crate) async fn reply(&mut self, packet: &mut [u8]) -> Result<()> {
         write_header(packet, self.sequence)?;
         self.sequence = self.sequence.wrapping_add(1);
         self.stream.send(packet).await
     }
 
     /// Sends a packet that begins a command. `packet` begins with its header, with sequence number 0.
-    pub(crate) async fn command(&mut self, packet: &[u8]) -> Result<(), WireError> {
+    pub(crate) async fn command(&mut self, packet: &[u8]) -> Result<()> {
         self.sequence = 1;
         self.stream.send(packet).await
     }
@@ -81,7 +81,7 @@ impl Framed {
 }
 
 /// A packet that begins a command: header, command byte, payload.
-pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>, WireError> {
+pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>> {
     let mut packet = Vec::with_capacity(HEADER + 1 + payload.len());
     packet.extend_from_slice(&[0; HEADER]);
     packet.push(command);
@@ -91,7 +91,7 @@ pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>, Wir
 }
 
 /// Writes the header of a packet over its first [`HEADER`] bytes.
-pub(crate) fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireError> {
+pub(crate) fn write_header(packet: &mut [u8], sequence: u8) -> Result<()> {
     let length = packet.len() - HEADER;
     if length >= LONGEST {
         return Err(WireError::Request(
@@ -106,7 +106,7 @@ pub(crate) fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireEr
 const COM_QUERY: u8 = 0x03;
 
 /// The bytes that run a text statement.
-pub(super) fn request(query: &mut Query) -> Result<&[u8], WireError> {
+pub(super) fn request(query: &mut Query) -> Result<&[u8]> {
     let packet = query.unended();
     packet[HEADER] = COM_QUERY;
     write_header(packet, 0)?;

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_base::{ConnectTrace, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use mysql_common::constants::CapabilityFlags;
@@ -20,7 +19,7 @@ use super::public_key::TrustedKeys;
 use super::result::server_error;
 use super::session::Session;
 use crate::address::reach;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
 
@@ -31,14 +30,11 @@ const PROTOCOL_VERSION: u8 = 10;
 const LONGEST_NONCE: u8 = 127;
 
 /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
-) -> Result<(Session, ConnectTrace), WireError> {
+) -> Result<(Session, ConnectTrace)> {
     if options.authentication == Some(AuthenticationMethod::UnixSocket) && options.socket.is_none() {
         return Err(WireError::Authentication(
             "unix_socket needs a connection over the server's Unix socket, not over TCP".into(),
@@ -113,7 +109,7 @@ const SINCE_PLUGINS: (u16, u16, u16) = (5, 5, 7);
 const NO_GREETING: &str = "the greeting is not that of a MySQL or MariaDB server";
 const ANOTHER_PORT: &str = "is it another server's port?";
 
-async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
+async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>> {
     let payload = framed.read().await.map_err(|error| match error {
         WireError::Protocol(why) => WireError::protocol(format!("{NO_GREETING} ({why}): {ANOTHER_PORT}")),
         error => error,
@@ -138,10 +134,7 @@ fn nonce_length(greeting: &[u8]) -> Option<u8> {
     greeting.get(version_end + 1 + 20).copied()
 }
 
-fn client_capabilities(
-    options: &ConnectOptions,
-    greeting: &HandshakePacket<'_>,
-) -> Result<CapabilityFlags, WireError> {
+fn client_capabilities(options: &ConnectOptions, greeting: &HandshakePacket<'_>) -> Result<CapabilityFlags> {
     let required = CapabilityFlags::CLIENT_PROTOCOL_41
         | CapabilityFlags::CLIENT_SECURE_CONNECTION
         | CapabilityFlags::CLIENT_PLUGIN_AUTH;
@@ -250,10 +243,7 @@ impl ColdAccounts {
     }
 
     /// The next account.
-    ///
-    /// # Errors
-    /// If all have logged in.
-    pub(super) fn take(&self) -> Result<&str, WireError> {
+    pub(super) fn take(&self) -> Result<&str> {
         let next = self.taken.fetch_add(1, Ordering::Relaxed);
         let user = self.users.get(next).ok_or_else(|| {
             WireError::Request(format!(

@@ -13,7 +13,7 @@ use openssl::rsa::Rsa;
 
 use super::handshake::{ConnectOptions, connect_offering};
 use crate::client::Session as _;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{SqlSession as _, TextRow};
 use crate::tls::{Offer, TlsConnector, TlsPolicy};
 
@@ -84,7 +84,7 @@ impl KeysOverTls {
     ///
     /// # Errors
     /// When the server is not the one that is trusted, or lets the account in no way. For other reasons they are unknown.
-    async fn ask(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(), WireError> {
+    async fn ask(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<()> {
         if self.lock().is_some() {
             return Ok(());
         }
@@ -111,9 +111,6 @@ impl KeysOverTls {
     }
 
     /// The key for a plugin.
-    ///
-    /// # Errors
-    /// Why it is not known.
     fn key(&self, plugin: &AuthPlugin<'_>) -> Result<Vec<u8>, String> {
         let variable = match plugin {
             AuthPlugin::Sha256Password => "rsa_public_key",
@@ -133,14 +130,7 @@ impl KeysOverTls {
 
 impl TrustedKeys {
     /// Makes sure that what is known of them is known, before a login without TLS begins: no part of it takes the time.
-    ///
-    /// # Errors
-    /// When the server is not the one that is trusted, or lets the account in no way.
-    pub(super) async fn prepare(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(), WireError> {
+    pub(super) async fn prepare(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<()> {
         match self {
             Self::OverTls(keys) if options.tls.is_none() && options.socket.is_none() => {
                 keys.ask(reactor, options).await
@@ -159,7 +149,7 @@ impl TrustedKeys {
         plugin: &AuthPlugin<'_>,
         sent: &[u8],
         is_local: bool,
-    ) -> Result<Rsa<Public>, WireError> {
+    ) -> Result<Rsa<Public>> {
         let key = usable(sent)?;
         let is_same = |other: &[u8]| {
             let other = Rsa::public_key_from_pem(other).and_then(|other| other.public_key_to_der());
@@ -198,7 +188,7 @@ impl TrustedKeys {
 }
 
 /// `mysql_common` reads keys too, and panics where one is none or is too short.
-fn usable(pem: &[u8]) -> Result<Rsa<Public>, WireError> {
+fn usable(pem: &[u8]) -> Result<Rsa<Public>> {
     let unusable = |problem: String| {
         WireError::Authentication(format!("the server's public key cannot be used: {problem}"))
     };

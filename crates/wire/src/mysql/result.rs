@@ -6,30 +6,28 @@ use mysql_common::packets::ErrPacket;
 use mysql_common::proto::MyDeserialize;
 
 use super::framing::Framed;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{ResultSummary, TextRow};
 
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
 const MOST_COLUMNS: u64 = 4096;
 
-/// Who takes what an answer holds.
 pub(super) trait Receiver {
     /// The definition of the next column; all of them come before the rows.
-    fn column(&mut self, definition: &[u8]) -> Result<(), WireError>;
+    fn column(&mut self, definition: &[u8]) -> Result<()>;
 
-    /// The next row.
-    fn row(&mut self, payload: &[u8]) -> Result<(), WireError>;
+    fn row(&mut self, payload: &[u8]) -> Result<()>;
 }
 
 /// Takes rows alone.
 struct Rows<F>(F);
 
-impl<F: FnMut(&[u8]) -> Result<(), WireError>> Receiver for Rows<F> {
-    fn column(&mut self, _definition: &[u8]) -> Result<(), WireError> {
+impl<F: FnMut(&[u8]) -> Result<()>> Receiver for Rows<F> {
+    fn column(&mut self, _definition: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn row(&mut self, payload: &[u8]) -> Result<(), WireError> {
+    fn row(&mut self, payload: &[u8]) -> Result<()> {
         (self.0)(payload)
     }
 }
@@ -38,17 +36,16 @@ impl<F: FnMut(&[u8]) -> Result<(), WireError>> Receiver for Rows<F> {
 pub(super) async fn read(
     framed: &mut Framed,
     capabilities: CapabilityFlags,
-    on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-) -> Result<ResultSummary, WireError> {
+    on_row: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<ResultSummary> {
     read_to(framed, capabilities, Rows(on_row)).await
 }
 
-/// Reads one whole answer.
 pub(super) async fn read_to(
     framed: &mut Framed,
     capabilities: CapabilityFlags,
     mut receiver: impl Receiver,
-) -> Result<ResultSummary, WireError> {
+) -> Result<ResultSummary> {
     let payload = framed.read().await?;
     let columns = match payload {
         [0x00, rest @ ..] => return Ok(Accepted::read(rest)?.summary()),
@@ -95,7 +92,7 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Reads an OK, after its first byte: rows, the number that a key was given, status (2), warnings (2).
-    pub(super) fn read(payload: &[u8]) -> Result<Self, WireError> {
+    pub(super) fn read(payload: &[u8]) -> Result<Self> {
         let (affected_rows, rest) = length_encoded(payload)
             .ok_or_else(|| WireError::protocol("an OK without the number of rows that were changed"))?;
         let warnings = length_encoded(rest).and_then(|(_, rest)| rest.get(2..4)?.first_chunk().copied());
@@ -123,14 +120,13 @@ pub(super) async fn skip_definitions(
     framed: &mut Framed,
     count: u64,
     capabilities: CapabilityFlags,
-) -> Result<(), WireError> {
+) -> Result<()> {
     for _ in 0..count + u64::from(ends_definitions(count, capabilities)) {
         framed.read().await?;
     }
     Ok(())
 }
 
-/// An error packet as an error.
 pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> WireError {
     match ErrPacket::deserialize(capabilities, &mut ParseBuf(payload)) {
         Ok(ErrPacket::Error(error)) => WireError::Server {
@@ -146,8 +142,7 @@ pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> Wir
     }
 }
 
-/// Reads a row of a text result.
-pub(super) fn text_row(mut payload: &[u8]) -> Result<TextRow, WireError> {
+pub(super) fn text_row(mut payload: &[u8]) -> Result<TextRow> {
     let mut values = Vec::new();
     while !payload.is_empty() {
         if payload[0] == 0xFB {
@@ -169,10 +164,7 @@ pub(super) struct BinaryTexts<'a> {
 
 impl<'a> BinaryTexts<'a> {
     /// Reads a row of so many columns.
-    ///
-    /// # Errors
-    /// When it is no such row.
-    pub(super) fn of(row: &'a [u8], columns: usize) -> Result<Self, WireError> {
+    pub(super) fn of(row: &'a [u8], columns: usize) -> Result<Self> {
         // A zero, and a bit for each column that is NULL, of which two are reserved.
         let head = 1 + (columns + 2).div_ceil(8);
         match row.split_at_checked(head) {
@@ -184,7 +176,7 @@ impl<'a> BinaryTexts<'a> {
 }
 
 impl<'a> Iterator for BinaryTexts<'a> {
-    type Item = Result<&'a [u8], WireError>;
+    type Item = Result<&'a [u8]>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -197,7 +189,7 @@ impl<'a> Iterator for BinaryTexts<'a> {
 }
 
 /// A text with its length before it, and what follows it.
-pub(super) fn text(payload: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+pub(super) fn text(payload: &[u8]) -> Result<(&[u8], &[u8])> {
     length_encoded(payload)
         .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(length).ok()?))
         .ok_or_else(|| WireError::protocol("a row that ends in the middle of a value"))
@@ -261,7 +253,7 @@ mod tests {
                 row.push(value.len() as u8);
                 row.extend_from_slice(value.as_bytes());
             }
-            let read: Result<Vec<&[u8]>, WireError> = BinaryTexts::of(&row, values.len()).unwrap().collect();
+            let read: Result<Vec<&[u8]>> = BinaryTexts::of(&row, values.len()).unwrap().collect();
             let expected: Vec<&[u8]> = values.iter().map(String::as_bytes).collect();
             prop_assert_eq!(read.unwrap(), expected);
         }

@@ -19,7 +19,7 @@ use super::result::{self, Accepted, BinaryTexts, server_error, text_row};
 use super::statement::Statement;
 use super::values::ValueReader;
 use crate::client;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow, wrong_number};
 use crate::stream::Stream;
 use crate::tls::Offer;
@@ -65,16 +65,15 @@ impl Session {
     pub async fn query_raw(
         &mut self,
         sql: &str,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.framed
             .command(&command_packet(COM_QUERY, sql.as_bytes())?)
             .await?;
         result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
-    /// What the server warned of first, as an error.
-    async fn first_warning(&mut self, warnings: u16) -> Result<WireError, WireError> {
+    async fn first_warning(&mut self, warnings: u16) -> Result<WireError> {
         let rows = self.query("SHOW WARNINGS LIMIT 1").await?;
         let row = rows
             .first()
@@ -87,7 +86,7 @@ impl Session {
     }
 
     /// The number that the server gave a statement, and its parameters.
-    async fn prepared(&mut self, sql: &str) -> Result<(u32, u16), WireError> {
+    async fn prepared(&mut self, sql: &str) -> Result<(u32, u16)> {
         self.framed
             .command(&command_packet(COM_STMT_PREPARE, sql.as_bytes())?)
             .await?;
@@ -110,10 +109,7 @@ impl client::Session for Session {
 
     const GOODBYE: &'static [u8] = &QUIT;
 
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
+    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 
@@ -153,7 +149,7 @@ impl SqlSession for Session {
         self.id
     }
 
-    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement> {
         let (id, count) = self.prepared(sql).await?;
         if parameters.len() != usize::from(count) {
             return Err(wrong_number(count.into(), parameters.len()));
@@ -164,17 +160,14 @@ impl SqlSession for Session {
     async fn execute_rows(
         &mut self,
         statement: &mut Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.framed.command(statement.request()).await?;
         statement.sent()?;
         result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
-    fn texts(
-        row: &[u8],
-        columns: usize,
-    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+    fn texts(row: &[u8], columns: usize) -> Result<impl Iterator<Item = Result<&[u8]>>> {
         BinaryTexts::of(row, columns)
     }
 
@@ -182,15 +175,15 @@ impl SqlSession for Session {
     async fn execute_values(
         &mut self,
         statement: &mut Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.framed.command(statement.request()).await?;
         statement.sent()?;
         let values = self.values.binary(statement.text_columns, on_row);
         result::read_to(&mut self.framed, self.capabilities, values).await
     }
 
-    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary> {
         self.framed.command(request(query)?).await?;
         result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
     }
@@ -198,13 +191,13 @@ impl SqlSession for Session {
     async fn run_values(
         &mut self,
         query: &mut Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.framed.command(request(query)?).await?;
         result::read_to(&mut self.framed, self.capabilities, self.values.text(on_row)).await
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         let mut collected = Collected::default();
         self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
         Ok(collected.rows)
@@ -216,7 +209,7 @@ impl SqlSession for Session {
         &mut self,
         table_and_columns: &str,
         pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<u64, WireError> {
+    ) -> Result<u64> {
         let sql = load_statement(table_and_columns);
         self.framed
             .command(&command_packet(COM_QUERY, sql.as_bytes())?)
@@ -247,7 +240,7 @@ async fn give_rows<'a>(
     framed: &mut Framed,
     capabilities: CapabilityFlags,
     rows: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<Accepted, WireError> {
+) -> Result<Accepted> {
     match framed.read().await? {
         [0xFB, name @ ..] => {
             if name != NAME.as_bytes() {

@@ -3,7 +3,7 @@
 use ciphertax_model::{TlsVersion, Transport};
 
 use super::session::Session;
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::{Expectation, ExpectedLogin};
 use crate::sql::SqlSession as _;
 
@@ -29,10 +29,7 @@ impl Expectation {
     ///
     /// # Errors
     /// The outer for a query that failed; the inner says what was expected and what was found.
-    pub async fn check_status(
-        &self,
-        session: &mut Session,
-    ) -> Result<Result<SessionStatus, String>, WireError> {
+    pub async fn check_status(&self, session: &mut Session) -> Result<Result<SessionStatus, String>> {
         let mut status = session_status(session).await?;
         if self.transport == Transport::Tls11
             && status.version == TlsVersion::V1_0.name()
@@ -57,7 +54,7 @@ impl Expectation {
     }
 }
 
-async fn session_status(session: &mut Session) -> Result<SessionStatus, WireError> {
+async fn session_status(session: &mut Session) -> Result<SessionStatus> {
     let mut status = SessionStatus::default();
     for row in session.query(SESSION_STATUS).await? {
         match row.text(0).to_ascii_lowercase().as_str() {
@@ -71,7 +68,7 @@ async fn session_status(session: &mut Session) -> Result<SessionStatus, WireErro
 
 /// True if the server cannot tell TLS 1.0 from 1.1: yaSSL says `TLSv1` of both (its `SSL_get_version`). Then only the
 /// client's word counts, which the handshake vouches for.
-async fn is_vague(session: &mut Session) -> Result<bool, WireError> {
+async fn is_vague(session: &mut Session) -> Result<bool> {
     let rows = session.query("SHOW VARIABLES LIKE 'version_ssl_library'").await?;
     Ok(rows
         .iter()

@@ -3,7 +3,7 @@
 use mysql_common::constants::ColumnType;
 
 use super::framing::{HEADER, command_packet, write_header};
-use crate::error::WireError;
+use crate::error::Result;
 use crate::sql::{self, Parameter};
 use crate::value::check_variable_text;
 
@@ -34,7 +34,7 @@ struct Place {
 }
 
 impl Statement {
-    pub(super) fn new(id: u32, parameters: &[Parameter]) -> Result<Self, WireError> {
+    pub(super) fn new(id: u32, parameters: &[Parameter]) -> Result<Self> {
         // Statement, no cursor, one iteration, no NULLs, types follow, types, values.
         let mut payload = Vec::new();
         payload.extend_from_slice(&id.to_le_bytes());
@@ -76,7 +76,7 @@ impl Statement {
     }
 
     /// Notes that the server knows the types: what comes before them moves up to the values.
-    pub(super) fn sent(&mut self) -> Result<(), WireError> {
+    pub(super) fn sent(&mut self) -> Result<()> {
         let Some((first, end)) = self.types.take() else {
             return Ok(());
         };
@@ -107,7 +107,7 @@ impl sql::Statement for Statement {
         &mut self.packet[place.offset..][..length]
     }
 
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<()> {
         let place = &self.places[index];
         assert_eq!(
             place.parameter,

@@ -6,7 +6,7 @@ use std::fmt;
 use mysql_common::constants::ColumnType;
 
 use super::result::{Receiver, text};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::value::{MOST_VALUES, Places, Scratch, Value, check_columns};
 
 /// What is kept from one answer to the next to read values with.
@@ -50,8 +50,8 @@ pub(super) struct Values<'r, F> {
     on_row: F,
 }
 
-impl<F: FnMut(&[Value<'_>]) -> Result<(), WireError>> Receiver for Values<'_, F> {
-    fn column(&mut self, definition: &[u8]) -> Result<(), WireError> {
+impl<F: FnMut(&[Value<'_>]) -> Result<()>> Receiver for Values<'_, F> {
+    fn column(&mut self, definition: &[u8]) -> Result<()> {
         let index = self.reader.columns.len();
         check_columns(index + 1)?;
         let mut column = Column::of(definition)?;
@@ -64,7 +64,7 @@ impl<F: FnMut(&[Value<'_>]) -> Result<(), WireError>> Receiver for Values<'_, F>
         Ok(())
     }
 
-    fn row(&mut self, payload: &[u8]) -> Result<(), WireError> {
+    fn row(&mut self, payload: &[u8]) -> Result<()> {
         let ValueReader { columns, scratch } = &mut *self.reader;
         let mut room = [Value::Null; MOST_VALUES];
         let values = &mut room[..columns.len()];
@@ -82,7 +82,7 @@ impl<F: FnMut(&[Value<'_>]) -> Result<(), WireError>> Receiver for Values<'_, F>
 }
 
 /// Reads as many values as there are columns; what follows them.
-fn read_text<'a>(mut payload: &'a [u8], values: &mut [Value<'a>]) -> Result<&'a [u8], WireError> {
+fn read_text<'a>(mut payload: &'a [u8], values: &mut [Value<'a>]) -> Result<&'a [u8]> {
     for value in values {
         payload = match payload {
             [0xFB, rest @ ..] => rest,
@@ -103,7 +103,7 @@ fn read_binary<'a>(
     columns: &[Column],
     places: &mut Places<'a>,
     values: &mut [Value<'a>],
-) -> Result<&'a [u8], WireError> {
+) -> Result<&'a [u8]> {
     let nulls = (columns.len() + 2).div_ceil(8);
     let Some(([0, nulls @ ..], mut rest)) = payload.split_at_checked(1 + nulls) else {
         return Err(WireError::protocol("a row that is not of a prepared statement"));
@@ -149,7 +149,7 @@ const MOST_DECIMALS: u8 = 6;
 impl Column {
     /// A definition ends with its fixed part, whose length goes before it: collation (2), length (4), type, flags (2),
     /// decimals, and two bytes of nothing.
-    fn of(definition: &[u8]) -> Result<Self, WireError> {
+    fn of(definition: &[u8]) -> Result<Self> {
         let Some((_, &[12, _, _, _, _, _, _, kind, flags, _, decimals, _, _])) =
             definition.split_last_chunk::<13>()
         else {
@@ -165,7 +165,7 @@ impl Column {
     }
 
     /// A value, and what follows it.
-    fn read<'a>(self, bytes: &'a [u8], places: &mut Places<'a>) -> Result<(Value<'a>, &'a [u8]), WireError> {
+    fn read<'a>(self, bytes: &'a [u8], places: &mut Places<'a>) -> Result<(Value<'a>, &'a [u8])> {
         let (value, rest) = match self.form {
             Form::Tiny => self.integer::<1>(bytes, places),
             Form::Short => self.integer::<2>(bytes, places),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// What is handed over of a row of a prepared statement with one column.
-    fn read(kind: ColumnType, flags: u8, decimals: u8, value: &[u8]) -> Result<String, WireError> {
+    fn read(kind: ColumnType, flags: u8, decimals: u8, value: &[u8]) -> Result<String> {
         let mut reader = ValueReader::default();
         let mut found = String::new();
         let mut values = reader.binary(0, |values: &[Value<'_>]| {

@@ -9,7 +9,7 @@ use super::messages::{ERROR, Message, Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, Method};
 use super::result::server_error;
 use super::row::int4;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::scram::{Account, Binding, Exchange, Mechanism, Rules};
 use crate::trace::thread_cpu_ns;
 
@@ -24,7 +24,7 @@ pub(crate) const RULES: Rules = Rules {
 };
 
 /// Says no before anything is sent where the options contradict each other.
-pub(super) fn check(options: &ConnectOptions) -> Result<(), WireError> {
+pub(super) fn check(options: &ConnectOptions) -> Result<()> {
     match options.method {
         Some(method @ (Method::ScramSha256Plus | Method::Certificate)) if options.tls.is_none() => Err(
             WireError::Authentication(format!("{method} needs TLS, which the login is tied to")),
@@ -34,7 +34,7 @@ pub(super) fn check(options: &ConnectOptions) -> Result<(), WireError> {
 }
 
 /// Does what the server asks, if it is what is wanted, until the client is let in.
-pub(super) async fn log_in(messages: &mut Messages, options: &ConnectOptions) -> Result<LoggedIn, WireError> {
+pub(super) async fn log_in(messages: &mut Messages, options: &ConnectOptions) -> Result<LoggedIn> {
     let asked = match Request::parse(messages.read().await?)? {
         Request::Nothing => {
             let method = without_question(options)?;
@@ -77,7 +77,7 @@ fn single(method: Method, cpu_ns: u64) -> LoggedIn {
 }
 
 /// What a server means that lets the client in at once.
-fn without_question(options: &ConnectOptions) -> Result<Method, WireError> {
+fn without_question(options: &ConnectOptions) -> Result<Method> {
     match options.method {
         None => Ok(Method::Trust),
         Some(method) if !method.has_password() => Ok(method),
@@ -87,7 +87,6 @@ fn without_question(options: &ConnectOptions) -> Result<Method, WireError> {
     }
 }
 
-/// What the server asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     Nothing,
@@ -97,7 +96,7 @@ enum Request {
 }
 
 impl Request {
-    fn parse(message: Message<'_>) -> Result<Self, WireError> {
+    fn parse(message: Message<'_>) -> Result<Self> {
         let (kind, rest) = authentication(message)?;
         match (kind, rest) {
             (0, []) => Ok(Self::Nothing),
@@ -123,7 +122,7 @@ impl Request {
     }
 
     /// The method that answers it, if it is allowed.
-    fn method(self, options: &ConnectOptions) -> Result<Method, WireError> {
+    fn method(self, options: &ConnectOptions) -> Result<Method> {
         let wanted = options.method;
         let method = match self {
             Self::Nothing => Method::Trust,
@@ -166,7 +165,7 @@ fn other(what: &str) -> WireError {
 }
 
 /// The kind of a step of the login, and what it says.
-fn authentication(message: Message<'_>) -> Result<(i32, &[u8]), WireError> {
+fn authentication(message: Message<'_>) -> Result<(i32, &[u8])> {
     match message.kind {
         AUTHENTICATION => {
             int4(message.body).ok_or_else(|| WireError::protocol("a request to log in that cannot be read"))
@@ -178,7 +177,7 @@ fn authentication(message: Message<'_>) -> Result<(i32, &[u8]), WireError> {
 
 /// What the login is tied to. Who could tie it but was not offered to says so: then the server finds out that somebody
 /// between them left the offer out. Who is told to leave it cannot say so.
-fn binding(messages: &Messages, method: Method, offered: bool) -> Result<Binding, WireError> {
+fn binding(messages: &Messages, method: Method, offered: bool) -> Result<Binding> {
     match (messages.stream.tls(), method) {
         (Some(tls), Method::ScramSha256Plus) => Ok(Binding::EndPoint(tls.end_point()?)),
         (Some(_), _) if !offered => Ok(Binding::NotOffered),
@@ -192,7 +191,7 @@ async fn scram(
     options: &ConnectOptions,
     method: Method,
     binding: Binding,
-) -> Result<LoggedIn, WireError> {
+) -> Result<LoggedIn> {
     let mut exchange = Exchange::new(account(options), &options.scram_keys, binding)?;
     let mut message = BytesMut::new();
     let first = exchange.first_message();
@@ -217,9 +216,9 @@ async fn scram(
     exchange.verify(signature)?;
     Ok(LoggedIn {
         method,
-        path: exchange.path(),
-        iterations: exchange.iterations(),
-        cpu_ns: exchange.cpu_ns(),
+        path: exchange.path,
+        iterations: exchange.iterations,
+        cpu_ns: exchange.cpu_ns,
     })
 }
 
@@ -234,7 +233,7 @@ pub(super) fn account(options: &ConnectOptions) -> Account<'_> {
     }
 }
 
-async fn send_password(messages: &mut Messages, password: &[u8]) -> Result<(), WireError> {
+async fn send_password(messages: &mut Messages, password: &[u8]) -> Result<()> {
     let mut message = BytesMut::new();
     frontend::password_message(password, &mut message).map_err(not_writable)?;
     messages.stream.send(&message).await

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::Secret;
-use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_base::{Proof, Secret, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 
 use super::authentication;
@@ -12,7 +11,7 @@ use super::options::{ConnectOptions, Method};
 use super::session::Session;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::scram::ScramKeys;
 use crate::tls::Offer;
@@ -21,11 +20,7 @@ impl Client for Session {
     const PROTOCOL: Protocol = Protocol::PostgreSql;
 
     /// No PostgreSQL gives TLS sessions to be resumed.
-    async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
+    async fn warm_up(reactor: &Rc<Reactor>, options: &ConnectOptions, connections: usize) -> Result<()> {
         let handshake = async || {
             let (session, _) = connect_offering(reactor, options, Offer::Nothing).await?;
             session.close().await
@@ -46,7 +41,7 @@ impl Client for Session {
         &mut self,
         _options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Proof, String>, WireError> {
+    ) -> Result<Result<Proof, String>> {
         let checked = expectation.check_backend(self).await?;
         Ok(checked.map(|status| {
             let tls = match status.version.is_empty() {
@@ -64,7 +59,7 @@ impl Client for Session {
         }))
     }
 
-    async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+    async fn facts(&mut self) -> Result<SessionFacts> {
         Ok(SessionFacts {
             server_version: self.server_version().to_owned(),
             authentication: self.authentication.clone(),
@@ -72,7 +67,7 @@ impl Client for Session {
         })
     }
 
-    async fn ask(&mut self) -> Result<(), WireError> {
+    async fn ask(&mut self) -> Result<()> {
         self.query_raw("SELECT 1", |_| Ok(())).await.map(drop)
     }
 

@@ -14,7 +14,7 @@ use super::result::{READY, server_error};
 use super::row::int4;
 use super::session::Session;
 use crate::address::reach;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::stream::Stream;
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
@@ -25,7 +25,7 @@ pub(super) async fn open(
     options: &ConnectOptions,
     offer: Offer,
     tracer: &mut Tracer,
-) -> Result<Messages, WireError> {
+) -> Result<Messages> {
     let stream = reach(
         reactor,
         options.socket.as_deref(),
@@ -50,8 +50,7 @@ pub(super) async fn open(
     Ok(messages)
 }
 
-/// Asks for TLS and waits for the server's yes.
-async fn request_tls(messages: &mut Messages) -> Result<(), WireError> {
+async fn request_tls(messages: &mut Messages) -> Result<()> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     messages.stream.send(&request).await?;
@@ -69,7 +68,7 @@ async fn request_tls(messages: &mut Messages) -> Result<(), WireError> {
 }
 
 /// Begins TLS without a question. That the server agrees to the protocol's name shows that it knows what is meant.
-async fn begin_tls(stream: &mut Stream, tls: &TlsConnector, offer: Offer) -> Result<u64, WireError> {
+async fn begin_tls(stream: &mut Stream, tls: &TlsConnector, offer: Offer) -> Result<u64> {
     let shaken = stream.start_tls(tls, offer).await;
     let cpu_ns = shaken.map_err(|error| stream.hung_up(error, true))?;
     match stream.tls().and_then(|tls| tls.alpn()) {
@@ -88,14 +87,11 @@ const LONGEST_KEY: usize = 256;
 const MINOR: i32 = 0xFFFF;
 
 /// Connects, negotiates TLS where asked for, logs in and waits until the server is ready.
-///
-/// # Errors
-/// Whatever keeps the session from being what `options` ask for.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
-) -> Result<(Session, ConnectTrace), WireError> {
+) -> Result<(Session, ConnectTrace)> {
     authentication::check(options)?;
     let mut tracer = Tracer::start();
     let mut messages = open(reactor, options, offer, &mut tracer).await?;
@@ -114,7 +110,7 @@ pub(super) async fn connect_offering(
 }
 
 /// The first message: the version, who connects to what, and settings.
-fn startup(options: &ConnectOptions) -> Result<BytesMut, WireError> {
+fn startup(options: &ConnectOptions) -> Result<BytesMut> {
     let user = [("user", options.user.as_str())];
     let database = options.database.as_deref().map(|database| ("database", database));
     let schema = options.schema.as_deref().map(|schema| ("search_path", schema));
@@ -136,7 +132,7 @@ fn startup(options: &ConnectOptions) -> Result<BytesMut, WireError> {
 }
 
 /// The version of the protocol: that which was asked for, unless the server says that it has an older one.
-async fn version(messages: &mut Messages, options: &ConnectOptions) -> Result<ProtocolVersion, WireError> {
+async fn version(messages: &mut Messages, options: &ConnectOptions) -> Result<ProtocolVersion> {
     let Some(body) = messages.read_if(NEGOTIATE_VERSION).await? else {
         return Ok(options.protocol);
     };
@@ -154,7 +150,7 @@ async fn version(messages: &mut Messages, options: &ConnectOptions) -> Result<Pr
 }
 
 /// Reads what the server says of itself until it is ready, and tells which of its processes it is; 0 if it has not told.
-async fn await_ready(messages: &mut Messages) -> Result<u32, WireError> {
+async fn await_ready(messages: &mut Messages) -> Result<u32> {
     let mut process = None;
     loop {
         let message = messages.read().await?;

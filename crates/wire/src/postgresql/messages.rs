@@ -3,7 +3,7 @@
 use super::result::server_error;
 use super::row::text;
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::stream::Stream;
 
 /// Bytes before what a message says.
@@ -74,7 +74,7 @@ impl Messages {
 
     /// The one byte that answers the request for TLS. After a yes nothing may follow: bytes injected before the handshake
     /// must not be taken for the server's own (CVE-2021-23222).
-    pub(super) async fn answer_to_request_for_tls(&mut self) -> Result<u8, WireError> {
+    pub(super) async fn answer_to_request_for_tls(&mut self) -> Result<u8> {
         self.stream.receive(&mut self.buffer, 1).await?;
         match self.buffer.unread() {
             [b'S', _, ..] => Err(WireError::protocol(
@@ -89,7 +89,7 @@ impl Messages {
     }
 
     /// Sends what begins an exchange.
-    pub(super) async fn ask(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+    pub(super) async fn ask(&mut self, bytes: &[u8]) -> Result<()> {
         if self.asked {
             return Err(WireError::Request(
                 "the answer to an earlier one was not read to its end".into(),
@@ -100,7 +100,7 @@ impl Messages {
     }
 
     /// Takes a message that says that the server is ready for the next question, which ends every answer.
-    pub(super) fn ready(&mut self) -> Result<(), WireError> {
+    pub(super) fn ready(&mut self) -> Result<()> {
         if !matches!(self.body(), b"I" | b"T" | b"E") {
             return Err(WireError::protocol("a state of a transaction that is none"));
         }
@@ -109,7 +109,7 @@ impl Messages {
     }
 
     /// The next message that is not one the server may send at any time; of those only its version is kept.
-    pub(super) async fn read(&mut self) -> Result<Message<'_>, WireError> {
+    pub(super) async fn read(&mut self) -> Result<Message<'_>> {
         let mut unasked = 0;
         let kind = loop {
             let kind = self.receive().await?;
@@ -130,7 +130,7 @@ impl Messages {
     }
 
     /// What the next message says if it is of this kind; else it is read again.
-    pub(super) async fn read_if(&mut self, kind: u8) -> Result<Option<&[u8]>, WireError> {
+    pub(super) async fn read_if(&mut self, kind: u8) -> Result<Option<&[u8]>> {
         if self.read().await?.kind == kind {
             return Ok(Some(self.body()));
         }
@@ -138,8 +138,7 @@ impl Messages {
         Ok(None)
     }
 
-    /// Receives a message, whatever it is.
-    async fn receive(&mut self) -> Result<u8, WireError> {
+    async fn receive(&mut self) -> Result<u8> {
         self.buffer.consume(std::mem::take(&mut self.returned));
         if self.buffer.unread().len() < HEADER {
             self.stream.receive(&mut self.buffer, HEADER).await?;
@@ -169,7 +168,7 @@ impl Messages {
         &self.buffer.unread()[HEADER..self.returned]
     }
 
-    fn keep_version(&mut self) -> Result<(), WireError> {
+    fn keep_version(&mut self) -> Result<()> {
         let (name, value) = text(self.body())
             .and_then(|(name, rest)| Some((name, text(rest)?.0)))
             .ok_or_else(|| WireError::protocol("a setting that cannot be read"))?;
@@ -181,7 +180,7 @@ impl Messages {
 }
 
 /// Writes its length into a message that begins at `start`.
-pub(super) fn write_length(bytes: &mut [u8], start: usize) -> Result<(), WireError> {
+pub(super) fn write_length(bytes: &mut [u8], start: usize) -> Result<()> {
     let length = bytes.len() - start - 1;
     if length > LONGEST {
         return Err(WireError::Request("it has more than 16 MiB".into()));

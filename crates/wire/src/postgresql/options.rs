@@ -4,8 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciphertax_base::LoginPath;
-use ciphertax_base::Secret;
+use ciphertax_base::{LoginPath, Secret};
 
 use crate::scram::ScramKeys;
 use crate::tls::TlsConnector;
@@ -167,7 +166,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// A login that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LoggedIn {
     pub(super) method: Method,

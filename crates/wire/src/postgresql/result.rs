@@ -2,7 +2,7 @@
 
 use super::messages::{ERROR, Messages};
 use super::row::text;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::ResultSummary;
 
 pub(super) const PARSE_COMPLETE: u8 = b'1';
@@ -19,8 +19,8 @@ pub(super) const READY: u8 = b'Z';
 /// Reads the whole answer to the execution of a prepared statement, giving each row to `on_row`.
 pub(super) async fn read_executed(
     messages: &mut Messages,
-    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-) -> Result<ResultSummary, WireError> {
+    mut on_row: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<ResultSummary> {
     expect(messages, BIND_COMPLETE, "that the statement was bound").await?;
     let mut summary = ResultSummary::default();
     loop {
@@ -50,8 +50,8 @@ pub(super) async fn read_executed(
 /// Reads the whole answer to text, which may be several statements, giving each row to `on_row`.
 pub(super) async fn read_text(
     messages: &mut Messages,
-    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-) -> Result<ResultSummary, WireError> {
+    mut on_row: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<ResultSummary> {
     let mut summary = ResultSummary::default();
     let mut described = false;
     let mut answered = false;
@@ -91,7 +91,7 @@ pub(super) async fn read_text(
 }
 
 /// Reads the end of a copy to the server; its number of rows.
-pub(super) async fn read_copied(messages: &mut Messages) -> Result<u64, WireError> {
+pub(super) async fn read_copied(messages: &mut Messages) -> Result<u64> {
     let message = messages.read().await?;
     let rows = match message.kind {
         COMMAND_COMPLETE => affected_rows(message.body)?,
@@ -114,7 +114,7 @@ pub(super) async fn last_word(messages: &mut Messages, gone: WireError) -> WireE
 }
 
 /// Reads a message that must be of this kind.
-pub(super) async fn expect(messages: &mut Messages, kind: u8, what: &str) -> Result<(), WireError> {
+pub(super) async fn expect(messages: &mut Messages, kind: u8, what: &str) -> Result<()> {
     let message = messages.read().await?;
     match message.kind {
         found if found == kind => Ok(()),
@@ -127,7 +127,7 @@ pub(super) async fn expect(messages: &mut Messages, kind: u8, what: &str) -> Res
 }
 
 /// Reads that the server is ready for the next question.
-pub(super) async fn ready(messages: &mut Messages) -> Result<(), WireError> {
+pub(super) async fn ready(messages: &mut Messages) -> Result<()> {
     expect_ready(messages).await?;
     messages.ready()
 }
@@ -144,7 +144,7 @@ pub(super) async fn refused(messages: &mut Messages, error: WireError) -> WireEr
     }
 }
 
-async fn expect_ready(messages: &mut Messages) -> Result<(), WireError> {
+async fn expect_ready(messages: &mut Messages) -> Result<()> {
     let message = messages.read().await?;
     match message.kind {
         READY => Ok(()),
@@ -153,7 +153,7 @@ async fn expect_ready(messages: &mut Messages) -> Result<(), WireError> {
 }
 
 /// The rows that a statement changed, by what the server says that it did (`INSERT 0 3`, `UPDATE 1`); 0 for others.
-fn affected_rows(body: &[u8]) -> Result<u64, WireError> {
+fn affected_rows(body: &[u8]) -> Result<u64> {
     let unreadable = || WireError::protocol("it cannot be read what was done");
     let Some((tag, [])) = text(body) else {
         return Err(unreadable());
@@ -169,7 +169,6 @@ fn affected_rows(body: &[u8]) -> Result<u64, WireError> {
         .ok_or_else(unreadable)
 }
 
-/// An error message as an error.
 pub(super) fn server_error(body: &[u8]) -> WireError {
     match ErrorResponse::parse(body) {
         Some(error) => WireError::PostgreSql {

@@ -2,7 +2,7 @@
 //! made of, and text statements.
 
 use super::messages::write_length;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{Query, TextRow};
 use crate::value::{MOST_VALUES, Value, check_columns};
 
@@ -18,14 +18,14 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     /// When it does not say how many columns it has.
-    pub fn of(row: &'a [u8]) -> Result<Self, WireError> {
+    pub fn of(row: &'a [u8]) -> Result<Self> {
         match int2(row) {
             Some((left, rest)) => Ok(Self { rest, left }),
             None => Err(WireError::protocol("a row without a number of columns")),
         }
     }
 
-    fn value(&mut self) -> Result<Option<&'a [u8]>, WireError> {
+    fn value(&mut self) -> Result<Option<&'a [u8]>> {
         let broken = || WireError::protocol("a row that ends in the middle of a value");
         let (length, rest) = int4(self.rest).ok_or_else(broken)?;
         if length == -1 {
@@ -41,7 +41,7 @@ impl<'a> Values<'a> {
 
 /// Each value as it was sent, `None` for NULL. After one that cannot be read there are no more.
 impl<'a> Iterator for Values<'a> {
-    type Item = Result<Option<&'a [u8]>, WireError>;
+    type Item = Result<Option<&'a [u8]>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
@@ -55,8 +55,8 @@ impl<'a> Iterator for Values<'a> {
 
 /// Hands over the values of each row, all of which are texts.
 pub(super) fn on_values(
-    mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-) -> impl FnMut(&[u8]) -> Result<(), WireError> {
+    mut on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+) -> impl FnMut(&[u8]) -> Result<()> {
     move |row| {
         let read = Values::of(row)?;
         let columns = usize::from(read.left);
@@ -71,10 +71,9 @@ pub(super) fn on_values(
     }
 }
 
-/// Reads a row of a text result.
-pub(super) fn text_row(row: &[u8]) -> Result<TextRow, WireError> {
+pub(super) fn text_row(row: &[u8]) -> Result<TextRow> {
     let values = Values::of(row)?.map(|value| Ok(value?.map(<[u8]>::to_vec)));
-    Ok(TextRow::new(values.collect::<Result<_, WireError>>()?))
+    Ok(TextRow::new(values.collect::<Result<_>>()?))
 }
 
 /// A text that ends with a zero, and what follows it.
@@ -98,7 +97,7 @@ pub(super) fn int4(bytes: &[u8]) -> Option<(i32, &[u8])> {
 const QUERY: u8 = b'Q';
 
 /// The bytes that run a text statement.
-pub(super) fn request(query: &mut Query) -> Result<&[u8], WireError> {
+pub(super) fn request(query: &mut Query) -> Result<&[u8]> {
     let message = query.ended();
     message[0] = QUERY;
     write_length(message, 0)?;

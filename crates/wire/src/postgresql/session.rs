@@ -15,7 +15,7 @@ use super::result::{self, COPY_IN, PARSE_COMPLETE, ROW_DESCRIPTION, last_word, r
 use super::row::{Values, int2, int4, on_values, request, text_row};
 use super::statement::{Format, Statement};
 use crate::client;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow};
 use crate::stream::Stream;
 use crate::tls::Offer;
@@ -85,8 +85,8 @@ impl Session {
     pub async fn query_raw(
         &mut self,
         sql: &str,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).map_err(not_writable)?;
         self.messages.ask(&message).await?;
@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// The name that a statement got, and the types that the server found for its parameters.
-    async fn prepared(&mut self, sql: &str) -> Result<(String, Vec<u32>), WireError> {
+    async fn prepared(&mut self, sql: &str) -> Result<(String, Vec<u32>)> {
         self.prepared += 1;
         let name = format!("s{}", self.prepared);
         let mut message = BytesMut::new();
@@ -122,7 +122,7 @@ impl Session {
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
+    pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>> {
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).map_err(not_writable)?;
         self.messages.ask(&message).await?;
@@ -138,10 +138,7 @@ impl client::Session for Session {
 
     /// The phase `preface` is the request for TLS and its answer, which direct TLS and plaintext do not have; `setup` is what
     /// the server says of itself after the login.
-    async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
+    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         connect_offering(reactor, options, Offer::WhatThereIs).await
     }
 
@@ -174,7 +171,7 @@ impl SqlSession for Session {
         self.process
     }
 
-    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement> {
         let (name, types) = self.prepared(sql).await?;
         Statement::new(&name, parameters, &types)
     }
@@ -182,16 +179,13 @@ impl SqlSession for Session {
     async fn execute_rows(
         &mut self,
         statement: &mut Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.messages.ask(statement.request(Format::Binary)?).await?;
         result::read_executed(&mut self.messages, on_row).await
     }
 
-    fn texts(
-        row: &[u8],
-        _columns: usize,
-    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+    fn texts(row: &[u8], _columns: usize) -> Result<impl Iterator<Item = Result<&[u8]>>> {
         Ok(Values::of(row)?.map(|value| Ok(value?.unwrap_or_default())))
     }
 
@@ -199,13 +193,13 @@ impl SqlSession for Session {
     async fn execute_values(
         &mut self,
         statement: &mut Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.messages.ask(statement.request(Format::Text)?).await?;
         result::read_executed(&mut self.messages, on_values(on_row)).await
     }
 
-    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary> {
         self.messages.ask(request(query)?).await?;
         result::read_text(&mut self.messages, |_| Ok(())).await
     }
@@ -213,20 +207,20 @@ impl SqlSession for Session {
     async fn run_values(
         &mut self,
         query: &mut Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         self.messages.ask(request(query)?).await?;
         result::read_text(&mut self.messages, on_values(on_row)).await
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         let mut collected = Collected::default();
         self.query_raw(sql, |row| collected.keep(row, text_row)).await?;
         Ok(collected.rows)
     }
 
     /// The statement ends with its line.
-    async fn load(&mut self, rows: &mut Query) -> Result<u64, WireError> {
+    async fn load(&mut self, rows: &mut Query) -> Result<u64> {
         let text = rows.text();
         let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
         let (statement, lines) = text.split_at(end);
@@ -239,7 +233,7 @@ impl SqlSession for Session {
         &mut self,
         table_and_columns: &str,
         pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<u64, WireError> {
+    ) -> Result<u64> {
         let mut copy = self
             .copy_in(&format!("COPY {table_and_columns} FROM STDIN"))
             .await?;
@@ -295,7 +289,7 @@ impl<'a> CopyIn<'a> {
     ///
     /// # Errors
     /// Those of the connection.
-    pub async fn write(&mut self, data: &[u8]) -> Result<(), WireError> {
+    pub async fn write(&mut self, data: &[u8]) -> Result<()> {
         for piece in data.chunks(CHUNK) {
             self.message.extend_from_slice(piece);
             self.send_if_much().await?;
@@ -307,7 +301,7 @@ impl<'a> CopyIn<'a> {
     ///
     /// # Errors
     /// The server's own, after which none of the rows is there, and those of the connection.
-    pub async fn finish(mut self) -> Result<u64, WireError> {
+    pub async fn finish(mut self) -> Result<u64> {
         if self.message.len() == HEADER {
             self.message.clear();
         } else {
@@ -318,7 +312,7 @@ impl<'a> CopyIn<'a> {
         read_copied(self.messages).await
     }
 
-    async fn send(&mut self) -> Result<(), WireError> {
+    async fn send(&mut self) -> Result<()> {
         match self.messages.stream.send(&self.message).await {
             // A server that ends a session says why before it hangs up, while rows are still on their way to it.
             Err(gone @ (WireError::Io(_) | WireError::Closed)) => Err(last_word(self.messages, gone).await),
@@ -326,7 +320,7 @@ impl<'a> CopyIn<'a> {
         }
     }
 
-    async fn send_if_much(&mut self) -> Result<(), WireError> {
+    async fn send_if_much(&mut self) -> Result<()> {
         if self.message.len() < CHUNK {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use super::options::Method;
 use super::session::Session;
-use crate::error::WireError;
+use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::sql::SqlSession as _;
 
@@ -31,10 +31,7 @@ impl Expectation {
     ///
     /// # Errors
     /// The outer for a query that failed; the inner says what was expected and what was found.
-    pub(super) async fn check_backend(
-        &self,
-        session: &mut Session,
-    ) -> Result<Result<SessionStatus, String>, WireError> {
+    pub(super) async fn check_backend(&self, session: &mut Session) -> Result<Result<SessionStatus, String>> {
         let status = SessionStatus::of(session).await?;
         if let Err(problem) = self.compare("server", &status.version, &status.cipher) {
             return Ok(Err(problem));
@@ -55,7 +52,7 @@ impl SessionStatus {
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    pub async fn of(session: &mut Session) -> Result<Self, WireError> {
+    pub async fn of(session: &mut Session) -> Result<Self> {
         let mut status = Self::default();
         for row in session.query(SESSION_STATUS).await? {
             if row.text(0) == "t" {

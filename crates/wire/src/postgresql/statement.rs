@@ -1,7 +1,7 @@
 //! Prepared statements with integer and text parameters, which is all that the workloads bind.
 
 use super::messages::write_length;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{self, Parameter, wrong_number};
 use crate::value::check_variable_text;
 
@@ -43,7 +43,7 @@ struct Place {
 
 impl Statement {
     /// The statement that the server knows by this name, with the types that it has found for the parameters.
-    pub(super) fn new(name: &str, parameters: &[Parameter], types: &[u32]) -> Result<Self, WireError> {
+    pub(super) fn new(name: &str, parameters: &[Parameter], types: &[u32]) -> Result<Self> {
         let count = u16::try_from(parameters.len())
             .ok()
             .filter(|_| parameters.len() == types.len())
@@ -90,8 +90,7 @@ impl Statement {
         })
     }
 
-    /// The bytes that execute the statement with the values that were set.
-    pub(super) fn request(&mut self, format: Format) -> Result<&[u8], WireError> {
+    pub(super) fn request(&mut self, format: Format) -> Result<&[u8]> {
         // The last that the message says is the one format for all columns.
         self.request[self.bound - size_of::<u16>()..self.bound].copy_from_slice(&format.code().to_be_bytes());
         match self.misfit {
@@ -130,7 +129,7 @@ impl sql::Statement for Statement {
         &mut self.request[place.offset..][..length]
     }
 
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<()> {
         let place = &mut self.places[index];
         assert_eq!(
             place.parameter,

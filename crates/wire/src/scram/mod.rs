@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ciphertax_base::LoginPath;
-use ciphertax_base::Secret;
+use ciphertax_base::{LoginPath, Secret};
 use ciphertax_model::AuthenticationMethod;
 use openssl::error::ErrorStack;
 use openssl::hash::{MessageDigest, hash};
@@ -26,7 +25,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::trace::thread_cpu_ns;
 
 /// Derived keys that are kept at most; the oldest make room.
@@ -129,7 +128,7 @@ impl Kept {
     }
 }
 
-fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys, WireError> {
+fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys> {
     let mechanism = account.mechanism;
     let password = prepared(account)?;
     let mut salted = vec![0; mechanism.digest().size()];
@@ -149,7 +148,7 @@ fn derive(account: Account<'_>, salt: &[u8], iterations: usize) -> Result<Keys, 
 
 /// The password as the mechanism salts it: by SHA-1 it is the one of MongoDB's first mechanism, a digest of user and
 /// password in hexadecimal; by SHA-256 it goes through SASLprep (RFC 4013).
-fn prepared(account: Account<'_>) -> Result<Cow<'_, str>, WireError> {
+fn prepared(account: Account<'_>) -> Result<Cow<'_, str>> {
     let password = account.password.expose();
     match account.mechanism {
         Mechanism::ScramSha1 => {
@@ -176,19 +175,15 @@ pub(crate) struct Exchange<'a> {
     keys: &'a ScramKeys,
     binding: Binding,
     nonce: String,
-    path: LoginPath,
-    iterations: Option<u32>,
+    pub(crate) path: LoginPath,
+    pub(crate) iterations: Option<u32>,
     /// What proves that the server knows the password too.
     expected_signature: Vec<u8>,
-    cpu_ns: u64,
+    pub(crate) cpu_ns: u64,
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(
-        account: Account<'a>,
-        keys: &'a ScramKeys,
-        binding: Binding,
-    ) -> Result<Self, WireError> {
+    pub(crate) fn new(account: Account<'a>, keys: &'a ScramKeys, binding: Binding) -> Result<Self> {
         let mut nonce = [0; NONCE];
         rand_bytes(&mut nonce).map_err(broken)?;
         let nonce = BASE64_STANDARD.encode(nonce);
@@ -208,28 +203,13 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Whether the keys were derived in this login or cached from an earlier one.
-    pub(crate) fn path(&self) -> LoginPath {
-        self.path
-    }
-
-    /// CPU time of the steps in nanoseconds.
-    pub(crate) fn cpu_ns(&self) -> u64 {
-        self.cpu_ns
-    }
-
-    /// How often the password was hashed; `None` before the server has said it.
-    pub(crate) fn iterations(&self) -> Option<u32> {
-        self.iterations
-    }
-
     /// The client's first message.
     pub(crate) fn first_message(&self) -> String {
         format!("{}{}", self.binding.header(), self.first_bare())
     }
 
     /// The client's answer to the server's first message.
-    pub(crate) fn final_message(&mut self, server_first: &[u8]) -> Result<String, WireError> {
+    pub(crate) fn final_message(&mut self, server_first: &[u8]) -> Result<String> {
         let began = thread_cpu_ns();
         let fewest = self.account.rules.fewest_iterations;
         let challenge = Challenge::parse(server_first, &self.nonce, fewest)?;
@@ -249,7 +229,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Checks the server's last message.
-    pub(crate) fn verify(&self, server_final: &[u8]) -> Result<(), WireError> {
+    pub(crate) fn verify(&self, server_final: &[u8]) -> Result<()> {
         if let Some(problem) = server_final.strip_prefix(b"e=") {
             let problem = String::from_utf8_lossy(problem).into_owned();
             return Err(WireError::Authentication(problem));
@@ -286,7 +266,7 @@ impl<'a> Exchange<'a> {
         format!("n={user},r={}", self.nonce)
     }
 
-    fn keys_for(&mut self, challenge: &Challenge<'_>) -> Result<Keys, WireError> {
+    fn keys_for(&mut self, challenge: &Challenge<'_>) -> Result<Keys> {
         let (account, salt, iterations) = (self.account, &challenge.salt, challenge.iterations);
         let ScramKeys::Kept(kept) = self.keys else {
             return derive(account, salt, iterations);
@@ -369,7 +349,7 @@ struct Challenge<'a> {
 }
 
 impl<'a> Challenge<'a> {
-    fn parse(message: &'a [u8], client_nonce: &str, fewest_iterations: usize) -> Result<Self, WireError> {
+    fn parse(message: &'a [u8], client_nonce: &str, fewest_iterations: usize) -> Result<Self> {
         let wrong = |what: &str| WireError::protocol(format!("a challenge {what}"));
         let text = str::from_utf8(message).map_err(|_| wrong("that is no text"))?;
         let mut fields = text.split(',');
@@ -424,7 +404,7 @@ impl Mechanism {
         }
     }
 
-    fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>, WireError> {
+    fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>> {
         let sign = || {
             let key = PKey::hmac(key)?;
             Signer::new(self.digest(), &key)?.sign_oneshot_to_vec(message)

@@ -2,10 +2,8 @@
 
 pub(crate) mod dialect;
 
-use std::future::Future;
-
 use crate::client::Session;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::value::Value;
 
 pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
@@ -36,21 +34,14 @@ pub trait SqlSession: Session {
     ///
     /// # Errors
     /// The server's own and those of the connection; `parameters` that are not those of the statement.
-    fn prepare(
-        &mut self,
-        sql: &str,
-        parameters: &[Parameter],
-    ) -> impl Future<Output = Result<Self::Statement, WireError>>;
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Self::Statement>;
 
     /// Executes a prepared statement with the values that were set and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    fn execute(
-        &mut self,
-        statement: &mut Self::Statement,
-    ) -> impl Future<Output = Result<ResultSummary, WireError>> {
-        self.execute_rows(statement, |_| Ok(()))
+    async fn execute(&mut self, statement: &mut Self::Statement) -> Result<ResultSummary> {
+        self.execute_rows(statement, |_| Ok(())).await
     }
 
     /// Executes a prepared statement with the values that were set, and hands over each row where it was received: in the
@@ -58,18 +49,17 @@ pub trait SqlSession: Session {
     ///
     /// # Errors
     /// The server's own, those of the connection, and those of `on_row`.
-    fn execute_rows(
+    async fn execute_rows(
         &mut self,
         statement: &mut Self::Statement,
-        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> impl Future<Output = Result<ResultSummary, WireError>>;
+        on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// The values of a row that was handed over and is known to have so many columns of text, NULL as an empty one.
     ///
     /// # Errors
     /// When it is no such row.
-    fn texts(row: &[u8], columns: usize)
-    -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError>;
+    fn texts(row: &[u8], columns: usize) -> Result<impl Iterator<Item = Result<&[u8]>>>;
 
     /// Executes a prepared statement with the values that were set, and hands over the values of each row where they were
     /// received. Dates and times are texts as the server writes them; so are numbers with a floating point, or the shortest
@@ -77,48 +67,48 @@ pub trait SqlSession: Session {
     ///
     /// # Errors
     /// Those of [`SqlSession::execute_rows`]; rows of more than 64 columns.
-    fn execute_values(
+    async fn execute_values(
         &mut self,
         statement: &mut Self::Statement,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> impl Future<Output = Result<ResultSummary, WireError>>;
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// Runs a text statement and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    fn run(&mut self, query: &mut Query) -> impl Future<Output = Result<ResultSummary, WireError>>;
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary>;
 
     /// Runs a text statement, and hands over the values of each row where they were received: from servers all are texts.
     ///
     /// # Errors
     /// Those of [`SqlSession::execute_values`].
-    fn run_values(
+    async fn run_values(
         &mut self,
         query: &mut Query,
-        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> impl Future<Output = Result<ResultSummary, WireError>>;
+        on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary>;
 
     /// Runs a text statement that is written for this once, and passes over its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    fn command(&mut self, sql: &str) -> impl Future<Output = Result<ResultSummary, WireError>> {
-        async { self.run(&mut Query::new(sql)).await }
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary> {
+        self.run(&mut Query::new(sql)).await
     }
 
     /// Runs a text statement and collects its rows.
     ///
     /// # Errors
     /// The server's own and those of the connection; rows that do not end in time to be kept.
-    fn query(&mut self, sql: &str) -> impl Future<Output = Result<Vec<TextRow>, WireError>>;
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>>;
 
     /// Loads rows after the statement that they are part of, and returns how many the server took.
     ///
     /// # Errors
     /// The server's own and those of the connection.
-    fn load(&mut self, rows: &mut Query) -> impl Future<Output = Result<u64, WireError>> {
-        async { Ok(self.run(rows).await?.affected_rows) }
+    async fn load(&mut self, rows: &mut Query) -> Result<u64> {
+        Ok(self.run(rows).await?.affected_rows)
     }
 
     /// Loads rows into these columns of a table, as `t (a, b)`, and returns how many the server took: lines of values that are
@@ -128,12 +118,12 @@ pub trait SqlSession: Session {
     /// The server's own, also where it took a row otherwise than it was sent; those of the connection; and where the server or the
     /// client loads no lines, so that rows have to be inserted otherwise, one that says so
     /// ([`WireError::is_lines_refused`]).
-    fn load_lines<'a>(
+    async fn load_lines<'a>(
         &mut self,
         _table_and_columns: &str,
         _pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> impl Future<Output = Result<u64, WireError>> {
-        async { Err(WireError::NoLines) }
+    ) -> Result<u64> {
+        Err(WireError::NoLines)
     }
 }
 
@@ -153,7 +143,7 @@ pub trait Statement {
     ///
     /// # Errors
     /// When the text is too long, or with it the statement.
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError>;
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<()>;
 
     /// Has the values of these columns of its results read as texts, whatever their types: so travel cells that stand in place of
     /// values. The lowest bit is the first column. Where values travel with their lengths, there is nothing to be said.
@@ -214,7 +204,6 @@ impl TextRow {
 /// Bytes of rows that are collected at most.
 const MOST_COLLECTED: usize = 16 << 20;
 
-/// Rows that are collected.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) rows: Vec<TextRow>,
@@ -223,11 +212,7 @@ pub(crate) struct Collected {
 
 impl Collected {
     /// Keeps one more row as `parse` reads it; refused if it is too much.
-    pub(crate) fn keep(
-        &mut self,
-        row: &[u8],
-        parse: impl FnOnce(&[u8]) -> Result<TextRow, WireError>,
-    ) -> Result<(), WireError> {
+    pub(crate) fn keep(&mut self, row: &[u8], parse: impl FnOnce(&[u8]) -> Result<TextRow>) -> Result<()> {
         self.bytes += row.len();
         if self.bytes > MOST_COLLECTED {
             return Err(WireError::protocol(

@@ -4,14 +4,13 @@ use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Secret;
-use ciphertax_base::{ConnectTrace, Phase};
+use ciphertax_base::{ConnectTrace, Phase, Secret};
 use ciphertax_model::SqlCipher;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::session::{Session, refused};
 use super::{BUSY, SCHEMA};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::trace::{Tracer, Traffic, thread_cpu_ns};
 
 /// The file, and no mutex around each session: it is of one thread.
@@ -23,7 +22,7 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own: for a wrong key that the file is no database.
-    pub fn open(options: &ConnectOptions) -> Result<(Self, ConnectTrace), WireError> {
+    pub fn open(options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         open_with(options, FLAGS)
     }
 
@@ -31,14 +30,14 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own.
-    pub fn create(options: &ConnectOptions) -> Result<Self, WireError> {
+    pub fn create(options: &ConnectOptions) -> Result<Self> {
         let (session, _) = open_with(options, FLAGS | OpenFlags::SQLITE_OPEN_CREATE)?;
         session.batch("PRAGMA journal_mode = WAL")?;
         Ok(session)
     }
 }
 
-fn open_with(options: &ConnectOptions, flags: OpenFlags) -> Result<(Session, ConnectTrace), WireError> {
+fn open_with(options: &ConnectOptions, flags: OpenFlags) -> Result<(Session, ConnectTrace)> {
     let mut tracer = Tracer::start();
     let connection = Connection::open_with_flags(options.path(), flags).map_err(refused)?;
     connection.busy_timeout(BUSY).map_err(refused)?;
@@ -57,14 +56,14 @@ fn open_with(options: &ConnectOptions, flags: OpenFlags) -> Result<(Session, Con
 }
 
 /// The key is derived when it is needed first.
-fn read_first_page(connection: &Connection) -> Result<(), WireError> {
+fn read_first_page(connection: &Connection) -> Result<()> {
     connection
         .query_row("PRAGMA schema_version", (), |_| Ok(()))
         .map_err(refused)
 }
 
 /// Has statements know the database by the name of the schema that ciphertax has on servers.
-fn name(connection: &Connection) -> Result<(), WireError> {
+fn name(connection: &Connection) -> Result<()> {
     const NAME: &std::ffi::CStr = c"ciphertax";
     debug_assert_eq!(NAME.to_str(), Ok(SCHEMA));
     // SAFETY: the connection is open, and the name lives for ever, which SQLite asks of it.

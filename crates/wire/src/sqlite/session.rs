@@ -14,7 +14,7 @@ use super::dialect::DIALECT;
 use super::statement::{Statement, summed_up};
 use super::version;
 use crate::client;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow};
 use crate::trace::Traffic;
 use crate::value::{MOST_VALUES, Scratch, Value, check_columns};
@@ -46,7 +46,7 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own.
-    pub fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+    pub fn command(&mut self, sql: &str) -> Result<ResultSummary> {
         let connection = self.connection()?;
         let mut statement = connection.prepare(sql).map_err(refused)?;
         summed_up(connection, &mut statement, |_, _| Ok(()))
@@ -56,7 +56,7 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own.
-    pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+    pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         let connection = self.connection()?;
         let mut statement = connection.prepare(sql).map_err(refused)?;
         let mut rows = Vec::new();
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// Runs statements that are separated by semicolons, and passes over their rows.
-    pub(super) fn batch(&self, sql: &str) -> Result<(), WireError> {
+    pub(super) fn batch(&self, sql: &str) -> Result<()> {
         self.connection()?.execute_batch(sql).map_err(refused)
     }
 
@@ -85,11 +85,11 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own.
-    pub fn close(mut self) -> Result<PhaseTrace, WireError> {
+    pub fn close(mut self) -> Result<PhaseTrace> {
         self.close_file()
     }
 
-    fn close_file(&mut self) -> Result<PhaseTrace, WireError> {
+    fn close_file(&mut self) -> Result<PhaseTrace> {
         let began = Instant::now();
         // Where statements are left, the last of them closes the file.
         if let Some(connection) = self.connection.take().and_then(Rc::into_inner) {
@@ -98,7 +98,7 @@ impl Session {
         Ok(Traffic::default().phase_since(began, Traffic::default()))
     }
 
-    pub(super) fn connection(&self) -> Result<&Rc<Connection>, WireError> {
+    pub(super) fn connection(&self) -> Result<&Rc<Connection>> {
         self.connection.as_ref().ok_or(WireError::Closed)
     }
 }
@@ -106,11 +106,11 @@ impl Session {
 impl client::Session for Session {
     type Options = ConnectOptions;
 
-    async fn connect(_: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace), WireError> {
+    async fn connect(_: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         Self::open(options)
     }
 
-    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+    async fn leave(&mut self) -> Result<PhaseTrace> {
         self.close_file()
     }
 
@@ -129,19 +129,19 @@ impl SqlSession for Session {
         options.clone()
     }
 
-    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Statement> {
         Statement::new(self.connection()?, sql, parameters)
     }
 
-    async fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+    async fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary> {
         statement.execute_with(|_, _| Ok(()))
     }
 
     async fn execute_rows(
         &mut self,
         statement: &mut Statement,
-        mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        mut on_row: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         let buffer = &mut self.row;
         statement.execute_with(|row, columns| {
             write_row(row, columns, buffer)?;
@@ -149,31 +149,28 @@ impl SqlSession for Session {
         })
     }
 
-    fn texts(
-        row: &[u8],
-        _columns: usize,
-    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+    fn texts(row: &[u8], _columns: usize) -> Result<impl Iterator<Item = Result<&[u8]>>> {
         Ok(Texts(row))
     }
 
     async fn execute_values(
         &mut self,
         statement: &mut Statement,
-        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         let scratch = &mut self.scratch;
         statement.execute_with(|row, columns| read_values(row, columns, scratch, &mut on_row))
     }
 
-    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+    async fn run(&mut self, query: &mut Query) -> Result<ResultSummary> {
         Session::command(self, text(query)?)
     }
 
     async fn run_values(
         &mut self,
         query: &mut Query,
-        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<()>,
+    ) -> Result<ResultSummary> {
         let connection = self.connection.as_ref().ok_or(WireError::Closed)?;
         let scratch = &mut self.scratch;
         let mut statement = connection.prepare(text(query)?).map_err(refused)?;
@@ -183,23 +180,23 @@ impl SqlSession for Session {
     }
 
     /// Without a copy of the text.
-    async fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+    async fn command(&mut self, sql: &str) -> Result<ResultSummary> {
         Session::command(self, sql)
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+    async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         Session::query(self, sql)
     }
 }
 
-fn text(query: &Query) -> Result<&str, WireError> {
+fn text(query: &Query) -> Result<&str> {
     str::from_utf8(query.text()).map_err(|error| WireError::Request(error.to_string()))
 }
 
 /// Keeps a row as text.
-pub(super) fn text_row(row: &Row<'_>, columns: usize) -> Result<TextRow, WireError> {
+pub(super) fn text_row(row: &Row<'_>, columns: usize) -> Result<TextRow> {
     let values = (0..columns).map(|column| Ok(text_of(row.get_ref(column).map_err(refused)?)));
-    values.collect::<Result<_, WireError>>().map(TextRow::new)
+    values.collect::<Result<_>>().map(TextRow::new)
 }
 
 fn text_of(value: ValueRef<'_>) -> Option<Vec<u8>> {
@@ -218,7 +215,7 @@ pub(super) struct Texts<'a>(pub(super) &'a [u8]);
 const LENGTH: usize = size_of::<u32>();
 
 impl<'a> Iterator for Texts<'a> {
-    type Item = Result<&'a [u8], WireError>;
+    type Item = Result<&'a [u8]>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (length, rest) = self.0.split_first_chunk::<LENGTH>()?;
@@ -232,7 +229,7 @@ impl<'a> Iterator for Texts<'a> {
 }
 
 /// Writes a row in the place of what is in the buffer.
-pub(super) fn write_row(row: &Row<'_>, columns: usize, buffer: &mut Vec<u8>) -> Result<(), WireError> {
+pub(super) fn write_row(row: &Row<'_>, columns: usize, buffer: &mut Vec<u8>) -> Result<()> {
     buffer.clear();
     for column in 0..columns {
         let text = match row.get_ref(column).map_err(refused)? {
@@ -246,13 +243,12 @@ pub(super) fn write_row(row: &Row<'_>, columns: usize, buffer: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Hands over the values of a row.
 pub(super) fn read_values(
     row: &Row<'_>,
     columns: usize,
     scratch: &mut Scratch,
-    on_row: &mut impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
-) -> Result<(), WireError> {
+    on_row: &mut impl FnMut(&[Value<'_>]) -> Result<()>,
+) -> Result<()> {
     check_columns(columns)?;
     let mut places = scratch.places(columns);
     let mut values = [Value::Null; MOST_VALUES];

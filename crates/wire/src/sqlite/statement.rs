@@ -7,7 +7,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::session::refused;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 use crate::sql::{self, Parameter, ResultSummary, wrong_number};
 use crate::value::check_variable_text;
 
@@ -29,11 +29,7 @@ enum Value {
 }
 
 impl Statement {
-    pub(super) fn new(
-        connection: &Rc<Connection>,
-        sql: &str,
-        parameters: &[Parameter],
-    ) -> Result<Self, WireError> {
+    pub(super) fn new(connection: &Rc<Connection>, sql: &str, parameters: &[Parameter]) -> Result<Self> {
         let statement = connection.prepare(sql).map_err(refused)?;
         if statement.parameter_count() != parameters.len() {
             return Err(wrong_number(statement.parameter_count(), parameters.len()));
@@ -52,8 +48,8 @@ impl Statement {
     /// Hands over each row with the number of its columns.
     pub(super) fn execute_with(
         &mut self,
-        on_row: impl FnMut(&Row<'_>, usize) -> Result<(), WireError>,
-    ) -> Result<ResultSummary, WireError> {
+        on_row: impl FnMut(&Row<'_>, usize) -> Result<()>,
+    ) -> Result<ResultSummary> {
         for (place, value) in (1..).zip(&self.values) {
             self.statement.raw_bind_parameter(place, value).map_err(refused)?;
         }
@@ -73,7 +69,7 @@ impl sql::Statement for Statement {
         }
     }
 
-    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<()> {
         check_variable_text(text.len())?;
         match &mut self.values[index] {
             Value::Text(buffer) => {
@@ -90,8 +86,8 @@ impl sql::Statement for Statement {
 pub(super) fn summed_up(
     connection: &Connection,
     statement: &mut rusqlite::Statement<'_>,
-    mut on_row: impl FnMut(&Row<'_>, usize) -> Result<(), WireError>,
-) -> Result<ResultSummary, WireError> {
+    mut on_row: impl FnMut(&Row<'_>, usize) -> Result<()>,
+) -> Result<ResultSummary> {
     let (columns, writes) = (statement.column_count(), !statement.readonly());
     let mut summary = ResultSummary::default();
     let mut rows = statement.raw_query();

@@ -9,7 +9,7 @@ use rusqlite::ffi;
 
 use super::connect::ConnectOptions;
 use super::session::Session;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// What SQLite and SQLCipher say of an open file, by the names of their pragmas; and what of each page is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Session {
     ///
     /// # Errors
     /// SQLite's own.
-    pub fn status(&mut self) -> Result<Status, WireError> {
+    pub fn status(&mut self) -> Result<Status> {
         let mut status = BTreeMap::new();
         for pragma in OF_SQLITE.into_iter().chain(OF_SQLCIPHER).chain(OF_ENCRYPTED) {
             let rows = self.query(&format!("PRAGMA {pragma}"))?;
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// Bytes at the end of every page that SQLite has none of: for SQLCipher's initialization vector and its HMAC.
-    fn reserved_bytes(&self) -> Result<c_int, WireError> {
+    fn reserved_bytes(&self) -> Result<c_int> {
         // Less than none asks, and sets nothing.
         let mut bytes: c_int = -1;
         let operation = ffi::SQLITE_FCNTL_RESERVE_BYTES;

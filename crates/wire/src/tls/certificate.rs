@@ -9,7 +9,7 @@ use openssl::pkey::{Id, PKeyRef, Public};
 use openssl::x509::{X509NameRef, X509Ref};
 
 use super::openssl::bindings;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// Facts of the server's certificates. In a resumed session they are those of the session that was taken up, and none
 /// was sent.
@@ -17,7 +17,7 @@ pub(super) fn facts<'a>(
     leaf: Option<&X509Ref>,
     chain: impl Iterator<Item = &'a X509Ref>,
     resumed: bool,
-) -> Result<CertificateFacts, WireError> {
+) -> Result<CertificateFacts> {
     let leaf = leaf.ok_or_else(none_sent)?;
     let mut chain_bytes = 0;
     let mut chain_length = 0;
@@ -38,7 +38,7 @@ pub(super) fn facts<'a>(
 
 /// The hash of a certificate (`tls-server-end-point`, RFC 5929, section 4.1): by the hash of its signature, but by SHA-256
 /// for those that are no longer thought safe.
-pub(super) fn end_point(leaf: Option<&X509Ref>) -> Result<Vec<u8>, WireError> {
+pub(super) fn end_point(leaf: Option<&X509Ref>) -> Result<Vec<u8>> {
     let leaf = leaf.ok_or_else(none_sent)?;
     let digest = match bindings::signature_digest(leaf) {
         Some(Nid::MD5 | Nid::SHA1) => Some(MessageDigest::sha256()),
@@ -88,9 +88,7 @@ const MOST_NAMES: usize = 20;
 
 /// What each certificate says, the server's own first. A resumed session sends none, and has those of the session that it
 /// took up.
-pub(super) fn chain<'a>(
-    certificates: impl Iterator<Item = &'a X509Ref>,
-) -> Result<Vec<ChainCertificate>, WireError> {
+pub(super) fn chain<'a>(certificates: impl Iterator<Item = &'a X509Ref>) -> Result<Vec<ChainCertificate>> {
     certificates
         .map(|certificate| described(certificate).map_err(unreadable))
         .collect()

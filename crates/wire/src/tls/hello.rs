@@ -50,7 +50,6 @@ impl HelloWatch {
         u32::from_be_bytes([0, high, middle, low]) + HANDSHAKE_HEADER as u32
     }
 
-    /// True if the server asked for a second ClientHello.
     pub(crate) fn hello_retry_request(&self) -> bool {
         let head = &self.server_hello.bytes;
         head[RECORD_HEADER] == SERVER_HELLO && head[RANDOM_AT..][..RANDOM] == HELLO_RETRY_REQUEST

@@ -16,7 +16,7 @@ use ciphertax_base::{ChainCertificate, TlsFacts};
 use ciphertax_model::{Group, TlsLibrary};
 
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::Result;
 
 /// Room for the server's first flight, in bytes: most certificate chains fit.
 const FLIGHT: usize = 8 * 1024;
@@ -61,7 +61,7 @@ impl TlsConnector {
     /// # Errors
     /// When a file cannot be read or does not hold what it should, or when the library cannot do what the policy asks
     /// for; the message says what it can do instead.
-    pub fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
+    pub fn new(policy: &TlsPolicy) -> Result<Self> {
         Ok(Self {
             is_verified: policy.verification != Verification::None,
             back_end: match policy.library {
@@ -71,12 +71,11 @@ impl TlsConnector {
         })
     }
 
-    /// True if the server's certificate is verified.
     pub(crate) fn is_verified(&self) -> bool {
         self.is_verified
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
         match &self.back_end {
             BackEnd::OpenSsl(connector) => connector.session(offer),
             BackEnd::Rustls(connector) => connector.session(offer),
@@ -85,14 +84,11 @@ impl TlsConnector {
 
     /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier
     /// session to take up; not at all if none is wanted.
-    ///
-    /// # Errors
-    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
     pub(crate) async fn warm_up<T>(
         &self,
         connections: usize,
-        handshake: impl AsyncFn() -> Result<T, WireError>,
-    ) -> Result<(), WireError> {
+        handshake: impl AsyncFn() -> Result<T>,
+    ) -> Result<()> {
         match &self.back_end {
             BackEnd::OpenSsl(connector) => match &connector.sessions {
                 Some(sessions) => sessions.fill(connections, handshake).await,
@@ -127,11 +123,11 @@ pub(crate) enum Progress {
 /// One TLS session of some back end.
 pub(crate) trait TlsSession {
     /// Goes on with the handshake as far as the ciphertext received allows.
-    fn handshake(&mut self) -> Result<Progress, WireError>;
+    fn handshake(&mut self) -> Result<Progress>;
     /// Turns plaintext into ciphertext in [`TlsSession::outgoing`].
-    fn encrypt(&mut self, plaintext: &[u8]) -> Result<(), WireError>;
+    fn encrypt(&mut self, plaintext: &[u8]) -> Result<()>;
     /// Turns ciphertext in [`TlsSession::incoming`] into plaintext; 0 when there is no whole record.
-    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize, WireError>;
+    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize>;
     /// Says goodbye (`close_notify`) in [`TlsSession::outgoing`].
     fn close(&mut self);
     /// Ciphertext to be sent.
@@ -144,11 +140,10 @@ pub(crate) trait TlsSession {
     fn alpn(&self) -> Option<&[u8]>;
     /// What a login is tied to that must go over this very session: the hash of the server's certificate
     /// (`tls-server-end-point`, RFC 5929).
-    fn end_point(&self) -> Result<Vec<u8>, WireError>;
+    fn end_point(&self) -> Result<Vec<u8>>;
     /// Everything that was negotiated.
-    fn facts(&self) -> Result<TlsFacts, WireError>;
-    /// The certificates that the server sent, its own first.
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError>;
+    fn facts(&self) -> Result<TlsFacts>;
+    fn chain(&self) -> Result<Vec<ChainCertificate>>;
 }
 
 /// The group that a library calls so. Both libraries use the names of the registry of IANA, not always in its case.

@@ -8,7 +8,7 @@ use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
 use serde::{Deserialize, Serialize};
 
 use super::cipher;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// What a client asks of TLS. Whatever is asked for is pinned: what is not available is an error, never something else.
 #[derive(Debug, Clone)]
@@ -57,13 +57,12 @@ impl TlsPolicy {
         }
     }
 
-    /// True if servers that are no longer thought safe are taken.
     pub(super) fn takes_legacy_servers(&self) -> bool {
         self.legacy || self.version.is_some_and(|version| version < TlsVersion::V1_2)
     }
 
     /// The versions that are offered: those asked for, as far as the other settings exist in them.
-    pub(super) fn versions(&self) -> Result<Versions, WireError> {
+    pub(super) fn versions(&self) -> Result<Versions> {
         let versions = self.versions_of_cipher()?;
         if self.group == Some(Group::X25519MlKem768) && versions.highest < TlsVersion::V1_3 {
             return Err(WireError::TlsSettings(format!(
@@ -84,7 +83,7 @@ impl TlsPolicy {
     }
 
     /// Every suite belongs either to TLS 1.3 or to the versions before it.
-    fn versions_of_cipher(&self) -> Result<Versions, WireError> {
+    fn versions_of_cipher(&self) -> Result<Versions> {
         let oldest = if self.legacy {
             TlsVersion::V1_0
         } else {

@@ -16,7 +16,7 @@ use openssl::x509::{X509, X509NameBuilder};
 
 use super::policy::{TlsPolicy, Verification};
 use super::{Offer, Progress, TlsConnector};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// How often each side has its turn at most; a handshake with a second ClientHello takes four.
 const TURNS: usize = 8;
@@ -34,7 +34,7 @@ pub fn rehearse(policy: &TlsPolicy) {
     let _ = handshake(&policy);
 }
 
-fn handshake(policy: &TlsPolicy) -> Result<Progress, WireError> {
+fn handshake(policy: &TlsPolicy) -> Result<Progress> {
     let mut client = TlsConnector::new(policy)?.session(Offer::Nothing)?;
     let (mut near, far) = Pipe::pair();
     let mut server = server(far).map_err(|error| WireError::Tls(error.to_string()))?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// Tickets kept at most; the oldest make room.
 const MOST_TICKETS: usize = 8192;
@@ -73,14 +73,11 @@ impl<Ticket, Older: Clone> SessionStore<Ticket, Older> {
     }
 
     /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session each.
-    ///
-    /// # Errors
-    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
     pub(super) async fn fill<T>(
         &self,
         connections: usize,
-        handshake: impl AsyncFn() -> Result<T, WireError>,
-    ) -> Result<(), WireError> {
+        handshake: impl AsyncFn() -> Result<T>,
+    ) -> Result<()> {
         while !self.suffices_for(connections) {
             let before = self.received();
             handshake().await?;

@@ -295,9 +295,6 @@ fn encoded(text: &str) -> impl fmt::Display {
 
 /// Reads `host`, `host:port`, `[::1]` or `[::1]:port`, or several of them with commas between.
 ///
-/// # Errors
-/// When one of them is no host.
-///
 /// Only MongoDB's standard has several; drivers and libpq read several for others too.
 fn addresses(text: &str, default_port: u16) -> Result<Vec<Address>, TargetError> {
     let addresses = text.split(',').map(|host| address(host, default_port));

@@ -13,7 +13,6 @@ use crate::tls::{ClientCertificate, Verification};
 /// What looks at no host's name.
 const INSTEAD_OF_NAMES: &str =
     "add tlsAllowInvalidHostnames=true, which still verifies them against tlsCAFile";
-/// What is expected.
 pub(super) const FORM: &str = "mongodb://user:password@host:port/";
 /// What MongoDB calls a schema.
 pub(super) const DATABASE: &str = "database";
@@ -154,7 +153,6 @@ impl fmt::Display for MongoDbTarget {
     }
 }
 
-/// What the options say.
 #[derive(Default)]
 struct Options {
     source: Option<String>,

@@ -10,7 +10,6 @@ use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_perc
 use crate::address::Address;
 use crate::tls::Verification;
 
-/// What is expected.
 pub(super) const FORM: &str = "mysql://user:password@host:port/";
 /// The options, by the names that MySQL's own clients use.
 const KNOWN: &[&str] = &[
@@ -182,7 +181,6 @@ fn of_several(text: &str, authority: &str) -> Result<(String, Vec<Address>), Tar
     Ok((format!("{before}{after}"), addresses(others, PORT)?))
 }
 
-/// What the options say.
 struct Options {
     verification: Verification,
     socket: Option<PathBuf>,

@@ -22,7 +22,6 @@ pub(super) struct Environment {
     pub(super) file: Option<PathBuf>,
 }
 
-/// Whose password is looked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) host: &'a str,
@@ -46,7 +45,6 @@ impl Environment {
         }
     }
 
-    /// The same with another password file.
     pub(super) fn with_file(&self, file: &Path) -> Self {
         Self {
             password: self.password.clone(),
@@ -55,9 +53,6 @@ impl Environment {
     }
 
     /// The password that it has for `wanted`; `None` if it has none.
-    ///
-    /// # Errors
-    /// When there is a password file that others may read, or that cannot be read.
     pub(super) fn password(&self, wanted: Wanted<'_>) -> Result<Option<Secret>, TargetError> {
         if let Some(password) = &self.password {
             return Ok(Some(password.clone()));

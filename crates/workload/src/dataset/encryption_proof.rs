@@ -7,11 +7,10 @@ use ciphertax_model::{CellEncoding, ColumnEncryption};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
-use super::mark::{DatasetError, SCHEMA, run};
+use super::mark::{DatasetError, Result, SCHEMA, run};
 use crate::sql::Columns;
 use crate::sql::session::SqlSession;
 
-/// The table that is made for it.
 const CELLS_TABLE: &str = "cells_proof";
 /// The canary is a text, by MySQL's type code.
 const TEXT: CellKind = CellKind(253);
@@ -60,7 +59,7 @@ pub async fn write_cells_proof<S: SqlSession>(
     (encryption, key): (&ColumnEncryption, &MasterKey),
     canaries: CellCanaries<'_>,
     proof: &CellsProof,
-) -> Result<CellsRead, DatasetError> {
+) -> Result<CellsRead> {
     let of_cells = |error: &dyn std::fmt::Display| DatasetError::Cells(error.to_string());
     let mut cipher = CellCipher::open(encryption, key).map_err(|error| of_cells(&error))?;
     let mut cell = Vec::new();
@@ -133,7 +132,6 @@ fn bytes(digits: &str) -> Vec<u8> {
     pairs.filter_map(byte).collect()
 }
 
-/// The table that is made for it.
 const COLUMNS_TABLE: &str = "columns_proof";
 
 /// A text that is written to an encrypted column, and one that is written to a plain column beside it. Neither has quotes or
@@ -167,7 +165,7 @@ pub async fn write_columns_proof<S: SqlSession>(
     options: &S::Options,
     columns: &Columns,
     canaries: ColumnCanaries<'_>,
-) -> Result<ColumnsRead, DatasetError> {
+) -> Result<ColumnsRead> {
     let ColumnCanaries { encrypted, plain } = canaries;
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
@@ -209,10 +207,7 @@ pub async fn write_columns_proof<S: SqlSession>(
 ///
 /// # Errors
 /// When the server refuses, or cannot be reached.
-pub async fn remove_columns_proof<S: SqlSession>(
-    reactor: &Rc<Reactor>,
-    options: &S::Options,
-) -> Result<(), DatasetError> {
+pub async fn remove_columns_proof<S: SqlSession>(reactor: &Rc<Reactor>, options: &S::Options) -> Result<()> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     let with_contents = S::DIALECT.with_contents;
     run(&mut session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;

@@ -29,7 +29,7 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// When it is somebody else's, or nobody can tell whose.
-pub(super) async fn find<S: SqlSession>(session: &mut S) -> Result<Found, DatasetError> {
+pub(super) async fn find<S: SqlSession>(session: &mut S) -> Result<Found> {
     if session.query(&(S::DIALECT.schema)(SCHEMA)).await?.is_empty() {
         return Ok(Found::Nothing);
     }
@@ -57,7 +57,7 @@ pub(super) async fn find<S: SqlSession>(session: &mut S) -> Result<Found, Datase
 
 /// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is. False if
 /// an empty schema stays, because the account was given it and could not make it again.
-pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool, DatasetError> {
+pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool> {
     let dialect = S::DIALECT;
     let tables = format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
@@ -79,7 +79,7 @@ pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool, 
 }
 
 /// True if a schema without tables has something else in it, such as routines, which somebody wrote.
-async fn holds_others<S: SqlSession>(session: &mut S) -> Result<bool, DatasetError> {
+async fn holds_others<S: SqlSession>(session: &mut S) -> Result<bool> {
     for look in (S::DIALECT.other_objects)(SCHEMA) {
         match session.query(&look).await {
             Ok(rows) if rows.is_empty() => {}
@@ -95,7 +95,7 @@ async fn holds_others<S: SqlSession>(session: &mut S) -> Result<bool, DatasetErr
     Ok(false)
 }
 
-async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool> {
     let columns = format!(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}' \
          ORDER BY ordinal_position"
@@ -105,7 +105,7 @@ async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetE
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
-pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<(), DatasetError> {
+pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<()> {
     let description = contents.description();
     let is_gone = match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
@@ -147,7 +147,7 @@ pub(crate) async fn vacuum<S: SqlSession>(session: &mut S, table: &str) -> Resul
 }
 
 /// Makes sure that a question about a table has this answer.
-pub(super) fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<(), DatasetError> {
+pub(super) fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<()> {
     let found: Vec<String> = rows
         .iter()
         .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))
@@ -159,6 +159,9 @@ pub(super) fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result
         "{table} says {found:?}, expected {expected:?}"
     )))
 }
+
+/// Result of what is done with data sets.
+pub(crate) type Result<T, E = DatasetError> = std::result::Result<T, E>;
 
 /// Why there is no data set.
 #[derive(Debug, thiserror::Error)]
@@ -216,7 +219,7 @@ fn also(others: &[&str]) -> String {
 ///
 /// # Errors
 /// Those that are about something else than what is there.
-pub(super) fn is_right(checked: Result<(), DatasetError>) -> Result<bool, DatasetError> {
+pub(super) fn is_right(checked: Result<()>) -> Result<bool> {
     match checked {
         Ok(()) => Ok(true),
         Err(DatasetError::Wrong(_)) => Ok(false),

@@ -27,6 +27,7 @@ pub use encryption_proof::{
     CellCanaries, CellsProof, CellsRead, ColumnCanaries, ColumnsRead, remove_columns_proof,
     write_cells_proof, write_columns_proof,
 };
+pub(crate) use mark::Result;
 pub use mark::{DatasetError, SCHEMA};
 pub use sbtest::{BULK_BYTES, BULK_ROWS};
 
@@ -45,7 +46,7 @@ pub async fn prepare_contents<S: SqlSession>(
     contents: &Contents,
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     claim::<S>(reactor, options, contents).await?;
     make_contents::<S>(reactor, options, contents, opened, progress).await
 }
@@ -60,7 +61,7 @@ pub async fn make_contents<S: SqlSession>(
     contents: &Contents,
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut opener = Opener::<S>::new(reactor, options, opened);
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {
@@ -98,7 +99,7 @@ pub async fn begin<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,
-) -> Result<bool, DatasetError> {
+) -> Result<bool> {
     claim::<S>(reactor, options, contents).await?;
     let mut opened = Vec::new();
     let mut opener = Opener::<S>::new(reactor, options, &mut opened);
@@ -138,7 +139,7 @@ pub async fn load_part<S: SqlSession>(
     contents: &Contents,
     part: Part,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut opened = Vec::new();
     let mut opener = Opener::<S>::new(reactor, options, &mut opened);
     let mut written = 0;
@@ -173,7 +174,7 @@ async fn claim<S: SqlSession>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     contents: &Contents,
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     mark::claim(&mut session, contents).await?;
     session.close().await?;
@@ -210,10 +211,7 @@ impl<'a, S: SqlSession> Opener<'a, S> {
     }
 
     /// Over several sessions, which are closed afterwards.
-    async fn with_sessions(
-        &mut self,
-        work: impl AsyncFnOnce(&mut [S]) -> Result<(), DatasetError>,
-    ) -> Result<(), DatasetError> {
+    async fn with_sessions(&mut self, work: impl AsyncFnOnce(&mut [S]) -> Result<()>) -> Result<()> {
         let mut sessions = Vec::with_capacity(LOADERS);
         for _ in 0..LOADERS {
             sessions.push(self.session().await?);
@@ -230,8 +228,8 @@ impl<'a, S: SqlSession> Opener<'a, S> {
         &mut self,
         contents: &Contents,
         table: &YcsbTable,
-        work: impl AsyncFnOnce(&mut [SqlRecords<S>]) -> Result<(), DatasetError>,
-    ) -> Result<(), DatasetError> {
+        work: impl AsyncFnOnce(&mut [SqlRecords<S>]) -> Result<()>,
+    ) -> Result<()> {
         let mut loaders = Vec::with_capacity(table.load_threads as usize);
         for _ in 0..table.load_threads {
             let session = self.session().await?;
@@ -244,7 +242,7 @@ impl<'a, S: SqlSession> Opener<'a, S> {
 }
 
 /// Those of YCSB's table, on any server.
-pub(crate) async fn close_table_loaders(loaders: Vec<impl Records>) -> Result<(), DatasetError> {
+pub(crate) async fn close_table_loaders(loaders: Vec<impl Records>) -> Result<()> {
     for loader in loaders {
         loader.close().await?;
     }
@@ -255,7 +253,7 @@ pub(crate) async fn close_table_loaders(loaders: Vec<impl Records>) -> Result<()
 ///
 /// # Errors
 /// Says what differs.
-pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(), DatasetError> {
+pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<()> {
     for table in 1..=dataset.tables {
         sbtest::check(session, table, dataset).await?;
     }
@@ -266,7 +264,7 @@ pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
-pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+pub async fn remove(session: &mut impl SqlSession) -> Result<bool> {
     match mark::find(session).await? {
         mark::Found::Nothing => Ok(false),
         mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|_| true),
@@ -278,7 +276,7 @@ pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError>
 ///
 /// # Errors
 /// As [`remove`].
-pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) -> Result<bool, DatasetError> {
+pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) -> Result<bool> {
     match mark::find(session).await? {
         mark::Found::Ours { dataset } if dataset != contents.description() => {
             mark::drop_schema(session).await.map(|_| true)
@@ -291,6 +289,6 @@ pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) ->
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
-pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<(), DatasetError> {
+pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<()> {
     mark::find(session).await.map(drop)
 }

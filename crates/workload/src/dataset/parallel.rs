@@ -7,20 +7,17 @@ use std::task::Poll;
 
 use ciphertax_reactor::stop;
 
-use super::mark::DatasetError;
+use super::mark::{DatasetError, Result};
 
-type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), DatasetError>> + 'a>>;
+type Worker<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
 /// Where somebody wants to stop, those that were begun are ended and no other is.
-///
-/// # Errors
-/// Those of the work, and [`DatasetError::Stopped`].
 pub(super) async fn each<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
-    work: impl AsyncFn(&mut S, J) -> Result<(), DatasetError>,
-) -> Result<(), DatasetError> {
+    work: impl AsyncFn(&mut S, J) -> Result<()>,
+) -> Result<()> {
     let jobs = RefCell::new(jobs.into_iter());
     let next = || match stop::is_requested() {
         true => None,
@@ -41,15 +38,12 @@ pub(super) async fn each<S, J>(
 }
 
 /// The same for work that says how much it has done; `counted` hears that each time.
-///
-/// # Errors
-/// As [`each`].
 pub(super) async fn each_counted<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
-    work: impl AsyncFn(&mut S, J) -> Result<u64, DatasetError>,
+    work: impl AsyncFn(&mut S, J) -> Result<u64>,
     counted: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let counted = RefCell::new(counted);
     each(sessions, jobs, async |session, job| {
         let count = work(session, job).await?;
@@ -60,7 +54,7 @@ pub(super) async fn each_counted<S, J>(
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all(mut futures: Vec<Worker<'_>>) -> Result<(), DatasetError> {
+async fn all(mut futures: Vec<Worker<'_>>) -> Result<()> {
     poll_fn(|context| {
         let mut outcome = Ok(());
         futures.retain_mut(|future| match future.as_mut().poll(context) {

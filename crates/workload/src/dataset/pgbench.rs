@@ -3,12 +3,11 @@
 use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
-use super::mark::{DatasetError, SCHEMA, expect, is_right, run, vacuum};
+use super::mark::{DatasetError, Result, SCHEMA, expect, is_right, run, vacuum};
 use super::parallel;
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
 
-/// Rows of a statement.
 const CHUNK_ROWS: u32 = 10_000;
 
 /// The tables with a row of their own each for branches, tellers and accounts; their key, and their other columns.
@@ -106,7 +105,7 @@ impl Chunk {
 
 /// Has the tables there, and tells whether they hold nothing: then several processes may write a part each by [`write_part`], before
 /// [`load`] makes the rest.
-pub(super) async fn begin(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+pub(super) async fn begin(session: &mut impl SqlSession) -> Result<bool> {
     if are_there(session).await? && !is_empty(session).await? {
         return Ok(false);
     }
@@ -120,7 +119,7 @@ pub(super) async fn load<S: SqlSession>(
     sessions: &mut [S],
     tables: &Pgbench,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let has_rows =
         are_there(&mut sessions[0]).await? && is_right(check_rows(&mut sessions[0], tables).await)?;
     if has_rows {
@@ -160,7 +159,7 @@ pub(super) async fn write_part<S: SqlSession>(
     tables: &Pgbench,
     part: Part,
     written: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     write(sessions, part.own(Chunk::of(tables)), written).await
 }
 
@@ -168,7 +167,7 @@ async fn write<S: SqlSession>(
     sessions: &mut [S],
     chunks: impl Iterator<Item = Chunk>,
     written: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let write = async |session: &mut S, chunk: Chunk| {
         let Chunk {
             kind,
@@ -188,7 +187,7 @@ async fn write<S: SqlSession>(
 
 /// Makes sure that the tables hold what was written, but for balances and history; reads all of it, so that it is in
 /// memory.
-async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(), DatasetError> {
+async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<()> {
     for (kind, table, key, _) in TABLES {
         let question = format!("SELECT COUNT(*), MIN({key}), MAX({key}) FROM {SCHEMA}.{table}");
         let rows = session.query(&question).await?;
@@ -198,14 +197,14 @@ async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<(
     Ok(())
 }
 
-async fn check_keys(session: &mut impl SqlSession) -> Result<(), DatasetError> {
+async fn check_keys(session: &mut impl SqlSession) -> Result<()> {
     for (_, table, key, _) in TABLES {
         check_key(session, table, key).await?;
     }
     Ok(())
 }
 
-async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Result<(), DatasetError> {
+async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Result<()> {
     let index = (S::DIALECT.primary_key)(table);
     let columns = (S::DIALECT.index_columns)(SCHEMA, table, &index);
     let columns = session.query(&columns).await?;
@@ -215,7 +214,7 @@ async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Re
     }
 }
 
-async fn are_there(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+async fn are_there(session: &mut impl SqlSession) -> Result<bool> {
     let question = format!(
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name LIKE 'pgbench%'"
     );
@@ -224,13 +223,13 @@ async fn are_there(session: &mut impl SqlSession) -> Result<bool, DatasetError> 
 }
 
 /// Whether there is no account: who is alone writes them last, and of every part most are accounts.
-async fn is_empty(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+async fn is_empty(session: &mut impl SqlSession) -> Result<bool> {
     let account = session.query("SELECT aid FROM pgbench_accounts LIMIT 1").await?;
     Ok(account.is_empty())
 }
 
 /// Makes the tables anew, without keys.
-async fn create<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+async fn create<S: SqlSession>(session: &mut S) -> Result<()> {
     let storage = S::DIALECT.storage;
     let history =
         "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22)".to_owned();

@@ -6,7 +6,7 @@ use ciphertax_model::Dataset;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::mark::{DatasetError, SCHEMA, expect, run, vacuum};
+use super::mark::{DatasetError, Result, SCHEMA, expect, run, vacuum};
 use super::parallel;
 use crate::digits::hexadecimal;
 use crate::sql::distribution::Picker;
@@ -14,7 +14,6 @@ use crate::sql::insert::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
 
-/// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
 
 /// Consecutive rows of a table, written by one statement, so that they are there together or not at all.
@@ -47,7 +46,7 @@ pub(super) async fn load<S: SqlSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     make(sessions, dataset, progress).await?;
     load_bulk(&mut sessions[0]).await?;
     parallel::each(sessions, 1..=dataset.tables, async |session, table| {
@@ -62,7 +61,7 @@ async fn make<S: SqlSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let chunks: RefCell<Vec<Chunk>> = RefCell::default();
     parallel::each(sessions, 1..=dataset.tables, async |session, table| {
         create(session, table).await?;
@@ -97,7 +96,7 @@ pub(super) async fn write<S: SqlSession>(
     dataset: &Dataset,
     chunks: impl IntoIterator<Item = Chunk>,
     written: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let write = async |session: &mut S, chunk| {
         write_chunk(session, chunk, dataset).await?;
         Ok(chunk.rows().into())
@@ -106,7 +105,7 @@ pub(super) async fn write<S: SqlSession>(
 }
 
 /// Makes the table if there is none.
-pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result<(), DatasetError> {
+pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result<()> {
     let (identity, storage) = (S::DIALECT.identity, S::DIALECT.storage);
     let sql = format!(
         "CREATE TABLE IF NOT EXISTS sbtest{table} (\
@@ -119,8 +118,7 @@ pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result
     Ok(run(session, &sql).await?)
 }
 
-/// True if the table has no row.
-pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Result<bool, DatasetError> {
+pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Result<bool> {
     let row = session
         .query(&format!("SELECT id FROM sbtest{table} LIMIT 1"))
         .await?;
@@ -128,7 +126,7 @@ pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Resul
 }
 
 /// Adds the index of `k` if there is none: after the rows, as sysbench does.
-async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<(), DatasetError> {
+async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<()> {
     if index(session, table).await?.is_empty() {
         run(session, &format!("CREATE INDEX k_{table} ON sbtest{table}(k)")).await?;
     }
@@ -137,11 +135,7 @@ async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<(), D
 
 /// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are
 /// removed.
-async fn missing(
-    session: &mut impl SqlSession,
-    table: u32,
-    dataset: &Dataset,
-) -> Result<Vec<Chunk>, DatasetError> {
+async fn missing(session: &mut impl SqlSession, table: u32, dataset: &Dataset) -> Result<Vec<Chunk>> {
     let rows = dataset.table_size;
     let foreign = format!("DELETE FROM sbtest{table} WHERE id < 1 OR id > {rows}");
     run(session, &foreign).await?;
@@ -166,11 +160,7 @@ async fn missing(
 
 /// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
 /// ago has still written. Its rows depend on nothing else, so that the same are made every time.
-async fn write_chunk<S: SqlSession>(
-    session: &mut S,
-    chunk: Chunk,
-    dataset: &Dataset,
-) -> Result<(), DatasetError> {
+async fn write_chunk<S: SqlSession>(session: &mut S, chunk: Chunk, dataset: &Dataset) -> Result<()> {
     let mut rows = rows::<S>(chunk, dataset);
     match session.load(&mut rows).await {
         Err(error) if error.is_duplicate() => {
@@ -185,7 +175,7 @@ async fn write_chunk<S: SqlSession>(
 }
 
 /// Has the server know how large the table is, and count on after its rows.
-async fn settle<S: SqlSession>(session: &mut S, table: u32, dataset: &Dataset) -> Result<(), DatasetError> {
+async fn settle<S: SqlSession>(session: &mut S, table: u32, dataset: &Dataset) -> Result<()> {
     let name = format!("sbtest{table}");
     if let Some(continue_identity) = S::DIALECT.continue_identity {
         run(session, &continue_identity(&name, dataset.table_size)).await?;
@@ -194,11 +184,7 @@ async fn settle<S: SqlSession>(session: &mut S, table: u32, dataset: &Dataset) -
 }
 
 /// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
-pub(super) async fn check(
-    session: &mut impl SqlSession,
-    table: u32,
-    dataset: &Dataset,
-) -> Result<(), DatasetError> {
+pub(super) async fn check(session: &mut impl SqlSession, table: u32, dataset: &Dataset) -> Result<()> {
     let rows = session
         .query(&format!(
             "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(c)), MAX(LENGTH(c)), MIN(LENGTH(pad)), MAX(LENGTH(pad)) \
@@ -218,7 +204,7 @@ pub(super) async fn check(
 }
 
 /// The columns of the index of `k`; none if there is no index.
-async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>, DatasetError> {
+async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>> {
     let columns = S::DIALECT.index_columns;
     let question = columns(SCHEMA, &format!("sbtest{table}"), &format!("k_{table}"));
     let rows = session.query(&question).await?;
@@ -251,7 +237,7 @@ pub const BULK_BYTES: u64 = BULK_ROWS as u64 * BULK_ROW_BYTES as u64;
 const BULK_ROW_BYTES: usize = 64 * 1024;
 
 /// Makes the table unless it is there and right.
-async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<()> {
     let bytes = S::DIALECT.bytes;
     let create = format!(
         "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload {bytes} NOT NULL)"
@@ -278,7 +264,7 @@ async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
 }
 
 /// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
-pub(super) async fn check_bulk(session: &mut impl SqlSession) -> Result<(), DatasetError> {
+pub(super) async fn check_bulk(session: &mut impl SqlSession) -> Result<()> {
     let rows = session
         .query(&format!(
             "SELECT COUNT(*), SUM(LENGTH(payload)) FROM {SCHEMA}.bulk"

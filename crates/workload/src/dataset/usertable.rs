@@ -6,10 +6,9 @@ use std::ops::Range;
 use ciphertax_engine::{Failure, Part};
 use ciphertax_model::YcsbTable;
 
-use super::mark::DatasetError;
+use super::mark::{DatasetError, Result};
 use super::parallel;
-use crate::ycsb::KeySpace;
-use crate::ycsb::Records;
+use crate::ycsb::{KeySpace, Records};
 
 /// Records beyond those of the table that are looked for at a time: more than one load generator has connections, of each of which one
 /// number may have been left out.
@@ -23,7 +22,7 @@ pub(crate) async fn load<L: Records>(
     loaders: &mut [L],
     table: &YcsbTable,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     loaders[0].create().await?;
     if loaders[0].count().await? > 0 {
         delete_foreign(&mut loaders[0], table).await?;
@@ -45,13 +44,13 @@ pub(crate) async fn write_part<L: Records>(
     table: &YcsbTable,
     part: Part,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     write(loaders, part.own(batches(table)), 0, progress).await
 }
 
 /// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and
 /// compares a sample byte for byte.
-pub(crate) async fn check(loader: &mut impl Records, table: &YcsbTable) -> Result<(), DatasetError> {
+pub(crate) async fn check(loader: &mut impl Records, table: &YcsbTable) -> Result<()> {
     let wrong = |failure| match failure {
         Failure::Error(problem) => DatasetError::Wrong(problem),
         other => DatasetError::Failed(other),
@@ -88,7 +87,7 @@ async fn delete_from(loader: &mut impl Records, begin: u64) -> Result<bool, Fail
 }
 
 /// The batches that are not there as a whole.
-async fn missing<L: Records>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<Range<u64>>, DatasetError> {
+async fn missing<L: Records>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<Range<u64>>> {
     if loaders[0].count().await? == u64::from(table.record_count) {
         return Ok(Vec::new());
     }
@@ -110,7 +109,7 @@ async fn write<L: Records>(
     batches: impl IntoIterator<Item = Range<u64>>,
     mut there: u64,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     if there > 0 {
         progress(there);
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::{Engine, EngineError, Failure};
+use ciphertax_engine::{Engine, EngineError, Failure, Result};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{ReadPreference, Workload};
 use ciphertax_reactor::Reactor;
@@ -55,7 +55,7 @@ impl Access for MongodbAccess {
 
     /// To the member that the connection in this slot reads from. The replica set is looked at anew each time, since a
     /// failover may have been.
-    async fn route(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<ConnectOptions, Failure> {
+    async fn route(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<ConnectOptions> {
         if self.seeds.is_empty() {
             return Ok(self.options.clone());
         }
@@ -72,7 +72,7 @@ impl Access for MongodbAccess {
     }
 
     /// One that reads.
-    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Session, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Session> {
         let options = self.route(reactor, slot).await?;
         self.open_checked(reactor, &options).await
     }
@@ -136,7 +136,7 @@ impl MongodbAccess {
         &self,
         reactor: &Rc<Reactor>,
         slot: u32,
-    ) -> Result<(Session, Option<Session>), Failure> {
+    ) -> Result<(Session, Option<Session>)> {
         let reading = self.route(reactor, slot).await?;
         let writing = self.primary(reactor).await?;
         let session = self.open_checked(reactor, &reading).await?;
@@ -152,7 +152,7 @@ impl MongodbAccess {
     ///
     /// # Errors
     /// As [`Access::open`].
-    pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
+    pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session> {
         let options = self.primary(reactor).await?;
         self.open_checked(reactor, &options).await
     }
@@ -169,7 +169,7 @@ impl MongodbAccess {
     ///
     /// # Errors
     /// When the replica set elects none in time.
-    pub async fn primary(&self, reactor: &Rc<Reactor>) -> Result<ConnectOptions, Failure> {
+    pub async fn primary(&self, reactor: &Rc<Reactor>) -> Result<ConnectOptions> {
         if self.seeds.is_empty() {
             return Ok(self.options.clone());
         }
@@ -184,14 +184,14 @@ impl MongodbAccess {
     ///
     /// # Errors
     /// When none answers.
-    pub async fn member_count(&self, reactor: &Rc<Reactor>) -> Result<usize, Failure> {
+    pub async fn member_count(&self, reactor: &Rc<Reactor>) -> Result<usize> {
         if self.seeds.is_empty() {
             return Ok(1);
         }
         Ok(self.topology(reactor).await?.members.len())
     }
 
-    async fn topology(&self, reactor: &Rc<Reactor>) -> Result<Topology, Failure> {
+    async fn topology(&self, reactor: &Rc<Reactor>) -> Result<Topology> {
         let deadline = Instant::now() + ELECTION;
         Topology::wait_for_primary(reactor, &self.seeds, &self.options, deadline)
             .await
@@ -208,11 +208,7 @@ impl MongodbAccess {
         }
     }
 
-    async fn open_checked(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<Session, Failure> {
+    async fn open_checked(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Session> {
         Session::warm_up(reactor, options, self.connections)
             .await
             .map_err(failure)?;

@@ -13,7 +13,7 @@ use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::{Session as _, WireError};
 
 use super::records::{DATABASE, MongodbRecords, drop_collection};
-use crate::dataset::{Contents, DatasetError, close_table_loaders, usertable};
+use crate::dataset::{Contents, DatasetError, Result, close_table_loaders, usertable};
 use crate::ycsb::{FieldEncryption, Records, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
@@ -40,7 +40,7 @@ pub async fn prepare(
     table: &YcsbTable,
     fields: Option<&FieldEncryption>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let (mut session, _) = Session::connect(reactor, options).await?;
     claim(&mut session, table, fields).await?;
     session.close().await?;
@@ -55,11 +55,7 @@ pub async fn prepare(
 ///
 /// # Errors
 /// As [`prepare`].
-pub async fn begin(
-    reactor: &Rc<Reactor>,
-    options: &ConnectOptions,
-    table: &YcsbTable,
-) -> Result<bool, DatasetError> {
+pub async fn begin(reactor: &Rc<Reactor>, options: &ConnectOptions, table: &YcsbTable) -> Result<bool> {
     let (mut session, _) = Session::connect(reactor, options).await?;
     claim(&mut session, table, None).await?;
     let mut loader = MongodbRecords::open(session, Table::Usertable, table, None)?;
@@ -79,7 +75,7 @@ pub async fn load_part(
     table: &YcsbTable,
     part: Part,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut loaders = open_loaders(reactor, options, table, None).await?;
     usertable::write_part(&mut loaders, table, part, progress).await?;
     close_table_loaders(loaders).await
@@ -90,7 +86,7 @@ async fn open_loaders(
     options: &ConnectOptions,
     table: &YcsbTable,
     fields: Option<&FieldEncryption>,
-) -> Result<Vec<MongodbRecords>, DatasetError> {
+) -> Result<Vec<MongodbRecords>> {
     let mut loaders = Vec::with_capacity(table.load_threads as usize);
     for _ in 0..table.load_threads {
         let (session, _) = Session::connect(reactor, options).await?;
@@ -108,7 +104,7 @@ pub async fn check(
     options: &ConnectOptions,
     table: &YcsbTable,
     fields: Option<&FieldEncryption>,
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let (session, _) = Session::connect(reactor, options).await?;
     let mut loader = MongodbRecords::open(session, Table::Usertable, table, fields)?;
     usertable::check(&mut loader, table).await?;
@@ -120,7 +116,7 @@ pub async fn check(
 ///
 /// # Errors
 /// When they do not have it in time, or the server refuses.
-pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(), DatasetError> {
+pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<()> {
     let everybody = rawdoc! { "w": members as i64, "wtimeout": CAUGHT_UP_MS };
     let mut updates = RawArrayBuf::new();
     updates.push(rawdoc! { "q": {}, "u": { "$inc": { "waits": 1_i32 } } });
@@ -134,7 +130,7 @@ pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(
 ///
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
-pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
+pub async fn refuse_foreign(session: &mut Session) -> Result<()> {
     find(session).await.map(drop)
 }
 
@@ -142,7 +138,7 @@ pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
 ///
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
-pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
+pub async fn remove(session: &mut Session) -> Result<bool> {
     match find(session).await? {
         Found::Nothing => return Ok(false),
         Found::Proofs => {
@@ -169,7 +165,7 @@ pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
 ///
 /// # Errors
 /// When it may not.
-pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
+pub async fn refuse_without_drop(session: &mut Session) -> Result<()> {
     // The right is looked at before the value, of which 1 alone is allowed.
     match session
         .command(&rawdoc! { "dropDatabase": 2_i32, "$db": DATABASE })
@@ -192,7 +188,7 @@ enum Found {
     },
 }
 
-async fn find(session: &mut Session) -> Result<Found, DatasetError> {
+async fn find(session: &mut Session) -> Result<Found> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
     match collections(session).await?.as_slice() {
         [] => return Ok(Found::Nothing),
@@ -208,8 +204,7 @@ async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     }
 }
 
-/// The names of the database's collections.
-async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError> {
+async fn collections(session: &mut Session) -> Result<Vec<String>> {
     let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
     let answer = session.command(&list).await?;
     let batch = answer
@@ -224,11 +219,7 @@ async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError>
 }
 
 /// Makes sure that there is a database of ciphertax's own for this table; what it holds of it stays.
-async fn claim(
-    session: &mut Session,
-    table: &YcsbTable,
-    fields: Option<&FieldEncryption>,
-) -> Result<(), DatasetError> {
+async fn claim(session: &mut Session, table: &YcsbTable, fields: Option<&FieldEncryption>) -> Result<()> {
     let contents = Contents {
         usertable: Some(*table),
         fields: fields.cloned(),
@@ -250,7 +241,7 @@ async fn claim(
 }
 
 /// Drops the database, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
-async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
+async fn drop_database(session: &mut Session) -> Result<()> {
     for table in [Table::Usertable, Table::Load] {
         drop_collection(session, table.name()).await?;
     }

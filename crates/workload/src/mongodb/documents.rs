@@ -1,6 +1,6 @@
 //! Records as documents: how they and the commands about them are written, and whether what was read is right.
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::YcsbTable;
 use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawBsonRef, RawDocument, cstr};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
@@ -26,7 +26,6 @@ pub(super) fn write_command(
     });
 }
 
-/// Writes the command that finds a record by its key.
 pub(super) fn write_find_one(
     request: &mut Request,
     table: Table,
@@ -56,7 +55,7 @@ pub(super) fn write_record(
     key: &Key,
     names: &[CString],
     fields: &mut Fields,
-) -> Result<(), Failure> {
+) -> Result<()> {
     document.string(cstr!("_id"), key.as_str());
     for (number, name) in (0..).zip(names) {
         write_field(document, name, number, Value::inserted(key, number), fields)?;
@@ -70,7 +69,7 @@ pub(super) fn write_field(
     field: u16,
     value: Value,
     fields: &mut Fields,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let length = fields.length(field);
     let blank = match fields.is_cell(field) {
         true => document.blank_encrypted(name, length),
@@ -100,7 +99,7 @@ pub(super) fn check_one(
     key: &Key,
     fields: &mut Fields,
     check: impl for<'a> Fn(&'a mut Fields, Key) -> FieldsCheck<'a>,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let mut records = 0;
     for document in reply.batch().map_err(failure)? {
         let document = document.map_err(failure)?;
@@ -112,7 +111,7 @@ pub(super) fn check_one(
 }
 
 /// The key of a record, which is `expected` if it is known which.
-pub(super) fn key_of(document: &RawDocument, expected: Option<&Key>) -> Result<Key, Failure> {
+pub(super) fn key_of(document: &RawDocument, expected: Option<&Key>) -> Result<Key> {
     let id = document.iter_elements().next().transpose().map_err(broken)?;
     match id.map(|id| id.value()).transpose().map_err(broken)? {
         Some(RawBsonRef::String(id)) => key_that_came(id.as_bytes(), expected),
@@ -126,7 +125,7 @@ pub(super) fn check_fields(
     names: &[CString],
     key: Key,
     mut check: FieldsCheck<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     for element in document.iter_elements().skip(1) {
         let element = element.map_err(broken)?;
         let field = usize::from(check.next);
@@ -166,7 +165,7 @@ pub(super) fn field_names(table: &YcsbTable) -> Vec<CString> {
 }
 
 /// A count in an answer, of whichever type the server chose.
-pub(super) fn number(document: &RawDocument, name: &str) -> Result<u64, Failure> {
+pub(super) fn number(document: &RawDocument, name: &str) -> Result<u64> {
     let found = document.get(name).ok().flatten();
     let number = match found {
         Some(RawBsonRef::Int32(number)) => Some(number.into()),

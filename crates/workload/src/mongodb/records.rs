@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Slot};
+use ciphertax_engine::{Failure, Result, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::{CString, RawArrayBuf, RawDocument, cstr};
@@ -51,7 +51,7 @@ pub struct MongodbTable {
 impl KeyValue for MongodbTable {
     type Records = MongodbRecords;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MongodbRecords, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MongodbRecords> {
         let (session, writer) = match self.writes {
             true => self.access.open_to_read_and_write(reactor, slot.index).await?,
             false => (self.access.open(reactor, slot.index).await?, None),
@@ -62,7 +62,7 @@ impl KeyValue for MongodbTable {
         Ok(records)
     }
 
-    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MongodbRecords, Failure> {
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MongodbRecords> {
         let session = self.access.open_to_write(reactor).await?;
         MongodbRecords::open(session, table, &self.table, self.fields.as_ref())
     }
@@ -101,14 +101,14 @@ impl MongodbReader {
     }
 
     /// False if there is no such record.
-    pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool, Failure> {
+    pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool> {
         write_find_one(&mut self.request, self.table, key, self.read_mode);
         let reply = session.run(&mut self.request).await.map_err(failure)?;
         check_one(reply, &self.names, key, &mut self.fields, Fields::check)
     }
 
     /// Runs the command in the buffer, and tells how many records it wrote.
-    async fn write(&mut self, session: &mut Session) -> Result<u64, Failure> {
+    async fn write(&mut self, session: &mut Session) -> Result<u64> {
         let reply = session.run(&mut self.request).await;
         reply.and_then(|reply| reply.n()).map_err(failure)
     }
@@ -116,15 +116,12 @@ impl MongodbReader {
 
 impl MongodbRecords {
     /// Reads and writes over this session, whose database is ciphertax's own.
-    ///
-    /// # Errors
-    /// When the client cannot encrypt so.
     pub(crate) fn open(
         session: Session,
         table: Table,
         shape: &YcsbTable,
         encryption: Option<&FieldEncryption>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let reader = MongodbReader {
             table,
             fields: Fields::open(shape, table, encryption)?,
@@ -146,7 +143,7 @@ impl MongodbRecords {
     }
 
     /// The first document that an aggregation over the table gives, if any.
-    async fn aggregate(&mut self, pipeline: RawArrayBuf) -> Result<Option<bson::RawDocumentBuf>, Failure> {
+    async fn aggregate(&mut self, pipeline: RawArrayBuf) -> Result<Option<bson::RawDocumentBuf>> {
         let command = rawdoc! {
             "aggregate": self.reader.table.name(), "pipeline": pipeline, "cursor": {}, "$db": DATABASE,
         };
@@ -158,11 +155,11 @@ impl MongodbRecords {
 }
 
 impl Records for MongodbRecords {
-    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
+    async fn read(&mut self, key: &Key) -> Result<bool> {
         self.reader.read(&mut self.session, key).await
     }
 
-    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
+    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<()> {
         let (session, reader) = self.writing();
         let mut made = Ok(());
         write_command(&mut reader.request, cstr!("update"), reader.table, |_| {});
@@ -182,7 +179,7 @@ impl Records for MongodbRecords {
         written_once(key, "updated", reader.write(session).await?)
     }
 
-    async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
+    async fn insert(&mut self, key: &Key) -> Result<()> {
         let (session, reader) = self.writing();
         let mut made = Ok(());
         write_command(&mut reader.request, cstr!("insert"), reader.table, |_| {});
@@ -194,7 +191,7 @@ impl Records for MongodbRecords {
         written_once(key, "inserted", reader.write(session).await?)
     }
 
-    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool> {
         // At most 100.
         let limit = count as i32;
         let reader = &mut self.reader;
@@ -223,7 +220,7 @@ impl Records for MongodbRecords {
         self.writer.is_some()
     }
 
-    async fn create(&mut self) -> Result<(), Failure> {
+    async fn create(&mut self) -> Result<()> {
         let command = rawdoc! { "create": self.reader.table.name(), "$db": DATABASE };
         match self.session.command(&command).await {
             Err(WireError::Command { code, .. }) if code == NAMESPACE_EXISTS => Ok(()),
@@ -231,14 +228,14 @@ impl Records for MongodbRecords {
         }
     }
 
-    async fn empty(&mut self) -> Result<(), Failure> {
+    async fn empty(&mut self) -> Result<()> {
         let dropped = drop_collection(&mut self.session, self.reader.table.name()).await;
         dropped.map_err(failure)?;
         self.create().await
     }
 
     /// By looking at all, since the number that the server keeps may be off after it was killed.
-    async fn count(&mut self) -> Result<u64, Failure> {
+    async fn count(&mut self) -> Result<u64> {
         let mut pipeline = RawArrayBuf::new();
         pipeline.push(rawdoc! { "$group": { "_id": null, "n": { "$sum": 1_i64 } } });
         match self.aggregate(pipeline).await? {
@@ -247,7 +244,7 @@ impl Records for MongodbRecords {
         }
     }
 
-    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64> {
         let mut count = 0;
         for few in pieces(numbers) {
             let mut keys = RawArrayBuf::new();
@@ -263,7 +260,7 @@ impl Records for MongodbRecords {
         Ok(count)
     }
 
-    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64> {
         let a_message = (LONG_MESSAGE / self.record_size).max(1);
         let (session, reader) = self.writing();
         let mut requests = 0;
@@ -288,7 +285,7 @@ impl Records for MongodbRecords {
         Ok(requests)
     }
 
-    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64> {
         let (session, reader) = self.writing();
         let mut deleted = 0;
         for few in pieces(numbers) {
@@ -309,7 +306,7 @@ impl Records for MongodbRecords {
     }
 
     /// By the size of each document less that of its key (`$bsonSize`, MongoDB 4.4).
-    async fn look_at_all(&mut self) -> Result<u64, Failure> {
+    async fn look_at_all(&mut self) -> Result<u64> {
         let size = rawdoc! { "$subtract": [{ "$bsonSize": "$$ROOT" }, { "$strLenBytes": "$_id" }] };
         let mut pipeline = RawArrayBuf::new();
         pipeline.push(rawdoc! { "$group": {
@@ -329,7 +326,7 @@ impl Records for MongodbRecords {
         number(&found, "n")
     }
 
-    async fn verify(&mut self, number: u64) -> Result<(), Failure> {
+    async fn verify(&mut self, number: u64) -> Result<()> {
         let key = Key::of(number);
         let reader = &mut self.reader;
         write_find_one(&mut reader.request, reader.table, &key, None);
@@ -349,7 +346,7 @@ impl Records for MongodbRecords {
         }
     }
 
-    async fn close(self) -> Result<(), Failure> {
+    async fn close(self) -> Result<()> {
         self.session.close().await.map(drop).map_err(failure)
     }
 }
@@ -370,14 +367,13 @@ impl Task<MongodbAccess> for FindRecord {
         reader: &mut MongodbReader,
         random: &mut Pcg64Mcg,
         session: &mut Session,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64> {
         let key = Key::of(random.random_range(0..self.0.record_count).into());
         is_there(&key, reader.read(session, &key).await?)?;
         Ok(1)
     }
 }
 
-/// Drops a collection if it is there.
 pub(super) async fn drop_collection(session: &mut Session, name: &str) -> Result<(), WireError> {
     match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
         Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),

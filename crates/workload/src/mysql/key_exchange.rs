@@ -2,7 +2,7 @@
 
 use ciphertax_columns::MasterKey;
 use ciphertax_columns::encdb::exchange::{ExchangeError, QUESTION, ServerInfo, Suite, check_taken};
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::CellAlgorithm;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::sql::SqlSession as _;
@@ -26,7 +26,7 @@ impl KeyExchange {
     ///
     /// # Errors
     /// As [`exchange_keys`]; and when the server has another suite than that which the arm was proved with.
-    pub async fn begin(&self, session: &mut Session) -> Result<(), Failure> {
+    pub async fn begin(&self, session: &mut Session) -> Result<()> {
         let info = exchange_keys(session, self.algorithm, &self.key).await?;
         match info.suite == self.suite {
             true => Ok(()),
@@ -46,7 +46,7 @@ pub async fn exchange_keys(
     session: &mut Session,
     algorithm: CellAlgorithm,
     key: &MasterKey,
-) -> Result<ServerInfo, Failure> {
+) -> Result<ServerInfo> {
     let info = ServerInfo::parse(&ask(session, QUESTION).await?).map_err(|error| wrong(&error))?;
     let statement = info.statement(algorithm, key).map_err(|error| wrong(&error))?;
     check_taken(&ask(session, &statement).await?).map_err(|error| wrong(&error))?;
@@ -54,7 +54,7 @@ pub async fn exchange_keys(
 }
 
 /// The one value that a server answers.
-async fn ask(session: &mut Session, sql: &str) -> Result<String, Failure> {
+async fn ask(session: &mut Session, sql: &str) -> Result<String> {
     let rows = session.query(sql).await.map_err(|error| match failure(error) {
         Failure::Error(problem) => not_exchanged(&problem),
         gone => gone,

@@ -12,7 +12,7 @@ use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Client as _, Session as _, WireError};
 
-use crate::dataset::{DatasetError, SCHEMA};
+use crate::dataset::{Result, SCHEMA};
 use crate::driver::{Access, Job, failure};
 use crate::sql::{self, Columns};
 
@@ -107,7 +107,7 @@ impl Access for MysqlAccess {
 ///
 /// # Errors
 /// When it may not.
-pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
+pub async fn refuse_without_drop(session: &mut Session) -> Result<()> {
     let drop = format!("DROP TABLE IF EXISTS {SCHEMA}.never_made_by_ciphertax");
     match session.command(&drop).await {
         Err(error) if error.is_access_denied() => Err(error.into()),
@@ -122,7 +122,7 @@ pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetErr
 ///
 /// # Errors
 /// When the server refuses.
-pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<(), DatasetError> {
+pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<()> {
     if numbers.is_empty() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Client as _, Session as _};
 
-use crate::dataset::DatasetError;
+use crate::dataset::Result;
 use crate::driver::{Access, Job, failure};
 use crate::sql::{self, Columns};
 
@@ -73,7 +73,7 @@ impl Access for PostgresqlAccess {
 ///
 /// # Errors
 /// When the server refuses.
-pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<(), DatasetError> {
+pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<()> {
     if numbers.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
@@ -56,7 +56,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let mut session = self.access.open(reactor, slot.index).await?;
         let table = format!("{TABLES}{}", slot.index + 1);
         let create = format!(
@@ -75,7 +75,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
         })
     }
 
-    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<()> {
         let mut session = self.access.open(reactor, 0).await?;
         empty_tables(&mut session).await.map_err(failure)?;
         self.emptied.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkInsert<C> {
         Ok(())
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let emptied = self.emptied.load(Ordering::Relaxed);
         if connection.emptied != emptied {
             connection.emptied = emptied;

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -25,11 +25,11 @@ impl<C: Access<Session: SqlSession>> Workload for BulkRead<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkRead.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Prepared::open(&self.access, reactor, slot.index, "SELECT payload FROM bulk", 0).await
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let (answer, operation) = connection.execute(&[]).await?;
         if answer.rows != u64::from(BULK_ROWS) || answer.row_bytes < BULK_BYTES {
             let (rows, bytes) = (answer.rows, answer.row_bytes);
@@ -52,12 +52,7 @@ impl<C: Access<Session: SqlSession>> Task<C> for SelectRow {
 
     fn state(&self, _access: &C) {}
 
-    async fn run(
-        &self,
-        _state: &mut (),
-        random: &mut Pcg64Mcg,
-        session: &mut C::Session,
-    ) -> Result<u64, Failure> {
+    async fn run(&self, _state: &mut (), random: &mut Pcg64Mcg, session: &mut C::Session) -> Result<u64> {
         let Self(tables) = self;
         let id = random.random_range(1..=tables.dataset.table_size);
         let sql = format!("SELECT c FROM sbtest1 WHERE id={id}");
@@ -77,7 +72,7 @@ impl<C: Access<Session: SqlSession>> Task<C> for InsertAndCount {
 
     fn state(&self, _access: &C) {}
 
-    async fn prepare(&self, session: &mut C::Session) -> Result<(), Failure> {
+    async fn prepare(&self, session: &mut C::Session) -> Result<()> {
         let dialect = C::Session::DIALECT;
         let (identity, storage, empty) = (dialect.identity, dialect.storage, dialect.empty);
         let create = format!(
@@ -89,12 +84,7 @@ impl<C: Access<Session: SqlSession>> Task<C> for InsertAndCount {
         Ok(())
     }
 
-    async fn run(
-        &self,
-        _state: &mut (),
-        random: &mut Pcg64Mcg,
-        session: &mut C::Session,
-    ) -> Result<u64, Failure> {
+    async fn run(&self, _state: &mut (), random: &mut Pcg64Mcg, session: &mut C::Session) -> Result<u64> {
         let last = C::Session::DIALECT.last_identity;
         let insert = format!(
             "INSERT INTO {INSERT_TABLE} (k) VALUES ({})",

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Session;
 use rand::{RngExt, SeedableRng};
@@ -40,7 +40,7 @@ impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpInsert.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let dataset = &self.tables.dataset;
         Ok(Connection {
             session: self.access.open(reactor, slot.index).await?,
@@ -51,7 +51,7 @@ impl<C: Access<Session: SqlSession>> Workload for Insert<C> {
         })
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let before = connection.session.traffic();
         let mut restarts = 0;
         loop {

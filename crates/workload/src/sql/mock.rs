@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_columns::encdb::Derivation;
-use ciphertax_engine::{Engine, EngineError, Failure};
+use ciphertax_engine::{Engine, EngineError, Result};
 use ciphertax_model::Transport;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
@@ -126,7 +126,7 @@ impl<const POSTGRES: bool> Access for Mock<POSTGRES> {
         self.server.lock().unwrap().derivation
     }
 
-    async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<MockSession<POSTGRES>, Failure> {
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<MockSession<POSTGRES>> {
         Ok(self.session())
     }
 

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Result, Slot, Workload};
 use ciphertax_model::Pgbench;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
@@ -44,14 +44,14 @@ impl<C: Access<Session: SqlSession>> Workload for SelectOnly<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::PgbenchSelectOnly.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Ok(SelectConnection {
             prepared: Prepared::open(&self.access, reactor, slot.index, SELECT, 1).await?,
             random: Pcg64Mcg::seed_from_u64(slot.seed),
         })
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let aid = connection.random.random_range(1..=self.tables.accounts());
         let (answer, operation) = connection.prepared.execute(&[aid.into()]).await?;
         one("account", aid.into(), answer.rows)?;
@@ -90,18 +90,18 @@ impl<C: Access<Session: SqlSession>> Workload for TpcbLike<C> {
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let session = self.access.open(reactor, slot.index).await?;
         TpcbConnection::prepare(session, slot).await.map_err(failure)
     }
 
-    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<()> {
         let mut session = self.access.open(reactor, 0).await?;
         empty_history(&mut session).await.map_err(failure)?;
         session.close().await.map(drop).map_err(failure)
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let before = connection.session.traffic();
         connection.queries = 0;
         let picked = Picked::new(&self.tables, &mut connection.random);
@@ -217,7 +217,7 @@ async fn empty_history<S: SqlSession>(session: &mut S) -> Result<(), WireError> 
 }
 
 /// Makes sure that a balance was updated; some servers do not count a row that nothing was added to.
-fn is_updated(what: &str, key: i64, delta: i64, answer: ResultSummary) -> Result<(), Failure> {
+fn is_updated(what: &str, key: i64, delta: i64, answer: ResultSummary) -> Result<()> {
     match (delta, answer.affected_rows) {
         (0, 0) => Ok(()),
         (_, rows) => one(what, key, rows),
@@ -225,7 +225,7 @@ fn is_updated(what: &str, key: i64, delta: i64, answer: ResultSummary) -> Result
 }
 
 /// Makes sure that a statement was about the one row that it must be about.
-fn one(what: &str, key: i64, rows: u64) -> Result<(), Failure> {
+fn one(what: &str, key: i64, rows: u64) -> Result<()> {
     match rows {
         1 => Ok(()),
         rows => Err(Failure::Error(format!(

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Failure, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, Traffic};
 use rand::{RngExt, SeedableRng};
@@ -34,7 +34,7 @@ impl<C: Access<Session: SqlSession>> Workload for PointSelect<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpPointSelect.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let dataset = &self.tables.dataset;
         let mut session = self.access.open(reactor, slot.index).await?;
         let mut statements = Vec::with_capacity(dataset.tables as usize);
@@ -51,7 +51,7 @@ impl<C: Access<Session: SqlSession>> Workload for PointSelect<C> {
         })
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let Connection {
             session,
             statements,
@@ -107,7 +107,7 @@ impl<C: Access<Session: SqlSession>> Workload for SelectRandom<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::SelectRandomPoints.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let (sql, integers) = match self.of {
             Random::Points => {
                 let points = ["?"; VALUES].join(", ");
@@ -130,7 +130,7 @@ impl<C: Access<Session: SqlSession>> Workload for SelectRandom<C> {
         })
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let RandomConnection {
             prepared,
             ks,
@@ -167,7 +167,7 @@ impl<S: SqlSession> Prepared<S> {
         slot: u32,
         sql: &str,
         integers: usize,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let mut session = access.open(reactor, slot).await?;
         let parameters = vec![Parameter::Integer; integers];
         let statement = session
@@ -178,7 +178,7 @@ impl<S: SqlSession> Prepared<S> {
     }
 
     /// Executes the statement: what came back, and the operation it was, of the workload's only kind.
-    pub(crate) async fn execute(&mut self, values: &[i64]) -> Result<(ResultSummary, Operation), Failure> {
+    pub(crate) async fn execute(&mut self, values: &[i64]) -> Result<(ResultSummary, Operation)> {
         let before = self.session.traffic();
         for (index, value) in values.iter().enumerate() {
             self.statement.set_integer(index, *value);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_wire::WireError;
 
 use super::columns::Columns;
@@ -43,7 +43,7 @@ pub(super) fn push_records<S: SqlSession>(
     fields: &mut Fields,
     around: [&str; 2],
     numbers: Range<u64>,
-) -> Result<u64, Failure> {
+) -> Result<u64> {
     // Quotes are those of the rows.
     let [before_bytes, after_bytes] = S::DIALECT.around_bytes.map(|side| side.trim_matches('\''));
     for number in numbers.clone() {
@@ -76,7 +76,7 @@ pub(super) fn check_row<S: SqlSession>(
     row: &[u8],
     expected: Option<&Key>,
     check: impl for<'a> Fn(&'a mut Fields, Key) -> FieldsCheck<'a>,
-) -> Result<Key, Failure> {
+) -> Result<Key> {
     let columns = 1 + usize::from(fields.shape.field_count);
     let mut texts = S::texts(row, columns).map_err(failure)?;
     let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
@@ -90,10 +90,7 @@ pub(super) fn check_row<S: SqlSession>(
 }
 
 /// Keeps the first thing that is wrong; the rows after it are still read.
-pub(super) fn note(
-    right: &mut Result<(), Failure>,
-    checked: Result<impl Sized, Failure>,
-) -> Result<(), WireError> {
+pub(super) fn note(right: &mut Result<()>, checked: Result<impl Sized>) -> Result<(), WireError> {
     if right.is_ok() {
         *right = checked.map(|_| ());
     }
@@ -101,7 +98,7 @@ pub(super) fn note(
 }
 
 /// A number that the server gave as text.
-pub(super) fn number(text: Option<String>) -> Result<u64, Failure> {
+pub(super) fn number(text: Option<String>) -> Result<u64> {
     let text = text.unwrap_or_default();
     text.parse()
         .map_err(|_| Failure::Error(format!("{text:?} came where a number was asked for")))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Slot};
+use ciphertax_engine::{Failure, Result, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -39,7 +39,7 @@ pub struct SqlTable<C> {
 impl<C: Access<Session: SqlSession>> KeyValue for SqlTable<C> {
     type Records = SqlRecords<C::Session>;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Records, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Records> {
         let session = self.access.open(reactor, slot.index).await?;
         let (columns, fields) = (self.columns, self.fields.as_ref());
         let mut records = SqlRecords::open(session, Table::Usertable, &self.table, columns, fields).await?;
@@ -50,7 +50,7 @@ impl<C: Access<Session: SqlSession>> KeyValue for SqlTable<C> {
         Ok(records)
     }
 
-    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Records, Failure> {
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Records> {
         let session = self.access.open(reactor, 0).await?;
         SqlRecords::open(session, table, &self.table, self.columns, self.fields.as_ref()).await
     }
@@ -124,16 +124,13 @@ impl<S: SqlSession> Prepared<S> {
 
 impl<S: SqlSession> SqlRecords<S> {
     /// Reads and writes over this session, whose schema is ciphertax's own.
-    ///
-    /// # Errors
-    /// When the server refuses, or the client cannot encrypt so.
     pub(crate) async fn open(
         mut session: S,
         table: Table,
         shape: &YcsbTable,
         encrypted: Option<Columns>,
         fields: Option<&FieldEncryption>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         if let Some(encrypted) = encrypted {
             encrypted.begin(&mut session).await.map_err(failure)?;
         }
@@ -150,7 +147,7 @@ impl<S: SqlSession> SqlRecords<S> {
     }
 
     /// Makes ready to read single records, once the table is there.
-    async fn prepare_read(&mut self) -> Result<(), Failure> {
+    async fn prepare_read(&mut self) -> Result<()> {
         if self.read.is_none() {
             let record = record(self.fields.shape.field_count, self.encrypted);
             let sql = format!("SELECT {record} FROM {} WHERE YCSB_KEY = ?", self.table.name());
@@ -166,7 +163,7 @@ impl<S: SqlSession> SqlRecords<S> {
         &mut self,
         key: &Key,
         check: impl for<'a> Fn(&'a mut Fields, Key) -> FieldsCheck<'a>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool> {
         let read = ready(&mut self.read)?;
         read.set_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
@@ -186,12 +183,12 @@ impl<S: SqlSession> SqlRecords<S> {
         vacuum(&mut self.session, self.table.name()).await
     }
 
-    async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+    async fn run(&mut self, sql: &str) -> Result<()> {
         self.session.command(sql).await.map(drop).map_err(failure)
     }
 
     /// Runs the statement in the buffer: anew when the server gave up on it for the sake of another session's.
-    async fn run_query(&mut self) -> Result<u64, Failure> {
+    async fn run_query(&mut self) -> Result<u64> {
         loop {
             match self.session.run(&mut self.query).await {
                 Ok(answer) => return Ok(answer.affected_rows),
@@ -205,7 +202,7 @@ impl<S: SqlSession> SqlRecords<S> {
     }
 
     /// Inserts the next of these records in one statement, and returns the number of the first that is left.
-    async fn insert_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn insert_some(&mut self, numbers: Range<u64>) -> Result<u64> {
         self.query.truncate(0);
         self.query.push(self.insert.as_bytes());
         let rows = Rows::after(Loading::Insert, &mut self.query);
@@ -221,7 +218,7 @@ impl<S: SqlSession> SqlRecords<S> {
     }
 
     /// The same by what loads most at least cost.
-    async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64> {
         let mut rows: Query = Query::new(&statement(Loading::Copy, self.table.name()));
         let next = push_records::<S>(
             Rows::after(Loading::Copy, &mut rows),
@@ -248,17 +245,17 @@ impl<S: SqlSession> SqlRecords<S> {
 }
 
 /// The statements about single records, which were prepared.
-fn ready<T>(prepared: &mut Option<T>) -> Result<&mut T, Failure> {
+fn ready<T>(prepared: &mut Option<T>) -> Result<&mut T> {
     let unprepared = || Failure::Error("a session that loads was asked for a single record".to_owned());
     prepared.as_mut().ok_or_else(unprepared)
 }
 
 impl<S: SqlSession> Records for SqlRecords<S> {
-    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
+    async fn read(&mut self, key: &Key) -> Result<bool> {
         self.fetch(key, Fields::check).await
     }
 
-    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
+    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<()> {
         let update = &mut ready(&mut self.prepared)?.updates[usize::from(field)];
         self.fields
             .write(field, Value::another(key, field, values), update.text_mut(0))?;
@@ -271,7 +268,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         }
     }
 
-    async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
+    async fn insert(&mut self, key: &Key) -> Result<()> {
         let Prepared { insert, .. } = ready(&mut self.prepared)?;
         insert.set_text(0, key.as_bytes()).map_err(failure)?;
         for field in 0..self.fields.shape.field_count {
@@ -282,7 +279,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         written_once(key, "inserted", answer.affected_rows)
     }
 
-    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool> {
         let Prepared { scan: statement, .. } = ready(&mut self.prepared)?;
         statement.set_text(0, first.as_bytes()).map_err(failure)?;
         statement.set_integer(1, count.into());
@@ -297,7 +294,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         scan.end(count)
     }
 
-    async fn create(&mut self) -> Result<(), Failure> {
+    async fn create(&mut self) -> Result<()> {
         let dialect = S::DIALECT;
         let kind = |field| match (self.encrypted, self.fields.are_bytes(field)) {
             (Some(encrypted), _) => encrypted.column_type(self.fields.length(field)),
@@ -320,18 +317,18 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         self.run(&sql).await
     }
 
-    async fn empty(&mut self) -> Result<(), Failure> {
+    async fn empty(&mut self) -> Result<()> {
         let sql = format!("{}{}", S::DIALECT.empty, self.table.name());
         self.run(&sql).await
     }
 
-    async fn count(&mut self) -> Result<u64, Failure> {
+    async fn count(&mut self) -> Result<u64> {
         let sql = format!("SELECT COUNT(*) FROM {}", self.table.name());
         let rows = self.session.query(&sql).await.map_err(failure)?;
         number(rows.first().map(|row| row.text(0)))
     }
 
-    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64> {
         let mut count = 0;
         for few in pieces(numbers) {
             self.query.truncate(0);
@@ -343,7 +340,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         Ok(count)
     }
 
-    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64> {
         // What is measured is what YCSB's clients send: batches of inserts.
         let can_copy = S::DIALECT.loading == Loading::Copy && self.encrypted.is_none();
         let copies = can_copy && self.table == Table::Usertable;
@@ -360,7 +357,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         Ok(requests)
     }
 
-    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64> {
         let mut deleted = 0;
         for few in pieces(numbers) {
             self.query.truncate(0);
@@ -372,7 +369,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         Ok(deleted)
     }
 
-    async fn look_at_all(&mut self) -> Result<u64, Failure> {
+    async fn look_at_all(&mut self) -> Result<u64> {
         let mut sql = String::from("SELECT COUNT(*)");
         let field_count = self.fields.shape.field_count;
         for field in 0..field_count {
@@ -400,7 +397,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         Ok(count)
     }
 
-    async fn verify(&mut self, number: u64) -> Result<(), Failure> {
+    async fn verify(&mut self, number: u64) -> Result<()> {
         let key = Key::of(number);
         self.prepare_read().await?;
         is_there(&key, self.fetch(&key, Fields::check_all).await?)
@@ -413,7 +410,7 @@ impl<S: SqlSession> Records for SqlRecords<S> {
         }
     }
 
-    async fn close(mut self) -> Result<(), Failure> {
+    async fn close(mut self) -> Result<()> {
         // Of SQLite, whose file is closed when nothing uses it any more.
         self.read = None;
         self.session.close().await.map(drop).map_err(failure)

@@ -4,7 +4,6 @@ use super::Loading;
 use super::session::Query;
 use crate::digits::Digits;
 
-/// What stands where.
 struct Syntax {
     /// Before the table with its columns, and after them.
     around_table: [&'static str; 2],

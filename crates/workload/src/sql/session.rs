@@ -1,6 +1,6 @@
 //! The tables of SQL workloads and their transactions.
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::{Dataset, Study};
 use ciphertax_wire::WireError;
 
@@ -32,7 +32,7 @@ impl Tables {
 
     /// Makes sure that a select of `asked` consecutive rows from `id` on gave what it must. Inserted rows may follow
     /// those of the data set.
-    pub(crate) fn check(&self, id: u32, asked: u32, rows: u64) -> Result<(), Failure> {
+    pub(crate) fn check(&self, id: u32, asked: u32, rows: u64) -> Result<()> {
         let there = asked.min(self.dataset.table_size - id + 1);
         let least = if self.thinned { 0 } else { there };
         if (u64::from(least)..=u64::from(asked)).contains(&rows) {
@@ -44,7 +44,6 @@ impl Tables {
     }
 }
 
-/// What begins and ends the transactions of a session.
 pub(crate) struct Transaction<S: SqlSession> {
     begin: Command<S>,
     end: Command<S>,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Engine, EngineError, Failure, Part};
+use ciphertax_engine::{Engine, EngineError, Failure, Part, Result};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Load};
 use ciphertax_reactor::Reactor;
@@ -36,7 +36,7 @@ impl Access for SqliteAccess {
         &self.expectation
     }
 
-    async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Session> {
         let (mut session, _) = Session::open(&self.options).map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let status = session.status().map_err(failure)?;

@@ -1,7 +1,7 @@
 //! Fields of YCSB's table as they lie in it: plain, or cells that the client encrypts and decrypts.
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::{CellEncoding, ColumnEncryption, YcsbTable};
 
 use super::key_value::Table;
@@ -69,14 +69,11 @@ struct Cells {
 
 impl Fields {
     /// As they are encrypted; `None` for plain ones.
-    ///
-    /// # Errors
-    /// When the library cannot do it, or there is no such field.
     pub(crate) fn open(
         shape: &YcsbTable,
         table: Table,
         encryption: Option<&FieldEncryption>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let open = |encryption| Cells::open(shape, encryption).map_err(Failure::Error);
         Ok(Self {
             cells: encryption.map(open).transpose()?,
@@ -93,7 +90,6 @@ impl Fields {
         }
     }
 
-    /// True if a field is a cell.
     pub(crate) fn is_cell(&self, field: u16) -> bool {
         let cells = self.cells.as_ref();
         cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(field)) == Some(&true))
@@ -113,10 +109,7 @@ impl Fields {
     }
 
     /// Writes a value as it lies in the table over as many bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<()> {
         match &mut self.cells {
             Some(cells) if cells.is_encrypted[usize::from(field)] => {
                 cells.named += 1;
@@ -133,15 +126,7 @@ impl Fields {
     }
 
     /// The same in hexadecimal digits, twice as many bytes.
-    ///
-    /// # Errors
-    /// When the library fails.
-    pub(crate) fn write_digits(
-        &mut self,
-        field: u16,
-        value: Value,
-        digits: &mut [u8],
-    ) -> Result<(), Failure> {
+    pub(crate) fn write_digits(&mut self, field: u16, value: Value, digits: &mut [u8]) -> Result<()> {
         let (bytes, _) = digits.split_at_mut(digits.len() / 2);
         self.write(field, value, bytes)?;
         // From behind, where each byte was read before its place is written.
@@ -222,22 +207,17 @@ pub(crate) struct FieldsCheck<'a> {
     key: Key,
     table: Table,
     cells: Option<&'a mut Cells>,
-    /// The number of the next field.
     pub(crate) next: u16,
 }
 
 impl FieldsCheck<'_> {
-    /// True if the next field is a cell.
     pub(crate) fn is_next_cell(&self) -> bool {
         let cells = self.cells.as_ref();
         cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(self.next)) == Some(&true))
     }
 
     /// Checks the next field, after it was decrypted.
-    ///
-    /// # Errors
-    /// When there are too many, it cannot be decrypted, or it is not what was written.
-    pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn field(&mut self, value: &[u8]) -> Result<()> {
         let field = self.next;
         let value = match &mut self.cells {
             Some(cells) if cells.is_encrypted.get(usize::from(field)) == Some(&true) => {
@@ -272,10 +252,7 @@ impl FieldsCheck<'_> {
     }
 
     /// Checks that there were all fields.
-    ///
-    /// # Errors
-    /// When there were fewer.
-    pub(crate) fn end(self) -> Result<(), Failure> {
+    pub(crate) fn end(self) -> Result<()> {
         let (fields, expected) = (self.next, self.shape.field_count);
         match fields == expected {
             true => Ok(()),

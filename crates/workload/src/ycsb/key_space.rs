@@ -55,7 +55,6 @@ impl KeySpace {
         u64::from(table.record_count) + u64::from(part) * BETWEEN_PARTS
     }
 
-    /// Records that were loaded.
     pub(super) fn loaded(&self) -> u64 {
         self.loaded
     }
@@ -78,7 +77,6 @@ impl KeySpace {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes that the server said that the record is there.
     pub(super) fn acknowledge(&self, index: u64) {
         // What a panic elsewhere left is a heap all the same.
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);

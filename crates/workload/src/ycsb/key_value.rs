@@ -1,10 +1,9 @@
 //! What YCSB asks of a database. Every kind of server that has it can be measured with all of YCSB's workloads.
 
-use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Slot};
+use ciphertax_engine::{Operation, Result, Slot};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Traffic;
 use rand_pcg::Pcg64Mcg;
@@ -17,36 +16,26 @@ pub trait KeyValue: Send + Sync + 'static {
     type Records: Records;
 
     /// Opens a session that asks for single records of `usertable`, and makes sure that it is what the arm says.
-    fn open(&self, reactor: &Rc<Reactor>, slot: Slot)
-    -> impl Future<Output = Result<Self::Records, Failure>>;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Records>;
 
     /// Opens a session that writes and looks at many records of a table, which may not be there yet, and makes sure that it is
     /// what the arm says.
-    fn open_loader(
-        &self,
-        reactor: &Rc<Reactor>,
-        table: Table,
-    ) -> impl Future<Output = Result<Self::Records, Failure>>;
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Records>;
 }
 
 /// A session on a table of records. What asks for single records allocates nothing and formats nothing.
 pub trait Records {
     /// Reads all fields of a record; false if it is not there.
-    fn read(&mut self, key: &Key) -> impl Future<Output = Result<bool, Failure>>;
+    async fn read(&mut self, key: &Key) -> Result<bool>;
 
     /// Overwrites one field of a record with another value, picked by `values`.
-    fn update(
-        &mut self,
-        key: &Key,
-        field: u16,
-        values: &mut Pcg64Mcg,
-    ) -> impl Future<Output = Result<(), Failure>>;
+    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<()>;
 
     /// Inserts a record.
-    fn insert(&mut self, key: &Key) -> impl Future<Output = Result<(), Failure>>;
+    async fn insert(&mut self, key: &Key) -> Result<()>;
 
     /// Reads up to `count` records in the order of their keys, from `first` on; false if that is not there.
-    fn scan(&mut self, first: &Key, count: u32) -> impl Future<Output = Result<bool, Failure>>;
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool>;
 
     /// True if what is written is there for readers only some time after the server said so.
     fn lags(&self) -> bool {
@@ -54,35 +43,35 @@ pub trait Records {
     }
 
     /// Makes the table if there is none.
-    fn create(&mut self) -> impl Future<Output = Result<(), Failure>>;
+    async fn create(&mut self) -> Result<()>;
 
     /// Deletes all records.
-    fn empty(&mut self) -> impl Future<Output = Result<(), Failure>>;
+    async fn empty(&mut self) -> Result<()>;
 
     /// Records in the table.
-    fn count(&mut self) -> impl Future<Output = Result<u64, Failure>>;
+    async fn count(&mut self) -> Result<u64>;
 
     /// How many of these records are there.
-    fn count_of(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64>;
 
     /// Inserts records, as new ones, and returns the number of requests that took.
-    fn insert_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64>;
 
     /// Deletes those of the records that are there, and returns how many that were.
-    fn delete_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64>;
 
     /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many
     /// there are.
-    fn look_at_all(&mut self) -> impl Future<Output = Result<u64, Failure>>;
+    async fn look_at_all(&mut self) -> Result<u64>;
 
     /// Reads a record and compares every byte.
-    fn verify(&mut self, number: u64) -> impl Future<Output = Result<(), Failure>>;
+    async fn verify(&mut self, number: u64) -> Result<()>;
 
     /// What went over the connection so far.
     fn work(&self) -> Work;
 
     /// Says goodbye.
-    fn close(self) -> impl Future<Output = Result<(), Failure>>;
+    async fn close(self) -> Result<()>;
 }
 
 /// What went over a connection so far.

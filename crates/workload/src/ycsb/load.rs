@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Operation, Result, Slot, Workload};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 
@@ -20,9 +20,7 @@ use super::key_value::{KeyValue, Records, Table};
 /// waits for the server.
 pub struct YcsbLoad<S> {
     store: S,
-    /// Records of a batch.
     batch: u64,
-    /// The number of the next record.
     next: AtomicU64,
 }
 
@@ -45,11 +43,11 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Records, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Records> {
         self.store.open_loader(reactor, Table::Load).await
     }
 
-    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<()> {
         let mut loader = self.store.open_loader(reactor, Table::Load).await?;
         loader.create().await?;
         loader.empty().await?;
@@ -57,7 +55,7 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
         loader.close().await
     }
 
-    async fn operate(&self, loader: &mut S::Records, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, loader: &mut S::Records, _: &Context) -> Result<Operation> {
         let before = loader.work();
         let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
         let queries = loader.insert_many(first..first + self.batch).await?;

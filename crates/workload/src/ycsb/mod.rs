@@ -15,7 +15,7 @@ mod zipfian;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciphertax_engine::{Context, Engine, EngineError, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Engine, EngineError, Operation, Result, Slot, Workload};
 use ciphertax_model::{YcsbMix, YcsbTable};
 use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
@@ -92,7 +92,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
 
     const CHECKS: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Ok(Client {
             connection: self.store.open(reactor, slot).await?,
             requests: self.requests,
@@ -101,7 +101,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
         })
     }
 
-    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<()> {
         let inserted = self.keys.inserted();
         if inserted.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
         Ok(())
     }
 
-    async fn operate(&self, client: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, client: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let before = client.connection.work();
         let kind = Kind::pick(&self.mix, &mut client.random);
         let Ran { queries, is_stale } = self.run(kind, client).await?;
@@ -128,7 +128,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
 }
 
 impl<S: KeyValue> Ycsb<S> {
-    async fn run(&self, kind: Kind, client: &mut Client<S::Records>) -> Result<Ran, Failure> {
+    async fn run(&self, kind: Kind, client: &mut Client<S::Records>) -> Result<Ran> {
         let Client {
             connection,
             requests,
@@ -165,7 +165,6 @@ impl<S: KeyValue> Ycsb<S> {
     }
 }
 
-/// What an operation was.
 struct Ran {
     queries: u64,
     /// True if it did not find a record that was inserted, since the member that was read from did not have it yet.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -114,7 +114,7 @@ pub(crate) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
 }
 
 /// The key that a record came with, which is `expected` where it is known which was asked for.
-pub(crate) fn key_that_came(came: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
+pub(crate) fn key_that_came(came: &[u8], expected: Option<&Key>) -> Result<Key> {
     let text = || String::from_utf8_lossy(came);
     match expected {
         Some(expected) if expected.as_bytes() == came => Ok(*expected),
@@ -151,7 +151,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Makes sure that a record came after the one before it.
-    pub(crate) fn record(&mut self, key: Key) -> Result<(), Failure> {
+    pub(crate) fn record(&mut self, key: Key) -> Result<()> {
         self.records += 1;
         self.has_first |= key == *self.first;
         match self.last.replace(key) {
@@ -164,7 +164,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Makes sure that no more records came than were asked for; false if the first was not there.
-    pub(crate) fn end(self, count: u32) -> Result<bool, Failure> {
+    pub(crate) fn end(self, count: u32) -> Result<bool> {
         match self.records {
             records if records > count => Err(changed(
                 self.first,
@@ -176,7 +176,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Makes sure that a record was written once.
-pub(crate) fn written_once(key: &Key, how: &str, records: u64) -> Result<(), Failure> {
+pub(crate) fn written_once(key: &Key, how: &str, records: u64) -> Result<()> {
     match records {
         1 => Ok(()),
         records => Err(changed(
@@ -186,8 +186,7 @@ pub(crate) fn written_once(key: &Key, how: &str, records: u64) -> Result<(), Fai
     }
 }
 
-/// Makes sure that a request inserted all its records.
-pub(crate) fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
+pub(crate) fn all_inserted(inserted: u64, records: u64) -> Result<()> {
     match inserted == records {
         true => Ok(()),
         false => Err(Failure::Error(format!(
@@ -206,7 +205,7 @@ pub(crate) fn pieces(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// Makes sure that a record is there.
-pub(crate) fn is_there(key: &Key, is_found: bool) -> Result<(), Failure> {
+pub(crate) fn is_there(key: &Key, is_found: bool) -> Result<()> {
     match is_found {
         true => Ok(()),
         false => Err(changed(key, "is not there")),
@@ -214,7 +213,7 @@ pub(crate) fn is_there(key: &Key, is_found: bool) -> Result<(), Failure> {
 }
 
 /// Whether a record that was asked for was there; never more than once.
-pub(crate) fn at_most_one(key: &Key, records: u64) -> Result<bool, Failure> {
+pub(crate) fn at_most_one(key: &Key, records: u64) -> Result<bool> {
     match records {
         0 | 1 => Ok(records == 1),
         more => Err(changed(key, format_args!("is there {more} times"))),

@@ -36,7 +36,6 @@ pub const DISK_PROOF_OPTIONS: [&str; 6] = [
     "--tmp-table-size=1024",
 ];
 
-/// The schema of it all.
 pub(super) const SCHEMA: &str = "ciphertax_at_rest";
 
 const LOCK: &str = "GET_LOCK('ciphertax_at_rest', 170)";
@@ -116,9 +115,6 @@ pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
 
 /// Writes a single canary to tables of a server that is measured afterwards, searches its disk, and drops the tables.
 /// Between, `ask` is run.
-///
-/// # Errors
-/// As [`look_at_the_disk`], and those of `ask`.
 pub(super) fn look_in_passing<T>(
     server: &PrivateServer,
     ask: impl FnOnce() -> Result<T>,
@@ -179,7 +175,7 @@ static HELD: [&[&str]; 4] = [
     ],
 ];
 
-async fn hold(session: &mut Session, statements: &[&str]) -> std::result::Result<(), WireError> {
+async fn hold(session: &mut Session, statements: &[&str]) -> Result<(), WireError> {
     session.query(&format!("USE {SCHEMA}")).await?;
     for statement in statements {
         session.query(&statement.replace("{lock}", LOCK)).await?;
@@ -192,7 +188,7 @@ async fn plant(
     variant: &MySqlVariant,
     canary: &str,
     doublings: u32,
-) -> std::result::Result<(), WireError> {
+) -> Result<(), WireError> {
     const COLUMNS: &str = "(id INT PRIMARY KEY, v VARCHAR(250))";
     let mut statements = vec![
         // Of one byte a letter, so that rows are sorted whole and not by reference.
@@ -227,14 +223,14 @@ async fn plant(
 }
 
 /// How many sessions wait for the lock.
-async fn waiting(session: &mut Session) -> std::result::Result<usize, WireError> {
+async fn waiting(session: &mut Session) -> Result<usize, WireError> {
     const STATE: usize = 6;
     let rows = session.query("SHOW FULL PROCESSLIST").await?;
     Ok(rows.iter().filter(|row| row.text(STATE) == "User lock").count())
 }
 
 /// Nothing is to stay in memory alone.
-async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Result<(), WireError> {
+async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> Result<(), WireError> {
     for statement in [
         "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
         "SET GLOBAL innodb_max_dirty_pages_pct = 0",
@@ -253,7 +249,7 @@ async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Res
     Ok(())
 }
 
-async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireError> {
+async fn dirty_pages(session: &mut Session) -> Result<u64, WireError> {
     let rows = session
         .query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
         .await?;

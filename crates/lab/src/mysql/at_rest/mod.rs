@@ -134,10 +134,8 @@ fn variables(variant: &MySqlVariant, part: AtRestPart) -> Vec<&'static str> {
     }
 }
 
-/// How often the server is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Threads that do it.
 const THREADS: u8 = 4;
 
 /// Tablespaces that are not encrypted yet; the system tablespace is one of those that the server lists.
@@ -181,7 +179,6 @@ pub(super) fn encrypt_what_is_there(
     })
 }
 
-/// How long a task may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Who is asked, and as whom.
@@ -198,7 +195,7 @@ impl Asked<'_> {
     /// Runs a task on a session of its own.
     pub(in crate::mysql) fn run<T>(
         self,
-        task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
+        task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> Result<T, WireError>,
     ) -> Result<T> {
         let options = ConnectOptions {
             socket: Some(self.socket.to_owned()),

@@ -18,10 +18,7 @@ use crate::server::PrivateServer;
 /// Proves what servers of MySQL's family encrypt at rest, by a canary that is searched for in all files of one of them. It
 /// must have been started with [`DISK_PROOF_OPTIONS`](super::DISK_PROOF_OPTIONS), and is good for nothing else then; the one
 /// that is measured differs from it in nothing but memory.
-///
-/// # Errors
-/// Names the files that contradict it, or what kept them from being searched.
-pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<ProvedAtRest, Objection> {
+pub(crate) fn prove_at_rest(server: &PrivateServer) -> Result<ProvedAtRest, Objection> {
     let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
     let on_disk = look_at_the_disk(server)?;
@@ -61,10 +58,7 @@ pub(crate) fn prove_at_rest(server: &PrivateServer) -> std::result::Result<Prove
 
 /// Proves the same of the server that is measured, as far as that leaves it as it was: by its own word, and by a canary in its
 /// tables and logs.
-///
-/// # Errors
-/// As [`prove_at_rest`].
-pub(crate) fn prove_measured_at_rest(server: &PrivateServer) -> std::result::Result<Vec<Proof>, Objection> {
+pub(crate) fn prove_measured_at_rest(server: &PrivateServer) -> Result<Vec<Proof>, Objection> {
     let at_rest = server.at_rest;
     let (_, variant) = asked(server)?;
     let (on_disk, words) = look_in_passing(server, || ask(server))?;
@@ -89,11 +83,7 @@ fn ask(server: &PrivateServer) -> Result<Vec<String>> {
     asked.run(async |_, session| words_of_server(session, variant, SCHEMA).await)
 }
 
-fn by_server(
-    variant: &MySqlVariant,
-    at_rest: &AtRest,
-    words: &[String],
-) -> std::result::Result<Proof, Objection> {
+fn by_server(variant: &MySqlVariant, at_rest: &AtRest, words: &[String]) -> Result<Proof, Objection> {
     match objection(variant, at_rest, words) {
         Some(problem) => Err(Objection::Disproved(problem)),
         None => Ok(proof(
@@ -132,7 +122,7 @@ fn contradiction(
     at_rest: &AtRest,
     on_disk: &OnDisk,
     is_open: impl Fn(FileKind) -> bool,
-) -> std::result::Result<(), String> {
+) -> Result<(), String> {
     if on_disk.leaks_beneath {
         return Err("a canary can be read beneath the file system, in a file without a name".into());
     }
@@ -176,7 +166,7 @@ pub(super) async fn words_of_server(
     session: &mut Session,
     variant: &MySqlVariant,
     schema: &str,
-) -> std::result::Result<Vec<String>, WireError> {
+) -> Result<Vec<String>, WireError> {
     let mut words = Vec::new();
     for name in AtRestPart::ALL
         .into_iter()
@@ -191,7 +181,6 @@ pub(super) async fn words_of_server(
     Ok(words)
 }
 
-/// What it is asked besides.
 fn questions(variant: &MySqlVariant, schema: &str) -> Vec<(&'static str, String)> {
     let in_words = |condition: &str| format!("IF({condition}, '{ENCRYPTED}', 'plaintext')");
     match variant.at_rest {

@@ -16,7 +16,7 @@ use ciphertax_records::{OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 
 use super::slice::{SliceMeter, block_seed};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::load::{Load, Seen, Slice};
 use crate::schedule::PlannedSlice;
 use crate::server::Server;
@@ -44,15 +44,15 @@ struct FakeServer {
 }
 
 impl Server for FakeServer {
-    fn apply_probe(&mut self, _arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, _arm: &Arm) -> Result<()> {
         self.probed.perturb()
     }
 
-    fn undo_probe(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<()> {
         self.probed.calm()
     }
 
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>> {
         let answer = self.counters.pop_front().expect("it is asked before and after");
         answer.ok_or_else(|| unusable("the server", "no answer"))
     }
@@ -80,11 +80,11 @@ impl Load for FakeLoad {
         3
     }
 
-    fn prepare(&mut self, _arm: usize) -> Result<Result<(), Failure>, RunError> {
+    fn prepare(&mut self, _arm: usize) -> Result<Result<(), Failure>> {
         Ok(self.prepared.clone())
     }
 
-    fn slice(&mut self, _arm: usize, _duration: Duration, seed: u64) -> Result<Slice, RunError> {
+    fn slice(&mut self, _arm: usize, _duration: Duration, seed: u64) -> Result<Slice> {
         assert_eq!(seed, block_seed(SEED, BLOCK));
         self.slice.take().ok_or(RunError::Stopped)
     }
@@ -174,16 +174,16 @@ fn failing(failure: Failure) -> FakeLoad {
     }
 }
 
-fn measure(server: FakeServer, load: FakeLoad) -> Result<Sample, RunError> {
+fn measure(server: FakeServer, load: FakeLoad) -> Result<Sample> {
     measure_while_stolen(0, server, load)
 }
 
 /// Measures while so much of each second of CPU time is stolen.
-fn measure_while_stolen(steal_ns: u64, mut server: FakeServer, load: FakeLoad) -> Result<Sample, RunError> {
+fn measure_while_stolen(steal_ns: u64, mut server: FakeServer, load: FakeLoad) -> Result<Sample> {
     measure_on(steal_ns, &mut server, load)
 }
 
-fn measure_on(steal_ns: u64, server: &mut FakeServer, mut load: FakeLoad) -> Result<Sample, RunError> {
+fn measure_on(steal_ns: u64, server: &mut FakeServer, mut load: FakeLoad) -> Result<Sample> {
     let readings = Cell::new(0);
     let machine = || {
         readings.set(readings.get() + 1);

@@ -15,7 +15,7 @@ use ciphertax_testkit::{PATIENCE, within};
 
 use super::super::round::RoundClocks;
 use super::super::still::STILL_FOR;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::server::Server;
 use crate::servers::ServersByArm;
 
@@ -116,7 +116,7 @@ impl Drop for Shell {
 }
 
 impl Server for Shell {
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>> {
         Ok([("pages_flushed".to_owned(), self.counted)].into())
     }
 
@@ -136,7 +136,7 @@ impl Server for Shell {
         meters.map(|(meter, _)| meter as &dyn Meter)
     }
 
-    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+    fn drop_cached(&self) -> Result<Option<Dropped>> {
         if let Some(Behind { shell, asked }) = &mut *self.behind.borrow_mut() {
             shell.work(asked);
         }

@@ -73,7 +73,7 @@ impl Ground {
         }
     }
 
-    fn prove(&self, database: &MySql, arm: &Arm) -> Result<Option<Proof>, RunError> {
+    fn prove(&self, database: &MySql, arm: &Arm) -> Result<Option<Proof>> {
         let (options, expectation) = (self.options(database, arm), Expectation::of(arm));
         let encdb = database.encdb.as_ref().unwrap();
         encdb.prove(

@@ -13,7 +13,7 @@ use ciphertax_records::*;
 use ciphertax_stats::histogram;
 
 use super::{Course, Looked, Measure, Measured, PlannedSlice, Rounds};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 use crate::progress::{Headline, Progress, Stage};
 
 const SEED: u64 = 7;
@@ -144,7 +144,7 @@ impl Measure for Mock<'_> {
         self.is_stopped
     }
 
-    fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
+    fn begin_block(&mut self, cell: usize) -> Result<()> {
         self.blocks.push(cell);
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Measure for Mock<'_> {
         unimplemented!("nothing is seen")
     }
 
-    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured> {
         assert_eq!(self.blocks.last(), Some(&cell), "its servers are ready");
         self.done.push(Done::Slice(slice.arm_index));
         self.log.push(Slot {
@@ -236,7 +236,7 @@ impl Measure for Mock<'_> {
 
 /// What a run came to.
 struct Run {
-    status: Result<RunStatus, RunError>,
+    status: Result<RunStatus>,
     samples: Vec<Sample>,
     rounds: Vec<Round>,
     /// Samples and rounds in the run folder.

@@ -13,14 +13,14 @@ use ciphertax_records::why::WaitEvents;
 use super::GroupServer;
 use crate::agent::AgentMeter;
 use crate::database::Database;
-use crate::error::RunError;
+use crate::error::Result;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::remote_cpu::RemoteCpu;
 use crate::server::measured::{ProxyMeters, Server};
 use crate::wait_events::WaitEventAsker;
 
 impl<D: Database> Server for GroupServer<D> {
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>> {
         self.database.counters(&mut self.control)
     }
 
@@ -51,11 +51,11 @@ impl<D: Database> Server for GroupServer<D> {
         self.wait_events.as_mut()?.stop()
     }
 
-    fn apply_probe(&mut self, arm: &Arm) -> Result<(), RunError> {
+    fn apply_probe(&mut self, arm: &Arm) -> Result<()> {
         arm.probe.as_ref().map_or(Ok(()), |probe| self.change(probe))
     }
 
-    fn undo_probe(&mut self) -> Result<(), RunError> {
+    fn undo_probe(&mut self) -> Result<()> {
         self.change_back()
     }
 
@@ -81,7 +81,7 @@ impl<D: Database> Server for GroupServer<D> {
             .is_some_and(PrivateServer::reads_through_page_cache)
     }
 
-    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+    fn drop_cached(&self) -> Result<Option<Dropped>> {
         let private = self.private_server();
         Ok(private.map(PrivateServer::drop_cached).transpose()?)
     }

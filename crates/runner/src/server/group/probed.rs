@@ -10,7 +10,7 @@ use ciphertax_reactor::stop;
 
 use super::GroupServer;
 use crate::database::{Database, Variable, Variables};
-use crate::error::RunError;
+use crate::error::{Result, RunError};
 
 /// What a probe has changed, and how it was before.
 pub(super) enum Changed {
@@ -23,10 +23,7 @@ pub(super) enum Changed {
 impl<D: Database> GroupServer<D> {
     /// Changes the server as an arm's probe says, and changes it back. The proof is what was read meanwhile; `None` for an arm
     /// without a probe.
-    ///
-    /// # Errors
-    /// Names the arm and the probe, with the server's word.
-    pub(super) fn try_probe(&mut self, arm: &Arm) -> Result<Option<Proof>, RunError> {
+    pub(super) fn try_probe(&mut self, arm: &Arm) -> Result<Option<Proof>> {
         let Some(probe) = &arm.probe else { return Ok(None) };
         let tried = match probe.perturbation() {
             Some(Perturbation::Variable(name, _)) => self.refuse_session_value(name),
@@ -51,7 +48,7 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When the server refuses or does not answer; what was changed until then has to be changed back all the same.
-    pub(super) fn change(&mut self, probe: &Probe) -> Result<(), RunError> {
+    pub(super) fn change(&mut self, probe: &Probe) -> Result<()> {
         match probe.perturbation() {
             None => Ok(()),
             Some(Perturbation::Cpus(count)) => {
@@ -78,10 +75,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Changes back what is changed, whoever wants to stop: the next to ask the server must find it as it was.
-    ///
-    /// # Errors
-    /// When the server refuses or does not answer.
-    pub(super) fn change_back(&mut self) -> Result<(), RunError> {
+    pub(super) fn change_back(&mut self) -> Result<()> {
         let Some(changed) = self.changed.take() else {
             return Ok(());
         };
@@ -109,7 +103,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// A variable of which every session has a value of its own is another thing in the connections of a cell, which are open.
-    fn refuse_session_value(&mut self, name: &str) -> Result<(), RunError> {
+    fn refuse_session_value(&mut self, name: &str) -> Result<()> {
         // Before anything else: of a variable that does not exist the server says so.
         let variables = self.variables(name)?;
         (variables.read)(&mut self.control, name)?;
@@ -122,7 +116,7 @@ impl<D: Database> GroupServer<D> {
         }
     }
 
-    fn proof_of_change(&mut self, probe: &Probe) -> Result<Proof, RunError> {
+    fn proof_of_change(&mut self, probe: &Probe) -> Result<Proof> {
         let claim = format!("{probe} while its slices run");
         Ok(match &self.changed {
             Some(Changed::Variable { name, before }) => {
@@ -150,7 +144,7 @@ impl<D: Database> GroupServer<D> {
         })
     }
 
-    fn variables(&self, name: &str) -> Result<Variables<D>, RunError> {
+    fn variables(&self, name: &str) -> Result<Variables<D>> {
         let refused = || {
             self.control
                 .unusable(format!("{name} is no variable that ciphertax sets there"))
@@ -158,7 +152,6 @@ impl<D: Database> GroupServer<D> {
         D::VARIABLES.ok_or_else(refused)
     }
 
-    /// Its processes.
     fn pids(&self) -> Vec<u32> {
         let first = self.private_server().map(PrivateServer::pids);
         // Those that they have started to serve connections.

@@ -8,22 +8,18 @@ use ciphertax_wire::Expectation;
 
 use super::GroupServer;
 use crate::database::{Conditions, Database};
-use crate::error::RunError;
+use crate::error::Result;
 
 /// An arm that is what it says.
 pub(crate) struct ProvedArm<D: Database> {
     pub(crate) access: D::Access,
-    /// What each of its sessions must be.
     pub(crate) expectation: Expectation,
     pub(crate) session: SessionRecord,
 }
 
 impl<D: Database> GroupServer<D> {
     /// Proves what it encrypts on the disk. `like_it` is what was proved of a server like it, which says what stays readable.
-    ///
-    /// # Errors
-    /// Names the arm that is not what it says, or what kept it from being proved.
-    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
+    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<()> {
         let Some(private) = &mut self.private else {
             return Ok(());
         };
@@ -37,10 +33,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Proves an arm, and its tunnel before it, and tells how it is reached; `key` is that of its cells.
-    ///
-    /// # Errors
-    /// When the arm is not available, or is not what it says.
-    pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>, RunError> {
+    pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>> {
         let reached = self.arm(arm)?;
         let unknown_client = match D::CERTIFICATE {
             Some(method) if arm.authentication.method == Some(method) => {
@@ -96,7 +89,7 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// What private servers were proved to keep of columns, of an arm's cells, and of files.
-    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>, RunError> {
+    fn prove_stored(&self, arm: &Arm, key: Option<&MasterKey>) -> Result<Option<ProvedAtRest>> {
         let Some(private) = &self.private else {
             return Ok(None);
         };

@@ -37,7 +37,6 @@ pub(super) fn group_name(ssl: &SslRef) -> &str {
     unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default()
 }
 
-/// True unless the session must not be offered again.
 pub(super) fn is_resumable(session: &SslSessionRef) -> bool {
     SSL_SESSION_is_resumable(session.as_ptr()) == 1
 }
@@ -54,7 +53,6 @@ pub(super) fn has_ticket(session: &SslSessionRef) -> bool {
     SSL_SESSION_has_ticket(session.as_ptr()) == 1
 }
 
-/// The names of the cipher suites that a context would offer.
 pub(super) fn cipher_names(context: &SslContextBuilder) -> Vec<&'static str> {
     let suites = SSL_CTX_get_ciphers(context.as_ptr());
     if suites.is_null() {

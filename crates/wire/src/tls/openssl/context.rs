@@ -12,13 +12,13 @@ use openssl::ssl::{
 use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification};
 use super::{Sessions, bindings, broken, reasons};
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// The suites that a policy may name: all that authenticate the server and encrypt.
 const EVERY_SUITE: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP";
 
 /// A context of this policy, and where its sessions are kept if they are taken up again.
-pub(super) fn prepare(policy: &TlsPolicy) -> Result<(SslContext, Option<Arc<Sessions>>), WireError> {
+pub(super) fn prepare(policy: &TlsPolicy) -> Result<(SslContext, Option<Arc<Sessions>>)> {
     let versions = policy.versions()?;
     let mut context = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
     context
@@ -71,7 +71,7 @@ fn take_legacy_servers(context: &mut SslContextBuilder) {
 }
 
 /// Offers one suite. OpenSSL takes whole classes of suites for a name too, so the name is looked up first.
-fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<(), WireError> {
+fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
     let is_of_tls13 = cipher::is_of_tls13(wanted);
     let mut every = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
     every.set_security_level(0);
@@ -96,7 +96,7 @@ fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<(), WireE
 const TLS13_SUITES: &str = "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:\
     TLS_AES_128_CCM_SHA256:TLS_AES_128_CCM_8_SHA256";
 
-fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Result<(), WireError> {
+fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Result<()> {
     let Some(path) = verification.ca_file() else {
         context.set_verify(SslVerifyMode::NONE);
         return Ok(());
@@ -114,7 +114,7 @@ fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Resul
     Ok(())
 }
 
-fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Result<(), WireError> {
+fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Result<()> {
     let unusable = |path: &Path, problem: String| WireError::ClientCertificate {
         path: path.display().to_string(),
         problem,

@@ -17,7 +17,7 @@ use super::policy::{TlsPolicy, Verification};
 use super::store::SessionStore;
 use super::{FLIGHT, OUTGOING, Offer, Progress, TlsSession, TlsSummary, certificate, group_called};
 use crate::buffer::ReadBuffer;
-use crate::error::{Distrust, WireError};
+use crate::error::{Distrust, Result, WireError};
 
 /// Name and version of the library, for reports.
 pub fn library_version() -> String {
@@ -35,7 +35,6 @@ struct Resumable {
     earlier: Option<SslSession>,
 }
 
-/// Makes sessions of one policy.
 pub(crate) struct Connector {
     context: SslContext,
     verification: Verification,
@@ -44,7 +43,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
+    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self> {
         let (context, sessions) = context::prepare(policy)?;
         Ok(Self {
             context,
@@ -53,7 +52,7 @@ impl Connector {
         })
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
         let mut ssl = Ssl::new(&self.context).map_err(broken)?;
         match self.verification.name() {
             None => {}
@@ -150,7 +149,7 @@ impl Session {
 }
 
 impl TlsSession for Session {
-    fn handshake(&mut self) -> Result<Progress, WireError> {
+    fn handshake(&mut self) -> Result<Progress> {
         match self.stream.connect() {
             Ok(()) => {
                 self.keep_renewed_ticket();
@@ -161,7 +160,7 @@ impl TlsSession for Session {
         }
     }
 
-    fn encrypt(&mut self, plaintext: &[u8]) -> Result<(), WireError> {
+    fn encrypt(&mut self, plaintext: &[u8]) -> Result<()> {
         let mut rest = plaintext;
         while !rest.is_empty() {
             let written = self.stream.ssl_write(rest).map_err(|error| failure(&error))?;
@@ -170,7 +169,7 @@ impl TlsSession for Session {
         Ok(())
     }
 
-    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize, WireError> {
+    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize> {
         if self.is_idle() {
             return Ok(0);
         }
@@ -215,11 +214,11 @@ impl TlsSession for Session {
         self.stream.ssl().selected_alpn_protocol()
     }
 
-    fn end_point(&self) -> Result<Vec<u8>, WireError> {
+    fn end_point(&self) -> Result<Vec<u8>> {
         certificate::end_point(self.stream.ssl().peer_certificate().as_deref())
     }
 
-    fn facts(&self) -> Result<TlsFacts, WireError> {
+    fn facts(&self) -> Result<TlsFacts> {
         let ssl = self.stream.ssl();
         let hello = &self.stream.get_ref().hello;
         let summary = self.summary();
@@ -241,7 +240,7 @@ impl TlsSession for Session {
         })
     }
 
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+    fn chain(&self) -> Result<Vec<ChainCertificate>> {
         let ssl = self.stream.ssl();
         let leaf = ssl.peer_certificate();
         // Of a resumed session OpenSSL keeps the server's own alone.

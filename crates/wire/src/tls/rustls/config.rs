@@ -22,10 +22,10 @@ use rustls::{
 use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
 use super::failure;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// Settings of this policy, without resumption.
-pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig, WireError> {
+pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig> {
     let versions = offered(policy.versions()?)?;
     let provider = Arc::new(provider(policy)?);
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -52,7 +52,7 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig, WireError> {
     Ok(config)
 }
 
-fn offered(versions: Versions) -> Result<Vec<&'static SupportedProtocolVersion>, WireError> {
+fn offered(versions: Versions) -> Result<Vec<&'static SupportedProtocolVersion>> {
     let offered: Vec<_> = [
         (TlsVersion::V1_2, &version::TLS12),
         (TlsVersion::V1_3, &version::TLS13),
@@ -73,7 +73,7 @@ fn offered(versions: Versions) -> Result<Vec<&'static SupportedProtocolVersion>,
 }
 
 /// The library's own cryptography, narrowed to the suite and the group asked for.
-fn provider(policy: &TlsPolicy) -> Result<CryptoProvider, WireError> {
+fn provider(policy: &TlsPolicy) -> Result<CryptoProvider> {
     let mut provider = aws_lc_rs::default_provider();
     if let Some(wanted) = &policy.cipher {
         provider
@@ -102,7 +102,7 @@ fn key_exchange(group: Group) -> &'static dyn SupportedKxGroup {
     }
 }
 
-fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>), WireError> {
+fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>)> {
     let path = &client.certificate;
     let chain = read_certificates(path).map_err(|problem| unusable(path, problem))?;
     let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| {
@@ -127,7 +127,7 @@ fn unusable(path: &Path, problem: String) -> WireError {
 pub(super) fn prepare_verifier(
     verification: &Verification,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, WireError> {
+) -> Result<Arc<dyn ServerCertVerifier>> {
     let algorithms = provider.signature_verification_algorithms;
     Ok(match verification {
         Verification::None => Arc::new(AnyName {
@@ -146,7 +146,7 @@ pub(super) fn prepare_verifier(
 fn webpki_verifier(
     authorities: RootCertStore,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, WireError> {
+) -> Result<Arc<WebPkiServerVerifier>> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider))
         .build()
         .map_err(|error| WireError::Tls(error.to_string()))
@@ -242,8 +242,7 @@ pub(super) fn openssl_names() -> impl Iterator<Item = &'static str> {
 
 pub(super) type Chain = Vec<CertificateDer<'static>>;
 
-/// The authorities in a PEM file.
-pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore, WireError> {
+pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore> {
     let unusable = |problem: String| WireError::CaFile {
         path: path.display().to_string(),
         problem,

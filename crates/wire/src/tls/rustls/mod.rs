@@ -22,7 +22,7 @@ use self::session::Session;
 use super::policy::TlsPolicy;
 use super::store::SessionStore;
 use super::{Offer, TlsSession};
-use crate::error::{Distrust, WireError};
+use crate::error::{Distrust, Result, WireError};
 
 pub use self::config::any_certificate;
 
@@ -30,7 +30,6 @@ pub use self::config::any_certificate;
 /// these to what is built in.
 const LIBRARY: &str = "rustls 0.23.46 (aws-lc-rs 1.19.0)";
 
-/// Makes sessions of one policy.
 pub(crate) struct Connector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -40,7 +39,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
+    pub(crate) fn new(policy: &TlsPolicy) -> Result<Self> {
         let config = config::prepare(policy)?;
         let name = match policy.verification.name() {
             // Neither sent nor checked.
@@ -57,7 +56,7 @@ impl Connector {
         })
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
         let Some(resumable) = &self.resumable else {
             let connection = self.connection(Arc::clone(&self.config))?;
             return Ok(Box::new(Session::new(connection, self.verification, None)));
@@ -70,7 +69,7 @@ impl Connector {
         Ok(Box::new(Session::new(connection, self.verification, Some(one))))
     }
 
-    fn connection(&self, config: Arc<ClientConfig>) -> Result<UnbufferedClientConnection, WireError> {
+    fn connection(&self, config: Arc<ClientConfig>) -> Result<UnbufferedClientConnection> {
         UnbufferedClientConnection::new(config, self.name.clone()).map_err(failure)
     }
 }
@@ -150,7 +149,6 @@ impl OneConnection {
         self.ticket_follows.store(true, Relaxed);
     }
 
-    /// True if the connection was given an earlier session.
     fn offered(&self) -> bool {
         self.offered.load(Relaxed)
     }

@@ -16,7 +16,7 @@ use super::super::hello::HelloWatch;
 use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, group_called};
 use super::{LIBRARY, OneConnection, config, failure};
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Result, WireError};
 
 /// What a record adds to its plaintext at most: header, nonce of TLS 1.2 or type of TLS 1.3, tag.
 const RECORD_OVERHEAD: usize = 32;
@@ -80,7 +80,7 @@ enum Step {
 impl Session {
     /// Does a job as far as the ciphertext received allows; `None` if there is too little. Otherwise the number of
     /// bytes decrypted.
-    fn perform(&mut self, mut job: Job<'_>) -> Result<Option<usize>, WireError> {
+    fn perform(&mut self, mut job: Job<'_>) -> Result<Option<usize>> {
         if self.failed {
             return Err(WireError::Closed);
         }
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    fn step(&mut self, job: &mut Job<'_>) -> Result<Step, WireError> {
+    fn step(&mut self, job: &mut Job<'_>) -> Result<Step> {
         let UnbufferedStatus { mut discard, state } =
             self.connection.process_tls_records(self.incoming.unread_mut());
         let step = match state.map_err(failure) {
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Those that the server sent.
-    fn certificates(&self) -> Result<Vec<X509>, WireError> {
+    fn certificates(&self) -> Result<Vec<X509>> {
         self.connection
             .peer_certificates()
             .into_iter()
@@ -211,7 +211,7 @@ fn append<E: NeedsSpace>(
     outgoing: &mut Vec<u8>,
     size: usize,
     mut write: impl FnMut(&mut [u8]) -> Result<usize, E>,
-) -> Result<(), WireError> {
+) -> Result<()> {
     let before = outgoing.len();
     outgoing.resize(before + size, 0);
     let mut written = write(&mut outgoing[before..]);
@@ -250,7 +250,7 @@ impl NeedsSpace for EncryptError {
 }
 
 impl TlsSession for Session {
-    fn handshake(&mut self) -> Result<Progress, WireError> {
+    fn handshake(&mut self) -> Result<Progress> {
         self.listen();
         let written = self.outgoing.len();
         let performed = self.perform(Job::Handshake);
@@ -258,7 +258,7 @@ impl TlsSession for Session {
         Ok(performed?.map_or(Progress::NeedsInput, |_| Progress::Done))
     }
 
-    fn encrypt(&mut self, plaintext: &[u8]) -> Result<(), WireError> {
+    fn encrypt(&mut self, plaintext: &[u8]) -> Result<()> {
         match self.perform(Job::Encrypt(plaintext))? {
             Some(_) => Ok(()),
             None => Err(WireError::Tls(
@@ -267,7 +267,7 @@ impl TlsSession for Session {
         }
     }
 
-    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize, WireError> {
+    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize> {
         if !self.surplus.is_empty() {
             return Ok(self.surplus.read(plaintext)?);
         }
@@ -312,13 +312,13 @@ impl TlsSession for Session {
         self.connection.alpn_protocol()
     }
 
-    fn end_point(&self) -> Result<Vec<u8>, WireError> {
+    fn end_point(&self) -> Result<Vec<u8>> {
         let chain = self.connection.peer_certificates();
         let leaf = chain.and_then(<[_]>::first).map(|leaf| X509::from_der(leaf));
         certificate::end_point(leaf.transpose().map_err(certificate::unreadable)?.as_deref())
     }
 
-    fn facts(&self) -> Result<TlsFacts, WireError> {
+    fn facts(&self) -> Result<TlsFacts> {
         let summary = self.summary();
         let chain = self.certificates()?;
         let leaf = chain.first().map(|leaf| &**leaf);
@@ -339,7 +339,7 @@ impl TlsSession for Session {
         })
     }
 
-    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+    fn chain(&self) -> Result<Vec<ChainCertificate>> {
         let sent = self.certificates()?;
         certificate::chain(sent.iter().map(|certificate| &**certificate))
     }

@@ -6,8 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::random::{A_C_ID, A_C_LAST, A_OL_I_ID, LastName, last_name, nurand};
-use crate::dataset::DatasetError;
 use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::{DatasetError, Result};
 use crate::sql::SqlSession;
 
 /// How far the constant of last names in a run lies from that of the load (clause 2.1.6.1).
@@ -47,7 +47,7 @@ impl Constants {
     ///
     /// # Errors
     /// When there are none, or the server refuses.
-    pub async fn read(session: &mut impl SqlSession, random: &mut Pcg64Mcg) -> Result<Self, DatasetError> {
+    pub async fn read(session: &mut impl SqlSession, random: &mut Pcg64Mcg) -> Result<Self> {
         let config = read_config(session).await?;
         Ok(Self::of_run(config.c_load, random))
     }
@@ -87,10 +87,7 @@ pub(super) struct Config {
 }
 
 /// What is kept of it.
-///
-/// # Errors
-/// When there is none, or the server refuses.
-pub(super) async fn read_config(session: &mut impl SqlSession) -> Result<Config, DatasetError> {
+pub(super) async fn read_config(session: &mut impl SqlSession) -> Result<Config> {
     let rows = session
         .query(&format!("SELECT c_load, loaded_at FROM {SCHEMA}.{CONFIG_TABLE}"))
         .await?;
@@ -105,7 +102,7 @@ pub(super) async fn read_config(session: &mut impl SqlSession) -> Result<Config,
 }
 
 /// Draws it, unless it is kept already.
-pub(super) async fn ensure_config<S: SqlSession>(session: &mut S) -> Result<Config, DatasetError> {
+pub(super) async fn ensure_config<S: SqlSession>(session: &mut S) -> Result<Config> {
     let storage = S::DIALECT.storage;
     let date = S::DIALECT.date;
     run(

@@ -6,8 +6,8 @@ use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature, Study,
 
 use super::table::{Table, TableNames};
 use super::writer::{Cells, cell_length};
-use crate::dataset::DatasetError;
 use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::{DatasetError, Result};
 use crate::sql::{Dialect, SqlSession};
 
 /// Changes with what the tables hold, so that nothing of another version is taken for right.
@@ -84,10 +84,7 @@ impl TpccContents {
     }
 
     /// What makes the cells of each set, for one session; `None` for a plain set.
-    ///
-    /// # Errors
-    /// When there is no key, or the library lacks the algorithm.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Result<Option<Cells>, DatasetError>> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = Result<Option<Cells>>> {
         self.sets.iter().map(|set| {
             let Some(stored) = &set.stored else {
                 return Ok(None);
@@ -122,11 +119,7 @@ impl TpccContents {
 }
 
 /// Makes a table with its primary key, unless it is there.
-pub(super) async fn create<S: SqlSession>(
-    session: &mut S,
-    set: &TpccSet,
-    table: Table,
-) -> Result<(), DatasetError> {
+pub(super) async fn create<S: SqlSession>(session: &mut S, set: &TpccSet, table: Table) -> Result<()> {
     Ok(run(session, &create_statement(&S::DIALECT, set, table)).await?)
 }
 
@@ -178,11 +171,7 @@ fn cell_type(dialect: &Dialect, stored: &ColumnEncryption, column: &TpccColumn) 
 
 /// Makes the table's second index, unless it is there: after the rows, which is less work. A column at its end that holds cells is
 /// left out, since cells have no order that anyone asks for.
-pub(super) async fn create_index<S: SqlSession>(
-    session: &mut S,
-    set: &TpccSet,
-    table: Table,
-) -> Result<(), DatasetError> {
+pub(super) async fn create_index<S: SqlSession>(session: &mut S, set: &TpccSet, table: Table) -> Result<()> {
     let Some(secondary) = table.secondary() else {
         return Ok(());
     };
@@ -210,28 +199,19 @@ pub(super) async fn create_index<S: SqlSession>(
     Ok(run(session, &format!("CREATE INDEX {index} ON {name} ({columns})")).await?)
 }
 
-/// Removes a table, if it is there.
-pub(super) async fn drop_table(
-    session: &mut impl SqlSession,
-    set: &TpccSet,
-    table: Table,
-) -> Result<(), DatasetError> {
+pub(super) async fn drop_table(session: &mut impl SqlSession, set: &TpccSet, table: Table) -> Result<()> {
     let name = set.names.of(table.name());
     Ok(run(session, &format!("DROP TABLE IF EXISTS {name}")).await?)
 }
 
 /// Has the server know how large a table is: without, the questions that follow take twenty times as long.
-pub(super) async fn analyze<S: SqlSession>(
-    session: &mut S,
-    set: &TpccSet,
-    table: Table,
-) -> Result<(), DatasetError> {
+pub(super) async fn analyze<S: SqlSession>(session: &mut S, set: &TpccSet, table: Table) -> Result<()> {
     let name = set.names.of(table.name());
     Ok(run(session, &format!("{}{name}", S::DIALECT.analyze)).await?)
 }
 
 /// The only number that a question has for its answer.
-pub(super) async fn number(session: &mut impl SqlSession, question: &str) -> Result<u64, DatasetError> {
+pub(super) async fn number(session: &mut impl SqlSession, question: &str) -> Result<u64> {
     let rows = session.query(question).await?;
     let text = rows.first().map(|row| row.text(0)).unwrap_or_default();
     text.parse()

@@ -14,7 +14,7 @@ use super::state::{self, GROWN, Marks, growth, relations};
 use super::table::{Chunk, Table};
 use super::writer::{Cells, Form, Writer};
 use crate::dataset::mark::{is_right, run};
-use crate::dataset::{DatasetError, Opener, parallel};
+use crate::dataset::{DatasetError, Opener, Result, parallel};
 use crate::sql::rows::statement;
 use crate::sql::{Loading, Query, SqlSession};
 
@@ -44,7 +44,7 @@ pub(in crate::dataset) async fn load<S: SqlSession>(
     opener: &mut Opener<'_, S>,
     contents: &TpccContents,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut loaders = open(opener, contents).await?;
     let config = config::ensure_config(&mut loaders[0].session).await?;
     let marks = state::marks(&mut loaders[0].session).await?;
@@ -70,7 +70,7 @@ pub(in crate::dataset) async fn load<S: SqlSession>(
 pub(in crate::dataset) async fn begin<S: SqlSession>(
     opener: &mut Opener<'_, S>,
     contents: &TpccContents,
-) -> Result<bool, DatasetError> {
+) -> Result<bool> {
     let mut loaders = open(opener, contents).await?;
     config::ensure_config(&mut loaders[0].session).await?;
     let is_new = state::marks(&mut loaders[0].session).await?.is_empty();
@@ -87,7 +87,7 @@ pub(in crate::dataset) async fn load_part<S: SqlSession>(
     contents: &TpccContents,
     part: Part,
     written: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut loaders = open(opener, contents).await?;
     let config = config::read_config(&mut loaders[0].session).await?;
     // Dealt out by size: the tables of every warehouse come in the same order, and one part would have all that are large.
@@ -117,7 +117,7 @@ pub async fn restore<S: SqlSession>(
     contents: &TpccContents,
     opened: &mut Vec<u32>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut opener = Opener::<S>::new(reactor, options, opened);
     let mut loaders = open(&mut opener, contents).await?;
     let config = config::ensure_config(&mut loaders[0].session).await?;
@@ -131,16 +131,13 @@ async fn make_anew<S: SqlSession>(
     contents: &TpccContents,
     config: &Config,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let all = start_anew(loaders, contents).await?;
     write_all(loaders, contents, config, all, progress).await?;
     check(loaders, contents).await
 }
 
-async fn open<S: SqlSession>(
-    opener: &mut Opener<'_, S>,
-    contents: &TpccContents,
-) -> Result<Vec<Loader<S>>, DatasetError> {
+async fn open<S: SqlSession>(opener: &mut Opener<'_, S>, contents: &TpccContents) -> Result<Vec<Loader<S>>> {
     let mut loaders = Vec::new();
     for _ in 0..contents.tables.load_workers.max(1) {
         let cells = contents.cells().collect::<Result<_, _>>()?;
@@ -154,7 +151,7 @@ async fn open<S: SqlSession>(
     Ok(loaders)
 }
 
-async fn close<S: SqlSession>(loaders: Vec<Loader<S>>) -> Result<(), DatasetError> {
+async fn close<S: SqlSession>(loaders: Vec<Loader<S>>) -> Result<()> {
     for loader in loaders {
         loader.session.close().await?;
     }
@@ -175,7 +172,7 @@ async fn found<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     marks: &Marks,
-) -> Result<Found, DatasetError> {
+) -> Result<Found> {
     create_all(loaders, contents).await?;
     let mut is_used = false;
     for set in &contents.sets {
@@ -207,7 +204,7 @@ async fn repair<S: SqlSession>(
     loaders: &mut [Loader<S>],
     contents: &TpccContents,
     marks: Marks,
-) -> Result<Vec<Job>, DatasetError> {
+) -> Result<Vec<Job>> {
     let marks = RefCell::new(marks);
     parallel::each(loaders, tables(contents), async |loader, (set, table)| {
         let (session, set) = (&mut loader.session, &contents.sets[set]);
@@ -229,10 +226,7 @@ async fn repair<S: SqlSession>(
 }
 
 /// Makes all tables anew, without rows.
-async fn start_anew<S: SqlSession>(
-    loaders: &mut [Loader<S>],
-    contents: &TpccContents,
-) -> Result<Vec<Job>, DatasetError> {
+async fn start_anew<S: SqlSession>(loaders: &mut [Loader<S>], contents: &TpccContents) -> Result<Vec<Job>> {
     parallel::each(loaders, tables(contents), async |loader, (set, table)| {
         let (session, set) = (&mut loader.session, &contents.sets[set]);
         state::forget(session, set, table).await?;
@@ -249,7 +243,7 @@ async fn write<S: SqlSession>(
     config: &Config,
     jobs: impl IntoIterator<Item = Job>,
     written: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let write = async |loader: &mut Loader<S>, (set, chunk)| {
         write_chunk(loader, contents, set, chunk, config).await?;
         Ok(heard_rows(chunk))
@@ -257,10 +251,7 @@ async fn write<S: SqlSession>(
     parallel::each_counted(loaders, jobs, write, written).await
 }
 
-async fn create_all<S: SqlSession>(
-    loaders: &mut [Loader<S>],
-    contents: &TpccContents,
-) -> Result<(), DatasetError> {
+async fn create_all<S: SqlSession>(loaders: &mut [Loader<S>], contents: &TpccContents) -> Result<()> {
     parallel::each(loaders, tables(contents), async |loader, (set, table)| {
         create(&mut loader.session, &contents.sets[set], table).await
     })
@@ -274,7 +265,7 @@ async fn write_all<S: SqlSession>(
     config: &Config,
     missing: Vec<Job>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let absent: u64 = missing.iter().map(|(_, chunk)| heard_rows(*chunk)).sum();
     let mut there = contents.rows() - absent;
     if there > 0 {
@@ -294,10 +285,7 @@ async fn write_all<S: SqlSession>(
 }
 
 /// Makes sure of all relations, so that every session has its answer when one does not hold, and can be asked more.
-async fn check<S: SqlSession>(
-    loaders: &mut [Loader<S>],
-    contents: &TpccContents,
-) -> Result<(), DatasetError> {
+async fn check<S: SqlSession>(loaders: &mut [Loader<S>], contents: &TpccContents) -> Result<()> {
     let warehouses = contents.tables.warehouses;
     let relations = contents.sets.iter().flat_map(|set| relations(set, warehouses));
     let wrong = RefCell::new(None);
@@ -316,11 +304,7 @@ async fn check<S: SqlSession>(
         .map_or(Ok(()), |what| Err(DatasetError::Wrong(what)))
 }
 
-/// Whether all relations hold.
-async fn holds<S: SqlSession>(
-    loaders: &mut [Loader<S>],
-    contents: &TpccContents,
-) -> Result<bool, DatasetError> {
+async fn holds<S: SqlSession>(loaders: &mut [Loader<S>], contents: &TpccContents) -> Result<bool> {
     is_right(check(loaders, contents).await)
 }
 
@@ -332,7 +316,7 @@ async fn write_chunk<S: SqlSession>(
     set: usize,
     chunk: Chunk,
     config: &Config,
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let mut attempt = 1;
     loop {
         match write_once(loader, contents, set, chunk, config).await {
@@ -355,7 +339,7 @@ async fn write_once<S: SqlSession>(
     index: usize,
     chunk: Chunk,
     config: &Config,
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let set = &contents.sets[index];
     run(&mut loader.session, S::DIALECT.begin_to_write).await?;
     match run(&mut loader.session, &state::mark(set, chunk)).await {
@@ -399,11 +383,7 @@ async fn write_once<S: SqlSession>(
 }
 
 /// Inserts rows by a statement, of which these are the values.
-async fn insert<S: SqlSession>(
-    session: &mut S,
-    statement: &mut Query,
-    values: &[u8],
-) -> Result<u64, DatasetError> {
+async fn insert<S: SqlSession>(session: &mut S, statement: &mut Query, values: &[u8]) -> Result<u64> {
     let empty = statement.length();
     statement.push(values);
     let taken = session.load(statement).await?;

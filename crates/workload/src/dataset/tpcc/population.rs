@@ -222,7 +222,6 @@ impl Population {
     }
 }
 
-/// How many rows a chunk has.
 pub(super) fn rows_of(chunk: Chunk) -> u32 {
     match chunk.table {
         Table::OrderLine => {

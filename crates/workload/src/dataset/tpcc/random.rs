@@ -126,7 +126,6 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// A tenth of these rows.
     pub(super) fn tenth_of(rows: u32) -> Self {
         Self {
             wanted: rows / 10,

@@ -11,8 +11,8 @@ use ciphertax_model::Tpcc;
 use super::contents::{TpccContents, TpccSet, number};
 use super::population::rows_of;
 use super::table::{Chunk, Table, TableNames};
-use crate::dataset::DatasetError;
 use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::{DatasetError, Result};
 use crate::sql::{SqlSession, TextRow};
 
 /// The chunks that are there, by the names of their tables.
@@ -38,8 +38,7 @@ enum Expected {
     Answer(String),
 }
 
-/// The chunks that are marked.
-pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks, DatasetError> {
+pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks> {
     let storage = S::DIALECT.storage;
     run(
         session,
@@ -58,7 +57,6 @@ pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks, Datas
     Ok(rows.iter().filter_map(mark).collect())
 }
 
-/// The statement that marks a chunk.
 pub(super) fn mark(set: &TpccSet, chunk: Chunk) -> String {
     let (table, warehouse) = key(set, chunk);
     format!("INSERT INTO {CHUNKS_TABLE} VALUES ('{table}', {warehouse})")
@@ -70,11 +68,7 @@ pub(super) fn key(set: &TpccSet, chunk: Chunk) -> (String, u32) {
 }
 
 /// Removes the marks of a table's chunks.
-pub(super) async fn forget(
-    session: &mut impl SqlSession,
-    set: &TpccSet,
-    table: Table,
-) -> Result<(), DatasetError> {
+pub(super) async fn forget(session: &mut impl SqlSession, set: &TpccSet, table: Table) -> Result<()> {
     let name = set.names.of(table.name());
     Ok(run(
         session,
@@ -90,7 +84,7 @@ pub(super) async fn is_as_marked(
     set: &TpccSet,
     table: Table,
     marks: &Marks,
-) -> Result<bool, DatasetError> {
+) -> Result<bool> {
     let chunks = Chunk::of(contents.tables.warehouses).filter(|chunk| chunk.table == table);
     let marked = chunks.filter(|chunk| marks.contains(&key(set, *chunk)));
     let expected: u64 = marked.map(|chunk| u64::from(rows_of(chunk))).sum();
@@ -98,7 +92,7 @@ pub(super) async fn is_as_marked(
 }
 
 /// True if no transaction has worked on a set, as far as it can be seen in its smallest tables.
-pub(super) async fn is_unused(session: &mut impl SqlSession, set: &TpccSet) -> Result<bool, DatasetError> {
+pub(super) async fn is_unused(session: &mut impl SqlSession, set: &TpccSet) -> Result<bool> {
     for (table, column, untouched) in [
         (Table::District, "d_next_o_id", FIRST_NEXT_ORDER),
         (Table::Warehouse, "w_ytd", 300_000),
@@ -180,10 +174,7 @@ pub(super) fn relations(set: &TpccSet, warehouses: u32) -> Vec<Relation> {
 
 impl Relation {
     /// Makes sure that it holds.
-    ///
-    /// # Errors
-    /// Says what differs.
-    pub(super) async fn check(&self, session: &mut impl SqlSession) -> Result<(), DatasetError> {
+    pub(super) async fn check(&self, session: &mut impl SqlSession) -> Result<()> {
         let found = number(session, &self.question).await?;
         let (expected, why) = match &self.expected {
             Expected::Number(expected) => (*expected, String::new()),
@@ -215,7 +206,7 @@ pub const GROWN: f64 = 2.0;
 ///
 /// # Errors
 /// When there are no tables, or the server refuses.
-pub async fn growth(session: &mut impl SqlSession, names: TableNames) -> Result<f64, DatasetError> {
+pub async fn growth(session: &mut impl SqlSession, names: TableNames) -> Result<f64> {
     let district = names.of(Table::District.name());
     let rows = session
         .query(&format!(

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use ciphertax_model::Tpcc;
-use ciphertax_model::tpcc::{COLUMNS, TpccColumn};
+use ciphertax_model::tpcc::{COLUMNS, TABLES, TpccColumn};
 
-/// One of the nine tables.
+/// One of the nine tables, in the order of [`TABLES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
     Warehouse,
@@ -42,17 +42,7 @@ impl Table {
     ];
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Warehouse => "warehouse",
-            Self::District => "district",
-            Self::Customer => "customer",
-            Self::History => "history",
-            Self::NewOrder => "new_order",
-            Self::Oorder => "oorder",
-            Self::OrderLine => "order_line",
-            Self::Item => "item",
-            Self::Stock => "stock",
-        }
+        TABLES[self as usize]
     }
 
     pub(super) fn columns(self) -> impl Iterator<Item = &'static TpccColumn> {

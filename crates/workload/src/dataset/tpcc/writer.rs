@@ -8,7 +8,6 @@ use super::table::Table;
 use crate::digits::{Digits, hexadecimal};
 use crate::sql::BytesInLines;
 
-/// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Lines as `LOAD DATA` and `COPY` read them if nobody says otherwise: values parted by tabs, special bytes behind backslashes,
@@ -50,9 +49,6 @@ impl<'a> Writer<'a> {
     }
 
     /// How many rows were written.
-    ///
-    /// # Errors
-    /// When a cell could not be made.
     pub(super) fn finish(self) -> Result<u32, CellError> {
         self.failure.map_or(Ok(self.rows), Err)
     }
@@ -174,7 +170,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A cell that was made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
     /// Text of ASCII, without quotes and backslashes.

@@ -4,7 +4,7 @@ mod statement;
 
 use std::rc::Rc;
 
-use ciphertax_engine::{Context, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Operation, Result, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
@@ -46,12 +46,12 @@ impl<C: Access<Session: SqlSession>> Workload for Oltp<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpReadWrite.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let session = self.access.open(reactor, slot.index).await?;
         self.prepare(session, slot).await.map_err(failure)
     }
 
-    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let before = connection.session.traffic();
         connection.queries = 0;
         let mut restarts = 0;

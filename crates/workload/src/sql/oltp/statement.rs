@@ -1,6 +1,6 @@
 //! Which statements a scenario has, in sysbench's order, their values and what they must answer.
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::Result;
 use rand_pcg::Pcg64Mcg;
 
 use crate::sql::distribution::Picker;
@@ -12,7 +12,6 @@ const POINT_SELECTS: u32 = 10;
 /// Rows of a range (`--range-size`).
 const RANGE_SIZE: u32 = 100;
 
-/// A kind of statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     PointSelect,
@@ -88,7 +87,7 @@ impl Kind {
 
     /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of
     /// others.
-    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<(), Failure> {
+    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<()> {
         match self {
             Self::PointSelect => tables.check(id, 1, answer.rows),
             Self::SimpleRange | Self::OrderRange | Self::DistinctRange => {
@@ -141,7 +140,6 @@ impl Scenario {
         }
     }
 
-    /// True if any of the statements writes.
     pub(super) fn writes(self) -> bool {
         self != Self::ReadOnly
     }

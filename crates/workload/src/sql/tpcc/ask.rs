@@ -1,6 +1,6 @@
 //! A statement with its values, prepared or as text, and its results.
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::StatementKind;
 use ciphertax_wire::WireError;
 
@@ -21,7 +21,6 @@ pub(super) struct Asker<S> {
 }
 
 impl<S: SqlSession> Asker<S> {
-    /// Runs a statement without values.
     pub(super) async fn command(&mut self, query: &mut Query) -> Result<(), Trouble> {
         self.session.run(query).await?;
         self.queries += 1;
@@ -91,7 +90,6 @@ impl<S: SqlSession> Ask<S> {
         })
     }
 
-    /// How many columns its result has.
     pub(super) fn columns(&self) -> usize {
         self.results.len()
     }
@@ -122,8 +120,8 @@ fn take_row(
     read: u32,
     cells: &mut Cells,
     values: &[Value<'_>],
-    on_row: &mut impl FnMut(Row<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    on_row: &mut impl FnMut(Row<'_>) -> Result<()>,
+) -> Result<()> {
     if values.len() != columns.len() {
         return Err(Failure::Error(format!(
             "a row of {} columns came where {} were asked for",
@@ -173,7 +171,7 @@ impl<S: SqlSession> Bound<'_, S> {
     pub(super) async fn fetch(
         &mut self,
         read: u32,
-        mut on_row: impl FnMut(Row<'_>) -> Result<(), Failure>,
+        mut on_row: impl FnMut(Row<'_>) -> Result<()>,
     ) -> Result<ResultSummary, Trouble> {
         self.ask.is_right()?;
         let Asker { session, cells, .. } = &mut *self.asker;
@@ -200,7 +198,7 @@ impl<S: SqlSession> Bound<'_, S> {
         &mut self,
         what: &str,
         key: &[i64],
-        read: impl Fn(Row<'_>) -> Result<T, Failure>,
+        read: impl Fn(Row<'_>) -> Result<T>,
     ) -> Result<T, Trouble> {
         let mut found = None;
         let fetched = self.fetch(ALL, |row| {
@@ -285,7 +283,7 @@ impl Put {
 }
 
 impl<S: SqlSession> Form<S> {
-    fn put(&mut self, index: usize, value: &[u8], put: Put) -> Result<(), Failure> {
+    fn put(&mut self, index: usize, value: &[u8], put: Put) -> Result<()> {
         match self {
             Self::Prepared(statement) => statement.set_text(index, value).map_err(failure),
             Self::Written { pieces, query } => {

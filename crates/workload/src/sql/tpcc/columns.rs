@@ -2,7 +2,7 @@
 
 use ciphertax_columns::encdb::Derivation;
 use ciphertax_columns::{CellCipher, CellKind};
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::{CellEncoding, ColumnEncryption, ColumnFeature, Decrypt};
 
 use super::statements::Column;
@@ -55,7 +55,7 @@ impl Cells {
         arm: &ArmColumns,
         derivation: Derivation,
         is_prepared: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let Some((encryption, key)) = &arm.encryption else {
             return Ok(Self::default());
         };
@@ -101,7 +101,7 @@ impl Cells {
     }
 
     /// The cell of a value's text.
-    pub(super) fn encrypt(&mut self, column: Column, plaintext: &[u8]) -> Result<&[u8], Failure> {
+    pub(super) fn encrypt(&mut self, column: Column, plaintext: &[u8]) -> Result<&[u8]> {
         let Self { cell, digits, .. } = self;
         self.named += 1;
         cell.clear();
@@ -129,7 +129,7 @@ impl Cells {
         read: u32,
         values: &[Value<'a>],
         room: &'a mut [Value<'a>; MOST_COLUMNS],
-    ) -> Result<&'a [Value<'a>], Failure> {
+    ) -> Result<&'a [Value<'a>]> {
         let Self { plaintexts, cell, .. } = self;
         let Some(policy) = &mut self.policy else {
             return Err(Failure::Error(
@@ -176,7 +176,7 @@ impl Policy {
         value: &Value<'_>,
         plaintexts: &mut Vec<u8>,
         bytes: &mut Vec<u8>,
-    ) -> Result<CellKind, Failure> {
+    ) -> Result<CellKind> {
         let text = match value {
             Value::Null => return Ok(CellKind(VAR_STRING)),
             Value::Text(text) => *text,
@@ -197,7 +197,7 @@ impl Policy {
             .map_err(|error| wrong(column, &error.to_string()))
     }
 
-    fn value<'a>(&self, column: Column, kind: CellKind, plaintext: &'a [u8]) -> Result<Value<'a>, Failure> {
+    fn value<'a>(&self, column: Column, kind: CellKind, plaintext: &'a [u8]) -> Result<Value<'a>> {
         let length = match kind.0 {
             _ if !self.is_binary => return Ok(Value::Text(plaintext)),
             TINY => 1,
@@ -250,7 +250,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn integer(&self, index: usize) -> Result<i64, Failure> {
+    pub(super) fn integer(&self, index: usize) -> Result<i64> {
         match self.values[index] {
             Value::Integer(value) => Ok(value),
             Value::Text(text) => parse_decimal(text, 0).ok_or_else(|| self.not("an integer", index)),
@@ -259,7 +259,7 @@ impl<'a> Row<'a> {
     }
 
     /// A decimal number, counted in units of so many digits after the point.
-    pub(super) fn decimal(&self, index: usize, digits: u32) -> Result<i64, Failure> {
+    pub(super) fn decimal(&self, index: usize, digits: u32) -> Result<i64> {
         let value = match self.values[index] {
             Value::Integer(value) => 10_i64
                 .checked_pow(digits)
@@ -270,7 +270,7 @@ impl<'a> Row<'a> {
         value.ok_or_else(|| self.not("a decimal number of its type", index))
     }
 
-    pub(super) fn text(&self, index: usize) -> Result<&'a [u8], Failure> {
+    pub(super) fn text(&self, index: usize) -> Result<&'a [u8]> {
         match self.values[index] {
             Value::Text(text) => Ok(text),
             Value::Integer(_) | Value::Null => Err(self.not("text", index)),

@@ -70,7 +70,6 @@ impl Kind {
     }
 }
 
-/// Cards of a deck.
 const CARDS: usize = 23;
 
 /// A deck of cards, shuffled whenever all were drawn.

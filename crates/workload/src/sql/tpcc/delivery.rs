@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 use ciphertax_model::Tpcc;
 
 use super::ask::Bound;
@@ -107,14 +107,13 @@ impl<S: SqlSession> Session<S> {
     }
 }
 
-/// Sets the keys of the orders.
 fn bind_orders<S: SqlSession>(ask: &mut Bound<'_, S>, warehouse: i64, orders: &[Oldest]) {
     for order in orders {
         ask.integers(&[warehouse, order.district, order.number]);
     }
 }
 
-fn of_district(orders: &mut [Oldest], district: i64) -> Result<&mut Oldest, Failure> {
+fn of_district(orders: &mut [Oldest], district: i64) -> Result<&mut Oldest> {
     let found = orders.iter_mut().find(|order| order.district == district);
     found.ok_or_else(|| {
         Failure::Error(format!(

@@ -9,7 +9,6 @@ use crate::dataset::tpcc::{Constants, LastName};
 
 /// The fewest and the most lines of an order.
 const LINES: std::ops::RangeInclusive<usize> = 5..=15;
-/// The most lines of an order.
 pub(super) const MOST_LINES: usize = *LINES.end();
 /// A number that no item has.
 const UNUSED_ITEM: u32 = Tpcc::ITEMS + 1;
@@ -32,7 +31,6 @@ impl Place {
     }
 }
 
-/// What a transaction is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
     NewOrder(NewOrder),
@@ -53,7 +51,6 @@ impl Input {
         }
     }
 
-    /// True for an order of an item that nobody has.
     pub(super) fn is_rolled_back(&self) -> bool {
         matches!(self, Self::NewOrder(order) if order.is_rolled_back())
     }
@@ -183,7 +180,6 @@ impl Inputs {
         }
     }
 
-    /// The next transaction.
     pub(super) fn draw(&mut self) -> Input {
         let kind = match &mut self.mix {
             Mix::Cards(deck) => deck.draw(&mut self.random),

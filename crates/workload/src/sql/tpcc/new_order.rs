@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Result};
 
 use super::columns::ALL;
 use super::inputs::{Line, MOST_LINES, NewOrder};
@@ -150,7 +150,7 @@ impl<S: SqlSession> Session<S> {
 }
 
 impl Known {
-    fn take(&mut self, quantity: i64, is_original: bool, info: &[u8]) -> Result<(), Failure> {
+    fn take(&mut self, quantity: i64, is_original: bool, info: &[u8]) -> Result<()> {
         let room = self.info.get_mut(..info.len()).ok_or_else(|| {
             let length = info.len();
             Failure::Error(format!(
@@ -165,7 +165,7 @@ impl Known {
     }
 
     /// Hundredths.
-    fn amount(&self, quantity: i64) -> Result<i64, Failure> {
+    fn amount(&self, quantity: i64) -> Result<i64> {
         let price = self.price.unwrap_or_default();
         price
             .checked_mul(quantity)

@@ -137,7 +137,6 @@ impl<S: SqlSession> Many<S> {
     }
 }
 
-/// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_engine::{Context, Deal, Failure, Operation, Slot, Workload};
+use ciphertax_engine::{Context, Deal, Failure, Operation, Result, Slot, Workload};
 use ciphertax_model::{Isolation, Tpcc};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -70,7 +70,7 @@ impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
     const COUNTS: &'static [&'static str] = ciphertax_model::Workload::Tpcc.descriptor().counts;
     const DEALT: bool = true;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let mut session = self.access.open(reactor, slot.index).await?;
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let constants = Constants::read(&mut session, &mut random)
@@ -117,7 +117,7 @@ impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
         (thinking + keying).mul_f64(self.tables.pacing)
     }
 
-    async fn operate(&self, terminal: &mut Self::Connection, _: &Context) -> Result<Operation, Failure> {
+    async fn operate(&self, terminal: &mut Self::Connection, _: &Context) -> Result<Operation> {
         let Terminal {
             session,
             inputs,
@@ -132,7 +132,7 @@ impl<C: Access<Session: SqlSession>> Workload for Terminals<C> {
 }
 
 impl<C: Access<Session: SqlSession>> Terminals<C> {
-    pub(super) async fn ask_over(&self, mut session: C::Session) -> Result<Session<C::Session>, Failure> {
+    pub(super) async fn ask_over(&self, mut session: C::Session) -> Result<Session<C::Session>> {
         let bounds = Bounds::open(&mut session, self.tables.isolation).await;
         let is_prepared = self.tables.statements == ciphertax_model::StatementKind::Prepared;
         let mut asker = Asker {
@@ -156,7 +156,7 @@ impl<C: Access<Session: SqlSession>> Terminals<C> {
 
 impl<S: SqlSession> Session<S> {
     /// One transaction; anew with the same inputs as often as the server gives up on it.
-    pub(super) async fn transact(&mut self, input: &Input) -> Result<Operation, Failure> {
+    pub(super) async fn transact(&mut self, input: &Input) -> Result<Operation> {
         let before = self.asker.session.traffic();
         let [encrypted, decrypted, named] = self.asker.cells.counts();
         self.asker.queries = 0;
@@ -193,7 +193,6 @@ impl<S: SqlSession> Session<S> {
         })
     }
 
-    /// Returns how many districts had no order to deliver.
     async fn try_once(&mut self, input: &Input) -> Result<u64, Trouble> {
         match input {
             Input::NewOrder(order) => self.new_order(order).await?,
@@ -213,12 +212,10 @@ fn seed_of(block: u64, terminal: u32) -> u64 {
     (block ^ u64::from(terminal).wrapping_mul(STEP)).wrapping_mul(STEP)
 }
 
-/// A row that must be there and is not.
 pub(super) fn missing(what: &str, key: &[i64]) -> Failure {
     Failure::Error(format!("{what} {key:?} is not there: was the table changed?"))
 }
 
-/// What begins and ends the transactions of a session.
 pub(super) struct Bounds {
     /// `None` where a transaction begins with its first statement.
     begin: Option<Query>,

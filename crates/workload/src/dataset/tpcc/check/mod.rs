@@ -22,7 +22,7 @@ use ciphertax_model::Tpcc;
 
 use self::totals::Population;
 use super::table::TableNames;
-use crate::dataset::mark::{DatasetError, SCHEMA};
+use crate::dataset::mark::{DatasetError, Result, SCHEMA};
 use crate::sql::session::{SqlSession, TextRow};
 use condition::{Condition, Measure, Query, Subject};
 use subjects::SUBJECTS;
@@ -42,7 +42,7 @@ pub async fn check(
     tables: &Tpcc,
     when: When,
     encrypted: &[(&str, &str)],
-) -> Result<Vec<ConditionResult>, DatasetError> {
+) -> Result<Vec<ConditionResult>> {
     let examination = Examination {
         names,
         population: Population::of(tables),
@@ -55,7 +55,7 @@ pub async fn check(
 }
 
 /// MariaDB would otherwise sum up all lines for each customer once its statistics are a little different, which takes hours.
-async fn derive_once<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+async fn derive_once<S: SqlSession>(session: &mut S) -> Result<()> {
     let Some(statement) = S::DIALECT.derive_once else {
         return Ok(());
     };
@@ -66,7 +66,7 @@ async fn derive_once<S: SqlSession>(session: &mut S) -> Result<(), DatasetError>
 }
 
 /// What holds and what was not asked; or the first condition that does not hold, and the clauses of all others.
-fn verdict(examined: Vec<Examined>) -> Result<Vec<ConditionResult>, DatasetError> {
+fn verdict(examined: Vec<Examined>) -> Result<Vec<ConditionResult>> {
     let mut results = Vec::with_capacity(examined.len());
     let mut broken = Vec::new();
     for Examined {
@@ -117,7 +117,7 @@ struct Examined {
 
 impl Examination<'_> {
     /// Asks all conditions, in the order of [`SUBJECTS`], and then those about all rows together.
-    async fn of(&self, session: &mut impl SqlSession) -> Result<Vec<Examined>, DatasetError> {
+    async fn of(&self, session: &mut impl SqlSession) -> Result<Vec<Examined>> {
         let mut examined = Vec::new();
         let mut measured = Measured::default();
         for subject in SUBJECTS {
@@ -134,7 +134,7 @@ impl Examination<'_> {
         subject: &'static Subject,
         examined: &mut Vec<Examined>,
         measured: &mut Measured,
-    ) -> Result<(), DatasetError> {
+    ) -> Result<()> {
         let query = Query {
             subject,
             names: self.names,
@@ -199,7 +199,7 @@ impl Examination<'_> {
         session: &mut impl SqlSession,
         query: &Query<'_>,
         condition: &Condition,
-    ) -> Result<Vec<String>, DatasetError> {
+    ) -> Result<Vec<String>> {
         let (names, question) = query.broken(condition);
         let rows = session.query(&question).await?;
         let value = |row: &TextRow, column| match row.text(column) {
@@ -219,7 +219,7 @@ impl Examination<'_> {
         Ok(rows.iter().map(told).collect())
     }
 
-    async fn count_items(&self, session: &mut impl SqlSession) -> Result<Examined, DatasetError> {
+    async fn count_items(&self, session: &mut impl SqlSession) -> Result<Examined> {
         let item = self.names.of("item");
         let question = format!("SELECT COUNT(*) FROM {}.{item}", crate::dataset::SCHEMA);
         let rows = session.query(&question).await?;
@@ -272,7 +272,7 @@ pub async fn same_contents(
     session: &mut impl SqlSession,
     sets: &[TableNames],
     encrypted: &[(&str, &str)],
-) -> Result<(), DatasetError> {
+) -> Result<()> {
     let Some((first, others)) = sets.split_first() else {
         return Ok(());
     };
@@ -314,7 +314,7 @@ async fn sums_of(
     set: TableNames,
     table: &'static str,
     asked: &[String],
-) -> Result<Vec<String>, DatasetError> {
+) -> Result<Vec<String>> {
     let name = set.of(table);
     let rows = session
         .query(&format!("SELECT {} FROM {SCHEMA}.{name}", asked.join(", ")))

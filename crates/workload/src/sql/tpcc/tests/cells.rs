@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
-use ciphertax_engine::{Failure, Operation};
+use ciphertax_engine::{Operation, Result};
 use ciphertax_model::tpcc::COLUMNS;
 use ciphertax_model::*;
 
@@ -88,7 +88,7 @@ fn transact(
     statements: StatementKind,
     input: &Input,
     answers: impl Fn(&Asked) -> Rows + Send + 'static,
-) -> (Result<Operation, Failure>, Vec<Asked>) {
+) -> (Result<Operation>, Vec<Asked>) {
     let mock = Mock::<false>::new();
     let columns = ArmColumns {
         set: 0,

@@ -11,7 +11,7 @@ use ciphertax_wire::{Session as _, mysql, postgresql};
 use self::breaks::BREAKS;
 use self::tiny::{POPULATION, TRANSACTIONS, command};
 use super::{ConditionResult, Counted, Examination, Outcome, When, same_contents, verdict};
-use crate::dataset::mark::DatasetError;
+use crate::dataset::mark::{DatasetError, Result};
 use crate::dataset::tpcc::TableNames;
 use crate::sql::session::SqlSession;
 
@@ -290,7 +290,7 @@ async fn check(
     session: &mut impl SqlSession,
     when: When,
     encrypted: &[(&str, &str)],
-) -> Result<Vec<ConditionResult>, DatasetError> {
+) -> Result<Vec<ConditionResult>> {
     let examination = Examination {
         names: TableNames::ONLY,
         population: POPULATION,

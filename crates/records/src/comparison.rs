@@ -121,7 +121,7 @@ impl CostChange {
 }
 
 /// The version of the format of a gate.
-pub const GATE_SCHEMA: &str = "ciphertax.gate/1";
+pub const GATE_SCHEMA: &str = "ciphertax.gate/2";
 
 /// Whether the costs of a run stay within what they may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

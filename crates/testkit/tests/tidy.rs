@@ -23,7 +23,7 @@ const SRC: [(&str, usize); 21] = [
     ("profile", 5_550),
     ("lab", 17_250),
     ("workload", 12_300),
-    ("runner", 19_750),
+    ("runner", 19_800),
     ("ranks", 600),
     ("testkit", 1_050),
     ("cli", 3_700),

@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Lets every load thread do what it does not work for.
-    fn each(&mut self, command: impl Fn(usize) -> Command) -> Result<Result<(), Failure>, EngineError> {
+    fn each(&mut self, command: impl Fn(usize) -> Command) -> Result<Result<()>, EngineError> {
         for index in 0..self.workers.len() {
             self.tell(index, command(index))?;
         }

@@ -305,7 +305,7 @@ mod tests {
         }
 
         fn slice(&mut self, _: usize, _: Duration, _: u64) -> Result<Slice> {
-            Err(RunError::Stopped)
+            Err(crate::error::RunError::Stopped)
         }
     }
 

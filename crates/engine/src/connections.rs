@@ -44,8 +44,8 @@ pub(crate) trait Connections {
 
     fn is_open(&self, place: usize) -> bool;
 
-    /// Closes those that are open.
-    fn close(&self);
+    /// [`Workload::close`], of those that are open.
+    fn close(&self) -> Attempt<'_>;
 
     /// [`Workload::open`].
     fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a>;
@@ -86,8 +86,15 @@ impl<W: Workload> Connections for OfWorkload<W> {
         self.slots[place].borrow().is_some()
     }
 
-    fn close(&self) {
-        self.slots.iter().for_each(|slot| drop(slot.take()));
+    fn close(&self) -> Attempt<'_> {
+        Box::pin(async move {
+            for slot in &self.slots {
+                if let Some(connection) = slot.take() {
+                    self.workload.close(connection).await;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn open<'a>(&'a self, reactor: &'a Rc<Reactor>, place: usize, slot: Slot) -> Attempt<'a> {

@@ -75,10 +75,7 @@ pub(crate) fn run(share: Share, commands: &Receiver<Command>, replies: &Sender<R
     for command in commands {
         let reply = match command {
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
-            Command::Close { arm } => {
-                worker.connections[arm].close();
-                Ok(Reply::Prepared(Ok(())))
-            }
+            Command::Close { arm } => worker.close(arm).map(Reply::Prepared),
             Command::Run {
                 arm,
                 start,
@@ -139,6 +136,12 @@ impl Worker {
             opened: 0,
             hardware: HardwareCounters::of_this_thread(),
         })
+    }
+
+    fn close(&mut self, arm: usize) -> io::Result<Result<()>> {
+        let deadline = Instant::now() + OPEN_TIMEOUT;
+        let closed = self.reactor.run_one(self.connections[arm].close(), deadline)?;
+        Ok(closed.unwrap_or_else(|| Err(too_slow())))
     }
 
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<()>> {

@@ -28,6 +28,9 @@ pub trait Workload: Send + Sync + 'static {
     /// Whether there is something to [check](Self::check) before every slice.
     const CHECKS: bool = false;
 
+    /// Whether a run may [close](Self::close) its connections between blocks and open new ones.
+    const RENEWS: bool = false;
+
     /// Opens a connection and makes sure that it is what the arm says.
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection>;
 
@@ -45,6 +48,9 @@ pub trait Workload: Send + Sync + 'static {
 
     /// Brings to its end what the connection's operations have left to their servers, at the end of every slice.
     async fn settle(&self, _connection: &mut Self::Connection, _: &Context) {}
+
+    /// Takes leave of the server, outside the measured time. Called where [`Self::RENEWS`] says so.
+    async fn close(&self, _connection: Self::Connection) {}
 
     /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says. Called where
     /// [`Self::CHECKS`] says so.

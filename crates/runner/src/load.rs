@@ -26,9 +26,9 @@ pub(crate) trait Load {
     /// Makes sure that an arm can be measured. The inner error is a reason for a void slice.
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>>;
 
-    /// Closes the connections of an arm, which [`Load::prepare`] then opens anew. Nothing where they are not this process's.
-    fn close(&mut self, _arm: usize) -> Result<()> {
-        Ok(())
+    /// Closes the connections of an arm, which [`Load::prepare`] then opens anew; false where they stay.
+    fn close(&mut self, _arm: usize) -> Result<bool> {
+        Ok(false)
     }
 
     /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
@@ -64,7 +64,7 @@ impl Load for Engine {
         Ok(self.prepare(arm)?)
     }
 
-    fn close(&mut self, arm: usize) -> Result<()> {
+    fn close(&mut self, arm: usize) -> Result<bool> {
         Ok(self.close(arm)?)
     }
 

@@ -58,7 +58,7 @@ impl From<&Estimate> for LogRatio {
 
 /// By how much the speed of what a feature adds differs between two states of one machine against the speed of all else, as the
 /// standard deviation of a logarithm over runs of the same thing (`record/tomorrow.md`).
-pub const DRIFT_BETWEEN_RUNS: f64 = 0.04;
+pub const DRIFT_BETWEEN_RUNS: f64 = 0.03;
 
 /// How many runs that counts as, beside those that are given.
 const RUNS_OF_DRIFT: f64 = 10.0;

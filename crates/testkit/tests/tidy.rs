@@ -22,7 +22,7 @@ const SRC: [(&str, usize); 21] = [
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_250),
-    ("workload", 12_300),
+    ("workload", 12_350),
     ("runner", 19_800),
     ("ranks", 600),
     ("testkit", 1_050),

@@ -45,6 +45,8 @@ pub struct Engine {
     keeps_operations: bool,
     /// Whether the workload checks something before every slice.
     checks: bool,
+    /// Whether its connections may be closed and opened anew.
+    renews: bool,
     /// By arm: whether all its connections are open, as far as its last slice says.
     open: Vec<bool>,
 }
@@ -76,7 +78,9 @@ impl Engine {
         seed: u64,
     ) -> Result<Self, EngineError> {
         let connectors = arms.into_iter().map(connector).collect();
-        Self::start_connectors(part, cpu, connectors, W::CHECKS, load, seed)
+        let mut engine = Self::start_connectors(part, cpu, connectors, load, seed)?;
+        (engine.checks, engine.renews) = (W::CHECKS, W::RENEWS);
+        Ok(engine)
     }
 
     /// [`Engine::start_part`] of arms of whatever workload, which is compiled once.
@@ -84,7 +88,6 @@ impl Engine {
         part: Part,
         cpu: Option<usize>,
         connectors: Vec<Connector>,
-        checks: bool,
         load: &Load,
         seed: u64,
     ) -> Result<Self, EngineError> {
@@ -133,7 +136,8 @@ impl Engine {
             part,
             pace,
             keeps_operations: false,
-            checks,
+            checks: false,
+            renews: false,
             open: vec![false; connectors.len()],
         })
     }
@@ -171,13 +175,17 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Closes the arm's connections, which [`Engine::prepare`] then opens anew.
+    /// Closes the arm's connections, which [`Engine::prepare`] then opens anew; false where the workload does not want that.
     ///
     /// # Errors
     /// For an engine that cannot go on.
-    pub fn close(&mut self, arm: usize) -> Result<(), EngineError> {
-        self.open[arm] = false;
-        self.each(|_| Command::Close { arm }).map(drop)
+    pub fn close(&mut self, arm: usize) -> Result<bool, EngineError> {
+        if self.renews {
+            self.open[arm] = false;
+            // One that does not close in time is dropped.
+            drop(self.each(|_| Command::Close { arm })?);
+        }
+        Ok(self.renews)
     }
 
     /// Lets every load thread do what it does not work for.

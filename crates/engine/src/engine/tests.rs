@@ -23,6 +23,8 @@ struct Slots {
 impl Workload for Slots {
     type Connection = u32;
 
+    const RENEWS: bool = true;
+
     const KINDS: &'static [&'static str] = &["nothing"];
 
     async fn open(&self, _reactor: &Rc<Reactor>, slot: Slot) -> Result<u32, Failure> {
@@ -104,8 +106,7 @@ fn connections_that_were_closed_are_opened_anew_all_of_them_once() {
         assert_eq!(slots, (0..LOAD.connections).collect::<Vec<_>>());
         engine.prepare(0).unwrap().unwrap();
         assert!(taken.lock().unwrap().is_empty());
-        engine.close(0).unwrap();
-        assert!(!engine.is_prepared(0));
+        assert!(engine.close(0).unwrap() && !engine.is_prepared(0));
     }
 }
 
@@ -167,6 +168,7 @@ fn checked<const CHECKS: bool>() -> (u64, [bool; 3]) {
     let arms = vec![Checked::<CHECKS>(Arc::clone(&checks)), Checked(Arc::default())];
     let mut engine = Engine::start(arms, &LOAD, 1).unwrap();
     assert!(!engine.is_prepared(0) && !engine.is_prepared(1));
+    assert!(!engine.close(0).unwrap(), "it did not ask for that");
     let is_prepared = [(); 3].map(|()| {
         engine.prepare(0).unwrap().unwrap();
         engine.slice(0, Duration::from_millis(1)).unwrap();

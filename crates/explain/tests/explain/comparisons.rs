@@ -281,3 +281,36 @@ fn what_stays_readable_beside_encrypted_columns_is_named_and_so_is_the_relays_pa
     );
     assert_eq!(relayed(4), []);
 }
+
+/// A cause of 77 µs was once told of two rows that were both undecided.
+#[test]
+fn a_step_between_encrypted_columns_is_told_only_beyond_the_noise_floor() {
+    let text = include_str!("../../../cli/studies/stored-columns-tpcc.toml");
+    let study = Study::from_toml(text).unwrap();
+    let told = |noise: f64| {
+        let mut samples = measured(&study, |_, arm| match arm {
+            "aes" | "sm4" => [277.0, 200.0],
+            "wrapped" => [200.0, 200.0],
+            _ => [100.0, 200.0],
+        });
+        let again = samples
+            .iter_mut()
+            .filter(|sample| sample.slice.arm == "baseline again");
+        for sample in again {
+            let sign = f64::from(1 - 2 * (sample.slice.block as i32 / 2 % 2));
+            let ns = &mut sample.load.client_cpu.total_ns;
+            *ns = (*ns as f64 * (1.0 + noise * sign)) as u64;
+        }
+        let found = found(&head(study.clone()), &samples, "cell-step");
+        let is_cipher = |finding: &&Finding| finding.summary.contains("the cipher, its vector and its check");
+        found
+            .iter()
+            .filter(is_cipher)
+            .map(|finding| finding.summary.clone())
+            .collect::<Vec<_>>()
+    };
+    let quiet = told(0.0);
+    assert_eq!(quiet.len(), 4, "of two ciphers in two cells: {quiet:?}");
+    says(&quiet[0], "costs the client 77 µs");
+    assert_eq!(told(0.9), [""; 0]);
+}

@@ -470,7 +470,7 @@ fn a_margin_that_no_length_of_a_run_can_hold_is_told_from_one_that_longer_runs_c
         let row = rows.find(|row| row.cell == cell && row.metric == Metric::ServerCpuPerOp);
         (row.unwrap(), later.results.elapsed_s)
     };
-    // Of a connect TLS is seven eighths of the work, and of these 4 % differ from run to run: √2 · 3.5 %.
+    // Of a connect TLS is seven eighths of the work, and of these 3 % differ from run to run: √2 · 2.6 %.
     let (connect, _) = row("connect", 30, 0.06, 1);
     assert_eq!(
         (connect.verdict, connect.time_needed_s),

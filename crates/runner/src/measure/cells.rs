@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_model::{Arm, Cell, Resumption, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
 use ciphertax_records::why::SymbolTable;
@@ -32,13 +32,11 @@ pub(crate) struct OpenCell {
     blocks: u32,
 }
 
-/// Sets of connections that a run measures with, where opening them takes no time that counts: what is peculiar to one, such as the
-/// window that TCP has found for it, then varies within the run, and the interval knows it.
-const SETS_OF_CONNECTIONS: u32 = 10;
-/// Blocks that one set is used for at least, since its first slices warm up.
-const FEWEST_BLOCKS_OF_A_SET: u32 = 5;
-/// The part of the time that opening may take.
-const MOST_OPENING: f64 = 0.02;
+/// Blocks that one set of connections is used for: what is peculiar to a set, such as the window that TCP has found for it, then varies
+/// within a run, and the interval knows it. Fewer would make more of a set's first slices, which warm up.
+const BLOCKS_OF_A_SET: u32 = 8;
+/// Opening them anew takes a fiftieth of the time at most.
+const TIMES_AS_LONG_AS_OPENING: u32 = 50;
 
 impl OpenCell {
     /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `index` is
@@ -68,21 +66,24 @@ impl OpenCell {
         })
     }
 
-    /// Opens the connections of all arms anew, where it is time to.
-    fn renew(&mut self, arms: usize, elapsed: Duration, time: Duration) -> Result<()> {
-        let due = elapsed.saturating_sub(self.opened_at) >= time / SETS_OF_CONNECTIONS;
+    /// Opens the connections of all arms anew, where it is time to. `cells` are as many as share the time.
+    fn renew(&mut self, arms: usize, cells: usize, elapsed: Duration) -> Result<()> {
         self.blocks += 1;
-        let takes = self.opening * SETS_OF_CONNECTIONS;
-        if !due || self.blocks <= FEWEST_BLOCKS_OF_A_SET || takes > time.mul_f64(MOST_OPENING) {
+        let least = self.opening * TIMES_AS_LONG_AS_OPENING * cells as u32;
+        if self.blocks <= BLOCKS_OF_A_SET || elapsed.saturating_sub(self.opened_at) < least {
             return Ok(());
         }
+        (self.opened_at, self.blocks) = (elapsed, 1);
+        let began = Instant::now();
         for arm in 0..arms {
-            self.load.close(arm)?;
+            if !self.load.close(arm)? {
+                return Ok(());
+            }
         }
         for arm in 0..arms {
             drop(self.load.prepare(arm)?);
         }
-        (self.opened_at, self.blocks) = (elapsed, 0);
+        self.opening = began.elapsed();
         Ok(())
     }
 }
@@ -174,14 +175,16 @@ impl Measure for Cells<'_> {
             return Ok(());
         }
         let arms = self.study.measured_arms_of(&self.study.cells[cell]);
-        let OpenCell { servers, .. } = self.open[cell];
-        let mut arms_of_cell = arms.iter();
-        // What a database in this process has in memory would go with its connections.
-        if arms_of_cell.any(|arm| self.servers[servers].server(&arm.name).is_embedded()) {
+        let servers = self.open[cell].servers;
+        // What a database in this process has in memory goes with its connections; sessions that are taken up may grow too old.
+        let mut keeps = |arm: &Arm| {
+            arm.tls.resumption != Resumption::Off || self.servers[servers].server(&arm.name).is_embedded()
+        };
+        if arms.iter().any(&mut keeps) {
             return Ok(());
         }
-        let time = Duration::from_secs_f64(self.study.time_s);
-        self.open[cell].renew(arms.len(), self.began.elapsed(), time)
+        let (cells, elapsed) = (self.open.len(), self.began.elapsed());
+        self.open[cell].renew(arms.len(), cells, elapsed)
     }
 
     fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<()> {
@@ -299,9 +302,9 @@ mod tests {
             Ok(Ok(()))
         }
 
-        fn close(&mut self, arm: usize) -> Result<()> {
+        fn close(&mut self, arm: usize) -> Result<bool> {
             self.0.borrow_mut().push((true, arm));
-            Ok(())
+            Ok(true)
         }
 
         fn slice(&mut self, _: usize, _: Duration, _: u64) -> Result<Slice> {
@@ -309,33 +312,31 @@ mod tests {
         }
     }
 
-    /// How often the connections of two arms are opened anew in 200 blocks of half a second, if opening them takes so long.
-    fn renewed(opening_ms: u64) -> usize {
+    /// How often the connections of two arms are opened anew in 200 blocks of half a second, if opening them took so long at first.
+    fn renewed(opening: Duration) -> usize {
         let done = Done::default();
         let mut cell = OpenCell {
             servers: 0,
             load: Box::new(Watched(Rc::clone(&done))),
             seed: 1,
-            opening: Duration::from_millis(opening_ms),
+            opening,
             opened_at: Duration::ZERO,
             blocks: 0,
         };
         for block in 0..200 {
             let elapsed = Duration::from_millis(500 * block);
-            cell.renew(2, elapsed, Duration::from_secs(100)).unwrap();
+            cell.renew(2, 3, elapsed).unwrap();
         }
         let done = done.borrow();
-        assert!(
-            done.chunks(4)
-                .all(|each| *each == [(true, 0), (true, 1), (false, 0), (false, 1)])
-        );
+        let each = [(true, 0), (true, 1), (false, 0), (false, 1)];
+        assert!(done.chunks(4).all(|found| *found == each));
         done.len() / 4
     }
 
     #[test]
-    fn ten_sets_of_connections_share_a_run_unless_opening_them_takes_time_that_counts() {
-        assert_eq!(renewed(20), 9);
-        assert_eq!(renewed(200), 9);
-        assert_eq!(renewed(201), 0);
+    fn connections_are_opened_anew_after_eight_blocks_unless_that_takes_time_that_counts() {
+        assert_eq!(renewed(Duration::ZERO), 24);
+        // Three cells share the time, of which a fiftieth is 2 s of 300.
+        assert_eq!(renewed(Duration::from_millis(700)), 0);
     }
 }

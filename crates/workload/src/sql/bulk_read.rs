@@ -25,6 +25,12 @@ impl<C: Access<Session: SqlSession>> Workload for BulkRead<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkRead.descriptor().kinds;
 
+    const RENEWS: bool = true;
+
+    async fn close(&self, connection: Self::Connection) {
+        connection.close().await;
+    }
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Prepared::open(&self.access, reactor, slot.index, "SELECT payload FROM bulk", 0).await
     }

@@ -44,6 +44,12 @@ impl<C: Access<Session: SqlSession>> Workload for SelectOnly<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::PgbenchSelectOnly.descriptor().kinds;
 
+    const RENEWS: bool = true;
+
+    async fn close(&self, connection: Self::Connection) {
+        connection.prepared.close().await;
+    }
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         Ok(SelectConnection {
             prepared: Prepared::open(&self.access, reactor, slot.index, SELECT, 1).await?,

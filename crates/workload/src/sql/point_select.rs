@@ -34,6 +34,12 @@ impl<C: Access<Session: SqlSession>> Workload for PointSelect<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpPointSelect.descriptor().kinds;
 
+    const RENEWS: bool = true;
+
+    async fn close(&self, connection: Self::Connection) {
+        drop(connection.session.close().await);
+    }
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let dataset = &self.tables.dataset;
         let mut session = self.access.open(reactor, slot.index).await?;
@@ -107,6 +113,12 @@ impl<C: Access<Session: SqlSession>> Workload for SelectRandom<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::SelectRandomPoints.descriptor().kinds;
 
+    const RENEWS: bool = true;
+
+    async fn close(&self, connection: Self::Connection) {
+        connection.prepared.close().await;
+    }
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let (sql, integers) = match self.of {
             Random::Points => {
@@ -160,6 +172,11 @@ pub struct Prepared<S: SqlSession> {
 }
 
 impl<S: SqlSession> Prepared<S> {
+    /// Takes leave of the server.
+    pub(crate) async fn close(self) {
+        drop(self.session.close().await);
+    }
+
     /// Prepares a statement with so many integers, each a `?` in `sql`.
     pub(crate) async fn open<C: Access<Session = S>>(
         access: &C,

@@ -46,9 +46,15 @@ impl<C: Access<Session: SqlSession>> Workload for Oltp<C> {
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpReadWrite.descriptor().kinds;
 
+    const RENEWS: bool = true;
+
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection> {
         let session = self.access.open(reactor, slot.index).await?;
         self.prepare(session, slot).await.map_err(failure)
+    }
+
+    async fn close(&self, connection: Self::Connection) {
+        drop(connection.session.close().await);
     }
 
     async fn operate(&self, connection: &mut Self::Connection, _: &Context) -> Result<Operation> {

@@ -137,7 +137,7 @@ fn cpu_us(side: Side, logs: &Row) -> (f64, f64) {
 
 /// CPU time per operation of tunnel and pooler together, in microseconds.
 fn between_us(slice: &Figures) -> f64 {
-    [Metric::TunnelCpuPerOp, Metric::PoolerCpuPerOp]
+    Metric::OF_WHAT_IS_BETWEEN
         .into_iter()
         .filter_map(|metric| value(slice, metric))
         .sum()
@@ -209,28 +209,25 @@ fn row(
             })
         })
         .collect::<Result<Vec<_>, EstimateError>>()?;
-    let mut break_even: Vec<ChurnBreakEven> = Vec::new();
+    let bounds: [fn(Interval) -> f64; 3] = [
+        |overhead| overhead.value,
+        |overhead| overhead.low,
+        |overhead| overhead.high,
+    ];
+    let mut break_even = Vec::new();
+    let mut from = [None; 3];
     for budget in BUDGETS {
-        // What keeps a smaller budget keeps a larger one; bounds, which are not monotone, must say so too.
-        let smaller = break_even.last();
-        let no_later = |queries: Option<f64>, than: Option<f64>| match (queries, than) {
-            (Some(queries), Some(than)) => Some(queries.min(than)),
-            (queries, than) => queries.or(than),
-        };
+        for (from, bound) in from.iter_mut().zip(bounds) {
+            let found = first_within(budget, |n| Ok(bound(at(n)?)))?;
+            // What keeps a smaller budget keeps a larger one; bounds, which are not monotone, must say so too.
+            *from = [found, *from].into_iter().flatten().reduce(f64::min);
+        }
+        let [queries, queries_low, queries_high] = from;
         break_even.push(ChurnBreakEven {
             budget,
-            queries: no_later(
-                first_within(budget, |n| Ok(at(n)?.value))?,
-                smaller.and_then(|point| point.queries),
-            ),
-            queries_low: no_later(
-                first_within(budget, |n| Ok(at(n)?.low))?,
-                smaller.and_then(|point| point.queries_low),
-            ),
-            queries_high: no_later(
-                first_within(budget, |n| Ok(at(n)?.high))?,
-                smaller.and_then(|point| point.queries_high),
-            ),
+            queries,
+            queries_low,
+            queries_high,
         });
     }
     let (connect_baseline, connect_variant) = cpu_us(side, &mean(connects));

@@ -229,7 +229,7 @@ fn of_pair(pair: &Pair<'_>, elapsed_s: f64) -> Held {
             is_the_clients: false,
         }),
         against: Some(Against {
-            rose_in_time: pair.rose_in_time(),
+            rose_in_time: pair.in_time().is_none_or(|more| more.low > 0.0),
             variance_within_runs: pair.variance_within_runs,
             elapsed_s,
         }),

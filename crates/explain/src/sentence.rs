@@ -232,16 +232,16 @@ fn said(subject: &str, clauses: &[Clause]) -> String {
 
 /// What the tunnel and the pooler of an arm take beside the server.
 fn between(run: &Run, row: &EstimateRow) -> String {
-    let each = [
-        (Metric::TunnelCpuPerOp, "tunnel"),
-        (Metric::PoolerCpuPerOp, "pooler"),
-    ];
     let of = |arm: &str, metric| {
         let row = run.results.measured(&row.cell, arm, metric);
         row.map(|row| row.value)
     };
     let baseline = &run.head.study.baseline().name;
-    let each = each.into_iter().filter_map(|(metric, program)| {
+    let each = Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(|metric| {
+        let program = match metric {
+            Metric::PoolerCpuPerOp => "pooler",
+            _ => "tunnel",
+        };
         let more = of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0);
         Some(format!(
             ", and the {program} takes {} more",

@@ -7,6 +7,7 @@ mod comparable;
 mod differences;
 mod sentence;
 
+use ciphertax_base::Interval;
 use ciphertax_model::Metric;
 use ciphertax_records::{
     COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, EstimateRow, MeasuredCell, NotComparable,
@@ -88,30 +89,28 @@ impl Pair<'_> {
 
     /// A ratio changes too where the baseline's time does: dearer and cheaper is what is that in microseconds as well.
     fn also_in_time(&self, (verdict, rule): (CostVerdict, Rule)) -> (CostVerdict, Rule) {
-        let is_so = match verdict {
-            CostVerdict::Dearer => self.rose_in_time(),
-            CostVerdict::Cheaper => self.moved_in_time(false),
+        let is_so = self.in_time().is_none_or(|more| match verdict {
+            CostVerdict::Dearer => more.low > 0.0,
+            CostVerdict::Cheaper => more.high < 0.0,
             CostVerdict::Same | CostVerdict::CannotTell => true,
-        };
+        });
         match is_so {
             true => (verdict, rule),
             false => (CostVerdict::CannotTell, Rule::OnlyInPercent),
         }
     }
 
-    /// True if the arm takes more microseconds more than the baseline than it did, beyond both intervals; of what is no time, always.
-    pub(crate) fn rose_in_time(&self) -> bool {
-        self.moved_in_time(true)
-    }
-
-    fn moved_in_time(&self, up: bool) -> bool {
+    /// By how much what the arm takes more than the baseline grew, in microseconds; `None` of what is no time. Runs are independent, so
+    /// the squares of both half-widths add up.
+    pub(crate) fn in_time(&self) -> Option<Interval> {
+        let is_time = ["us", "us/op"].contains(&self.before.unit.as_str());
         let [before, after] = [self.before, self.after].map(|row| row.difference);
-        let more = after.value - before.value;
-        let is_beyond = match up {
-            true => more > (after.value - after.low).hypot(before.high - before.value),
-            false => -more > (after.high - after.value).hypot(before.value - before.low),
-        };
-        is_beyond || !["us", "us/op"].contains(&self.before.unit.as_str())
+        let value = after.value - before.value;
+        is_time.then(|| Interval {
+            value,
+            low: value - (after.value - after.low).hypot(before.high - before.value),
+            high: value + (after.high - after.value).hypot(before.value - before.low),
+        })
     }
 
     /// The estimate of the later run.

@@ -2,15 +2,13 @@
 //! and protection that seems to gain.
 
 use ciphertax_base::format::{plain, rounded};
-use ciphertax_base::{Interval, SessionFacts, Verified, joined};
+use ciphertax_base::{SessionFacts, Verified, joined};
 use ciphertax_model::workload::Unit;
 use ciphertax_model::{FileSystem, Metric, Tunnel};
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerPlacement, ServerRecord, Severity};
 use ciphertax_stats::Verdict;
-use ciphertax_stats::jackknife::Formula;
-use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 
-use super::pays::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
+use super::pays::{Payer, ahead_of, are_behind, groups_of_servers, payers, server_cpu};
 use super::storage::encrypts_at_rest_alone;
 use super::{advice, cause, finding, is_sure};
 use crate::asked::Spoken;
@@ -101,17 +99,13 @@ fn of_group(
     {
         others.extend(ahead_of(most, other, arm, metric)?.map(|ahead| (other, ahead)));
     }
-    let adjusted = holm(&others.iter().map(|(_, ahead)| ahead.p_value).collect::<Vec<_>>());
-    let is_sure = |(other, ahead): &(&Payer<'_>, Formula), p_value: f64| {
-        ahead.interval.value > floor_us(most) + floor_us(other) && p_value <= SIGNIFICANCE
-    };
-    let others = others.into_iter().zip(adjusted);
-    let others: Vec<(&Payer<'_>, Interval)> = others
-        .filter(|(other, p_value)| is_sure(other, *p_value))
-        .map(|((other, ahead), _)| (other, ahead.interval))
-        .collect();
+    let are_behind = are_behind(most, others.iter().map(|(other, ahead)| (*other, ahead)));
+    let mut behind = others
+        .iter()
+        .zip(are_behind)
+        .filter_map(|(other, is_behind)| is_behind.then_some(other));
     // Those that pay least say most clearly what the library makes of it.
-    let Some((least, ahead)) = others.last() else {
+    let Some((least, ahead)) = behind.next_back() else {
         return Ok(None);
     };
     let why = match library(most.server) {
@@ -129,7 +123,7 @@ fn of_group(
         format!(
             "{} takes {} more than {}, for the same operation",
             most.name,
-            rounded::microseconds_between(*ahead),
+            rounded::microseconds_between(ahead.interval),
             least.name
         ),
     )))

@@ -5,7 +5,6 @@ use ciphertax_base::format::rounded;
 use ciphertax_base::joined;
 use ciphertax_model::{Arm, FileSystem, Metric};
 use ciphertax_records::{DiskRecord, EstimateRow, Finding, MeasuredCell, Readability, Run, Severity};
-
 use ciphertax_stats::Verdict;
 
 use super::{cause, finding};

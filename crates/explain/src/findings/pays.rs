@@ -143,11 +143,7 @@ fn of_side(
     let Some(nearest) = ahead.first() else {
         return Ok(None);
     };
-    let adjusted = holm(&ahead.iter().map(|formula| formula.p_value).collect::<Vec<_>>());
-    let is_sure = |(index, formula): (usize, &Formula)| {
-        let floors = floor_us(most) + floor_us(&others[index]);
-        formula.interval.low > 0.0 && formula.interval.value > floors && adjusted[index] <= SIGNIFICANCE
-    };
+    let are_behind = are_behind(most, others.iter().zip(&ahead));
     let workload = most.cell.asked.workload;
     let what = match (workload.makes_connections(), workload.is_key_lookup()) {
         (true, _) => "a new connection",
@@ -161,7 +157,7 @@ fn of_side(
         rounded::microseconds_between(nearest.interval),
         others[0].name
     );
-    let answer = match ahead.iter().enumerate().all(is_sure) {
+    let answer = match are_behind.iter().all(|is_behind| *is_behind) {
         true => format!("{} pays most for {arm}, {by}", most.name),
         false => format!(
             "which pays most for {arm} cannot be told ({}: {by}, which is not sure or within the noise)",
@@ -224,6 +220,20 @@ fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Result<Option<Vec<[f64;
         true => Ok(None),
         false => as_in_the_tables(&rows, metric, payer.row.baseline).map(Some),
     }
+}
+
+/// Which of others surely pay less than one: by more than both noise floors, and significantly among them all.
+pub(super) fn are_behind<'a>(
+    most: &Payer<'_>,
+    others: impl Iterator<Item = (&'a Payer<'a>, &'a Formula)>,
+) -> Vec<bool> {
+    let others: Vec<(&Payer<'_>, &Formula)> = others.collect();
+    let adjusted = holm(&others.iter().map(|(_, ahead)| ahead.p_value).collect::<Vec<_>>());
+    let is_behind = |((other, ahead), p_value): (&(&Payer<'_>, &Formula), f64)| {
+        let floors = floor_us(most) + floor_us(other);
+        ahead.interval.low > 0.0 && ahead.interval.value > floors && p_value <= SIGNIFICANCE
+    };
+    others.iter().zip(adjusted).map(is_behind).collect()
 }
 
 /// What the baseline against itself may differ by, in microseconds.

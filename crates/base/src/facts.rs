@@ -1,10 +1,36 @@
 //! What a session really negotiated, and how an arm was proved.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// What a server says of a session and of itself, by which its process is known; what it does not say is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SeenByServer {
+    /// From which address the session comes.
+    pub peer_ip: Option<IpAddr>,
+    /// From which port; none over a Unix socket.
+    pub peer_port: Option<u16>,
+    /// The port that the server listens on.
+    pub port: Option<u16>,
+    /// Its process, or that which serves the session, by the number that it has in its own container.
+    pub pid: Option<u32>,
+}
+
+impl SeenByServer {
+    /// Of a session that comes from there: an address or a name, a colon, a port.
+    pub fn from_peer(peer: &str) -> Self {
+        let (host, port) = peer.rsplit_once(':').unwrap_or_default();
+        Self {
+            peer_ip: host.trim_matches(['[', ']']).parse().ok(),
+            peer_port: port.parse().ok(),
+            ..Self::default()
+        }
+    }
+}
 
 /// What one session really negotiated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

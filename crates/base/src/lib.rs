@@ -9,8 +9,8 @@ mod text;
 mod usage;
 
 pub use facts::{
-    AuthenticationFacts, CertificateFacts, ChainCertificate, LoginPath, Proof, SessionFacts, TlsFacts,
-    Verified, Witness,
+    AuthenticationFacts, CertificateFacts, ChainCertificate, LoginPath, Proof, SeenByServer, SessionFacts,
+    TlsFacts, Verified, Witness,
 };
 pub use interval::{Direction, Interval};
 pub use phase::{ConnectTrace, Phase, PhaseTrace};

@@ -14,6 +14,7 @@ mod doctor;
 mod encdb;
 mod faults;
 mod file_systems;
+mod forwarders;
 mod impostors;
 mod links;
 mod loads;

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::channel;
 
+use ciphertax_base::SeenByServer;
 use ciphertax_model::Profiling;
 use ciphertax_records::AgentRecord;
 use ciphertax_runner::ServedBy;
@@ -141,6 +142,7 @@ fn read_from_afar(
         host: "127.0.0.1".into(),
         port: server.port(),
         served_by: ServedBy::Threads,
+        seen: SeenByServer::default(),
         profile: Profiling::Off,
         slice: Duration::from_millis(200),
     })
@@ -314,7 +316,7 @@ mod test_all {
         let server = OwnServer::start();
         let listens = format!("127.0.0.1:{}", server.port());
         let pid = match ciphertax_observe::listener(listens.parse().unwrap()) {
-            ciphertax_observe::Listener::One(pid) => pid,
+            ciphertax_observe::SocketOwner::One(pid) => pid,
             other => panic!("{other:?}"),
         };
         let local = ProcessMeter::open(pid).unwrap();

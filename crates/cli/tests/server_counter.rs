@@ -10,7 +10,7 @@ const SECRET: &str = "hunter2";
 /// The process of a server.
 fn pid_of(server: &OwnServer) -> u32 {
     match listener(format!("127.0.0.1:{}", server.port()).parse().unwrap()) {
-        Listener::One(pid) => pid,
+        SocketOwner::One(pid) => pid,
         other => panic!("{other:?}"),
     }
 }

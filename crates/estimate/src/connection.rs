@@ -23,6 +23,8 @@ pub struct Asked {
     pub address: String,
     /// True if it runs on this machine.
     pub same_host: bool,
+    /// What listens in its place and passes connections on.
+    pub through: Option<String>,
 }
 
 /// What was seen of connections that are all made alike.
@@ -77,6 +79,7 @@ pub fn connection(asked: Asked, seen: &Seen) -> ConnectionRecord {
         target: asked.target,
         address: asked.address,
         same_host: asked.same_host,
+        through: asked.through,
         connections: seen.connections.len() as u32,
         phases: phases(seen, asked.greets_over_tls),
         first_answer: total(seen),

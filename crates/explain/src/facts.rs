@@ -108,6 +108,9 @@ pub(crate) fn of_server(server: &ServerRecord) -> Vec<Fact> {
         false => ", on another machine",
     };
     facts.add("whose server", format!("{whose}{place}"));
+    if let Some(through) = &server.through {
+        facts.add("server reached through", through.clone());
+    }
     if let Some(reader) = reader(server) {
         facts.add("server's CPU read by", reader);
     }

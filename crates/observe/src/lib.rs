@@ -20,7 +20,10 @@ pub use cpu_time::{SystemCpu, ThreadUsage};
 pub use device::{Device, DeviceUsage, Storage};
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::{host, kernel_cipher, pressure};
-pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket_listener};
+pub use listener::{
+    SocketOwner, inner_pid_and_parent, is_of_this_machine, listener, port_listener, session_owner,
+    socket_listener,
+};
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
 pub use perf_event::{HardwareCounters, HardwareReading, has_hardware_counters};
 pub use placement::FewerCpus;

@@ -1,6 +1,6 @@
-//! Processes that listen on an address of this machine.
+//! Processes that listen on an address of this machine, and that serve connections.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -12,9 +12,9 @@ use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::{Error, Result};
 
-/// Who listens where a client ends up, as far as it can be seen from here.
+/// Whose a socket is, as far as it can be seen from here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listener {
+pub enum SocketOwner {
     /// This process, whose CPU time can be read.
     One(u32),
     /// These, of which nobody can say which one answers.
@@ -26,20 +26,67 @@ pub enum Listener {
 }
 
 /// Who listens where a client of `address` ends up.
-pub fn listener(address: SocketAddr) -> Listener {
+pub fn listener(address: SocketAddr) -> SocketOwner {
     owner_of(&listening_sockets(address))
 }
 
 /// Who listens on a port, on whichever addresses: where clients use one that this machine does not know, as behind a router
 /// that translates addresses.
-pub fn port_listener(port: u16) -> Listener {
+pub fn port_listener(port: u16) -> SocketOwner {
     let sockets = listening_on(port).map(|entry| (entry.inode, entry.uid));
     owner_of(&sockets.collect())
 }
 
-fn owner_of(sockets: &HashMap<u64, u32>) -> Listener {
+/// Who serves the connection that comes from there, from any address where none is known, to a port of its own if that is given: in this
+/// network namespace, or else in another that this process may look into.
+pub fn session_owner(peer: (Option<IpAddr>, u16), port: Option<u16>) -> SocketOwner {
+    let is_its_end = |entry: &TcpNetEntry| {
+        let (remote, local) = (entry.remote_address, entry.local_address);
+        let is_peer = peer
+            .0
+            .is_none_or(|ip| ip.to_canonical() == remote.ip().to_canonical());
+        let is_open = entry.state == TcpState::Established && remote.port() == peer.1;
+        is_open && is_peer && port.is_none_or(|port| port == local.port())
+    };
+    let ends = |tables: [procfs::ProcResult<Vec<TcpNetEntry>>; 2]| -> HashMap<u64, u32> {
+        let entries = tables.into_iter().flatten().flatten();
+        entries
+            .filter(is_its_end)
+            .map(|entry| (entry.inode, entry.uid))
+            .collect()
+    };
+    let here = ends([procfs::net::tcp(), procfs::net::tcp6()]);
+    if !here.is_empty() {
+        return owner_of(&here);
+    }
+    let mut looked_into = HashSet::new();
+    for process in all_processes().into_iter().flatten().flatten() {
+        let namespace = fs::read_link(format!("/proc/{}/ns/net", process.pid));
+        if namespace.is_ok_and(|namespace| looked_into.insert(namespace)) {
+            let there = ends([process.tcp(), process.tcp6()]);
+            if !there.is_empty() {
+                return owner_of(&there);
+            }
+        }
+    }
+    SocketOwner::Nobody
+}
+
+/// The number that a process has in the innermost container that it is in, and its parent's here.
+///
+/// # Errors
+/// When it has ended.
+pub fn inner_pid_and_parent(pid: u32) -> Result<(u32, u32)> {
+    let unreadable = || Error::read(format!("/proc/{pid}/status"));
+    let status = Process::new(pid as i32).and_then(|process| process.status());
+    let status = status.map_err(|error| unreadable()(io::Error::other(error)))?;
+    let inner = status.nspid.and_then(|pids| pids.last().copied());
+    Ok((inner.unwrap_or(status.pid) as u32, status.ppid as u32))
+}
+
+fn owner_of(sockets: &HashMap<u64, u32>) -> SocketOwner {
     let Some(user) = sockets.values().next() else {
-        return Listener::Nobody;
+        return SocketOwner::Nobody;
     };
     let (mut found, mut refused) = (Vec::new(), false);
     for process in all_processes().into_iter().flatten().flatten() {
@@ -50,10 +97,10 @@ fn owner_of(sockets: &HashMap<u64, u32>) -> Listener {
         }
     }
     match found[..] {
-        [pid] => Listener::One(pid),
-        [] if refused => Listener::Hidden(user_name(*user)),
-        [] => Listener::Nobody,
-        _ => Listener::Several(found),
+        [pid] => SocketOwner::One(pid),
+        [] if refused => SocketOwner::Hidden(user_name(*user)),
+        [] => SocketOwner::Nobody,
+        _ => SocketOwner::Several(found),
     }
 }
 
@@ -61,7 +108,7 @@ fn owner_of(sockets: &HashMap<u64, u32>) -> Listener {
 ///
 /// # Errors
 /// When nobody can connect there.
-pub fn socket_listener(path: &Path) -> Result<Listener> {
+pub fn socket_listener(path: &Path) -> Result<SocketOwner> {
     let unreadable = || Error::read(path.display().to_string());
     let stream = UnixStream::connect(path).map_err(unreadable())?;
     let mut peer = libc::ucred {
@@ -85,8 +132,8 @@ pub fn socket_listener(path: &Path) -> Result<Listener> {
     }
     // 0 is a process of another namespace, and 1 began to listen for a server that it starts when it is asked for.
     Ok(match u32::try_from(peer.pid) {
-        Ok(pid @ 2..) => Listener::One(pid),
-        _ => Listener::Nobody,
+        Ok(pid @ 2..) => SocketOwner::One(pid),
+        _ => SocketOwner::Nobody,
     })
 }
 
@@ -151,7 +198,7 @@ mod tests {
     use super::*;
 
     /// True if that is found before long: what other tests start has our sockets too, until it becomes another program.
-    fn is_soon(expected: &Listener, find: impl Fn() -> Listener) -> bool {
+    fn is_soon(expected: &SocketOwner, find: impl Fn() -> SocketOwner) -> bool {
         within(PATIENCE, || find() == *expected)
     }
 
@@ -169,7 +216,7 @@ mod tests {
             };
             let port = own.local_addr().unwrap().port();
             let address = format!("{asked}:{port}").parse().unwrap();
-            let is_found = is_soon(&Listener::One(std::process::id()), || listener(address));
+            let is_found = is_soon(&SocketOwner::One(std::process::id()), || listener(address));
             assert!(is_found, "{bound} asked as {asked}: {:?}", listener(address));
         }
     }
@@ -179,8 +226,8 @@ mod tests {
         let own = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = own.local_addr().unwrap().port();
         let other = format!("127.0.0.2:{port}").parse().unwrap();
-        assert!(is_soon(&Listener::Nobody, || listener(other)));
-        assert!(is_soon(&Listener::One(std::process::id()), || port_listener(
+        assert!(is_soon(&SocketOwner::Nobody, || listener(other)));
+        assert!(is_soon(&SocketOwner::One(std::process::id()), || port_listener(
             port
         )));
     }
@@ -188,7 +235,7 @@ mod tests {
     #[test]
     fn nobody_listens_on_a_closed_port() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(is_soon(&Listener::Nobody, || listener(address)));
+        assert!(is_soon(&SocketOwner::Nobody, || listener(address)));
     }
 
     #[test]
@@ -203,10 +250,10 @@ mod tests {
             .unwrap();
         let mut expected = vec![std::process::id(), other.id()];
         expected.sort_unstable();
-        let is_found = is_soon(&Listener::Several(expected), || match listener(address) {
-            Listener::Several(mut pids) => {
+        let is_found = is_soon(&SocketOwner::Several(expected), || match listener(address) {
+            SocketOwner::Several(mut pids) => {
                 pids.sort_unstable();
-                Listener::Several(pids)
+                SocketOwner::Several(pids)
             }
             found => found,
         });
@@ -226,7 +273,7 @@ mod tests {
         drop(own);
         let gone = socket_listener(&path);
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(found.unwrap(), Listener::One(std::process::id()));
+        assert_eq!(found.unwrap(), SocketOwner::One(std::process::id()));
         assert!(gone.unwrap_err().to_string().contains("socket"));
     }
 

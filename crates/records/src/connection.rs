@@ -32,6 +32,9 @@ pub struct ConnectionRecord {
     pub address: String,
     /// True if it runs on this machine.
     pub same_host: bool,
+    /// What listens in its place and passes connections on; absent where it listens itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     /// How many connections were taken apart.
     pub connections: u32,
     /// What each phase took, in the order in which they happened. All but `close` add up to `first_answer`.

@@ -191,6 +191,9 @@ pub struct ServerRecord {
     pub address: String,
     /// True if it ran on the machine that made the load, so that both shared the CPUs.
     pub same_host: bool,
+    /// What listens in its place and passes connections on; absent where it listens itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
     /// Why its CPU time could not be read, and what would make it readable; absent where it was read,
@@ -226,6 +229,7 @@ impl ServerRecord {
             placement: ServerPlacement::External,
             address: String::new(),
             same_host: false,
+            through: None,
             settings: BTreeMap::new(),
             cpu_unread: None,
             cpu_from: None,

@@ -450,25 +450,25 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         "{} {}, {whose} {place}{}",
         server.product,
         server.version,
-        members_in_words(server)
+        way_in_words(server)
     )
 }
 
-/// `; the load goes to h1:3306 (PRIMARY), beside h2:3306 (SECONDARY)` for several servers that form one database; else empty.
-pub(crate) fn members_in_words(server: &ServerRecord) -> String {
+/// `, through haproxy` where that listens in its place; `; the load goes to h1:3306 (PRIMARY), beside h2:3306 (SECONDARY)` for
+/// several servers that form one database.
+pub(crate) fn way_in_words(server: &ServerRecord) -> String {
+    let mut words: String = server
+        .through
+        .iter()
+        .map(|it| format!(", through {it}"))
+        .collect();
     let in_words = |member: &MemberRecord| format!("{} ({})", member.address, member.role);
-    match server.members.split_first() {
-        None => String::new(),
-        Some((only, [])) => format!("; the load goes to {}", in_words(only)),
-        Some((first, others)) => {
-            let others: Vec<String> = others.iter().map(in_words).collect();
-            format!(
-                "; the load goes to {}, beside {}",
-                in_words(first),
-                others.join(", ")
-            )
-        }
+    let members: Vec<String> = server.members.iter().map(in_words).collect();
+    if !members.is_empty() {
+        let first_beside_others = members.join(", ").replacen(", ", ", beside ", 1);
+        words += &format!("; the load goes to {first_beside_others}");
     }
+    words
 }
 
 /// Void slices with the same kind of reason.

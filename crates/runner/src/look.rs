@@ -163,7 +163,9 @@ fn why(server: &ServerRecord) -> Option<String> {
             format!("the agent on its machine says: {}", refused.trim_end_matches('.'))
         }
         (Some(CpuSource::Counter(_)), _) => format!("a counter tells CPU time alone; {REMEDY}"),
-        (None, Some(_)) if !server.same_host => format!("it runs on another machine; {REMEDY}"),
+        (None, Some(_)) if !server.same_host && server.through.is_none() => {
+            format!("it runs on another machine; {REMEDY}")
+        }
         (None, Some(unread)) => unread.clone(),
         (None, None) => return None,
     })

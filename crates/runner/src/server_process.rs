@@ -1,11 +1,17 @@
 //! Where a server of the user's own runs, as far as it can be seen from here.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
+use std::{fs, thread};
 
-use ciphertax_observe::{Listener, ProcessTree, is_of_this_machine, listener, socket_listener};
+use ciphertax_base::SeenByServer;
+use ciphertax_observe::{
+    ProcessTree, SocketOwner, inner_pid_and_parent, is_of_this_machine, listener, session_owner,
+    socket_listener,
+};
 use ciphertax_reactor::stop;
+use rustix::process::geteuid;
 
 use crate::database::Endpoint;
 use crate::meter::{ServedBy, ServerMeter};
@@ -65,44 +71,135 @@ pub(crate) struct ServerProcess {
     pub(crate) process: Result<ServerMeter, String>,
     /// True for a server on this machine.
     pub(crate) same_host: bool,
+    /// What listens in its place and passes connections on.
+    pub(crate) through: Option<String>,
 }
 
 impl ServerProcess {
-    /// Looks for the process that listens at an endpoint.
-    pub(crate) fn of(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
-        if let Some(socket) = &endpoint.socket {
-            let listener = socket_listener(socket).map_err(|error| error.to_string());
-            return Self {
-                same_host: true,
-                process: listener.and_then(|listener| process_of(&listener, served_by, asker)),
-            };
-        }
-        let address = resolved(&endpoint.host, endpoint.port);
-        let address = address.filter(|address| is_of_this_machine(address.ip()));
+    /// The process that listens at an endpoint, which may be another than the server's.
+    pub(crate) fn listening_at(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
+        let listener = listening_at(endpoint);
         Self {
-            same_host: address.is_some(),
-            process: match address {
-                Some(address) => process_of(&listener(address), served_by, asker),
-                None => Err(format!("it runs on another machine; {}", asker.way_to_read_it())),
+            same_host: !matches!(listener, Ok(None)),
+            through: None,
+            process: match listener {
+                Ok(Some(listener)) => process_of(&listener, served_by, asker),
+                Ok(None) => Err(format!("it runs on another machine; {}", asker.way_to_read_it())),
+                Err(error) => Err(error),
             },
+        }
+    }
+
+    /// The process that serves a session which is open, and of which the server says what is `seen`: what listens at the endpoint may
+    /// only pass connections on.
+    pub(crate) fn of(endpoint: &Endpoint, seen: &SeenByServer, served_by: ServedBy, asker: Asker) -> Self {
+        let (Ok(Some(listener)), false) = (
+            listening_at(endpoint),
+            seen.peer_port.is_none() && endpoint.socket.is_some(),
+        ) else {
+            return Self::listening_at(endpoint, served_by, asker);
+        };
+        let server = serving(seen, served_by);
+        let through = name_of_another(&listener, &server);
+        let process = match (&server, &through) {
+            (SocketOwner::Nobody, None) => process_of(&listener, served_by, asker),
+            (SocketOwner::Nobody, Some(through)) => Err(match seen.peer_port {
+                Some(_) => format!(
+                    "{through} listens there and passes connections on to a server that cannot be seen from here; {}",
+                    asker.way_to_read_it()
+                ),
+                None => format!(
+                    "{through} listens there, and may only pass connections on: the server does not say from where it sees them"
+                ),
+            }),
+            _ => process_of(&server, served_by, asker),
+        };
+        Self {
+            process,
+            // Into other network namespaces root alone may look.
+            same_host: server != SocketOwner::Nobody || seen.peer_port.is_none() || !geteuid().is_root(),
+            through,
         }
     }
 }
 
+/// Who listens at an endpoint; `None` on another machine.
+fn listening_at(endpoint: &Endpoint) -> Result<Option<SocketOwner>, String> {
+    if let Some(socket) = &endpoint.socket {
+        return socket_listener(socket)
+            .map(Some)
+            .map_err(|error| error.to_string());
+    }
+    let address = resolved(&endpoint.host, endpoint.port);
+    Ok(address
+        .filter(|address| is_of_this_machine(address.ip()))
+        .map(listener))
+}
+
+/// The server's first process, by the session that it says to see; nobody where it does not say, or where the process that has the
+/// session is another than it says.
+pub(crate) fn serving(seen: &SeenByServer, served_by: ServedBy) -> SocketOwner {
+    let owner = seen
+        .peer_port
+        .map(|port| session_owner((seen.peer_ip, port), seen.port));
+    let pids = match owner.unwrap_or(SocketOwner::Nobody) {
+        SocketOwner::One(pid) => vec![pid],
+        SocketOwner::Several(pids) => pids,
+        nobody => return nobody,
+    };
+    let first = |pid: &u32| {
+        let (inner, parent) = inner_pid_and_parent(*pid).ok()?;
+        let is_said = seen.pid.is_none_or(|said| said == inner);
+        is_said.then_some(match served_by {
+            ServedBy::Threads => *pid,
+            ServedBy::Processes => parent,
+        })
+    };
+    let found: BTreeSet<u32> = pids.iter().filter_map(first).collect();
+    match found.iter().copied().collect::<Vec<_>>()[..] {
+        [] => SocketOwner::Nobody,
+        [pid] => SocketOwner::One(pid),
+        _ => SocketOwner::Several(found.into_iter().collect()),
+    }
+}
+
+/// What listens, where that is not the server.
+fn name_of_another(listener: &SocketOwner, server: &SocketOwner) -> Option<String> {
+    if listener == server {
+        return None;
+    }
+    match listener {
+        SocketOwner::Nobody => None,
+        SocketOwner::Hidden(user) => Some(format!("a process of the user {user}")),
+        SocketOwner::One(pid) => Some(program(*pid)),
+        // One that was just started has not closed yet what its parent listens on.
+        SocketOwner::Several(pids) if matches!(server, SocketOwner::One(server) if pids.contains(server)) => {
+            None
+        }
+        SocketOwner::Several(pids) => pids.first().copied().map(program),
+    }
+}
+
+/// The name of a process's program as the kernel has it; empty if it does not say.
+pub(crate) fn program(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim().to_owned()
+}
+
 /// What reads the process that listens there.
 pub(crate) fn process_of(
-    listener: &Listener,
+    listener: &SocketOwner,
     served_by: ServedBy,
     asker: Asker,
 ) -> Result<ServerMeter, String> {
     let open = |pid| ServerMeter::open(served_by, pid).map_err(|error| error.to_string());
     match listener {
-        Listener::One(pid) => open(*pid),
-        Listener::Hidden(user) => Err(format!(
+        SocketOwner::One(pid) => open(*pid),
+        SocketOwner::Hidden(user) => Err(format!(
             "it runs as the user {user}, whose processes only that user and root may look at; {}",
             asker.as_user(user)
         )),
-        Listener::Several(pids) => {
+        SocketOwner::Several(pids) => {
             // One that was just started has not closed yet what its parent listens on.
             if served_by == ServedBy::Processes
                 && let Ok([first]) = ProcessTree::open(pids)
@@ -118,7 +215,7 @@ pub(crate) fn process_of(
                 pids.join(", ")
             ))
         }
-        Listener::Nobody => Err(format!(
+        SocketOwner::Nobody => Err(format!(
             "no process that can be seen from here listens there, so it is in a container or behind a tunnel; {}",
             asker.where_it_runs()
         )),
@@ -145,20 +242,24 @@ fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::process::parent_id;
     use std::process::{self, Command, Stdio};
+
+    use ciphertax_testkit::{PATIENCE, within};
 
     use super::*;
 
     #[test]
     fn a_clock_that_cannot_be_read_has_a_reason_and_a_remedy() {
-        let why = |listener: &Listener| process_of(listener, ServedBy::Threads, Asker::Run).unwrap_err();
+        let why = |listener: &SocketOwner| process_of(listener, ServedBy::Threads, Asker::Run).unwrap_err();
         for (listener, words) in [
             (
-                Listener::Hidden("mysql".into()),
+                SocketOwner::Hidden("mysql".into()),
                 ["the user mysql", "as root or as mysql"],
             ),
-            (Listener::Several(vec![7, 8]), ["7, 8", "which of them"]),
-            (Listener::Nobody, ["container", "where it runs"]),
+            (SocketOwner::Several(vec![7, 8]), ["7, 8", "which of them"]),
+            (SocketOwner::Nobody, ["container", "where it runs"]),
         ] {
             let reason = why(&listener);
             assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
@@ -169,7 +270,8 @@ mod tests {
             (Asker::RunOnSeveral, "of all of them"),
             (Asker::Connect, "run ciphertax there"),
         ] {
-            let elsewhere = ServerProcess::of(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
+            let elsewhere =
+                ServerProcess::listening_at(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
             assert!(!elsewhere.same_host);
             let reason = elsewhere.process.unwrap_err();
             assert!(
@@ -177,14 +279,85 @@ mod tests {
                 "{reason}"
             );
         }
-        let agent = |listener: &Listener| process_of(listener, ServedBy::Threads, Asker::Agent).unwrap_err();
-        let hidden = agent(&Listener::Hidden("mysql".into()));
+        let agent =
+            |listener: &SocketOwner| process_of(listener, ServedBy::Threads, Asker::Agent).unwrap_err();
+        let hidden = agent(&SocketOwner::Hidden("mysql".into()));
         assert!(
             hidden.contains("ssh://mysql@")
                 && hidden.contains("setcap cap_sys_ptrace,cap_dac_read_search+ep"),
             "{hidden}"
         );
-        assert!(agent(&Listener::Nobody).contains("beside the server"));
+        assert!(agent(&SocketOwner::Nobody).contains("beside the server"));
+    }
+
+    #[test]
+    fn the_server_is_the_process_that_has_the_session_and_is_what_the_server_says() {
+        let listens = TcpListener::bind("127.0.0.1:0").unwrap();
+        let session = TcpStream::connect(listens.local_addr().unwrap()).unwrap();
+        let _its_end = listens.accept().unwrap();
+        let said = SeenByServer::from_peer(&session.local_addr().unwrap().to_string());
+        let own = process::id();
+        let port = listens.local_addr().unwrap().port();
+        for (seen, served_by, expected) in [
+            (said, ServedBy::Threads, SocketOwner::One(own)),
+            (said, ServedBy::Processes, SocketOwner::One(parent_id())),
+            (
+                SeenByServer {
+                    pid: Some(own),
+                    port: Some(port),
+                    ..said
+                },
+                ServedBy::Threads,
+                SocketOwner::One(own),
+            ),
+            // Another port of its own, or another process, than has the session: that only passes it on.
+            (
+                SeenByServer {
+                    port: Some(1),
+                    ..said
+                },
+                ServedBy::Threads,
+                SocketOwner::Nobody,
+            ),
+            (
+                SeenByServer { pid: Some(1), ..said },
+                ServedBy::Threads,
+                SocketOwner::Nobody,
+            ),
+            (
+                SeenByServer {
+                    peer_ip: "192.0.2.1".parse().ok(),
+                    ..said
+                },
+                ServedBy::Threads,
+                SocketOwner::Nobody,
+            ),
+            (
+                SeenByServer::from_peer("localhost"),
+                ServedBy::Threads,
+                SocketOwner::Nobody,
+            ),
+        ] {
+            // What other tests start has our sockets too, until it becomes another program.
+            assert!(
+                within(PATIENCE, || serving(&seen, served_by) == expected),
+                "{seen:?}"
+            );
+        }
+        let [one, both] = [vec![own], vec![own, 1]].map(SocketOwner::Several);
+        for (listener, server, name) in [
+            (SocketOwner::One(own), SocketOwner::One(own), None),
+            (both, SocketOwner::One(own), None),
+            (one, SocketOwner::One(1), Some(program(own))),
+            (SocketOwner::One(own), SocketOwner::Nobody, Some(program(own))),
+            (
+                SocketOwner::Hidden("app".into()),
+                SocketOwner::Nobody,
+                Some("a process of the user app".to_owned()),
+            ),
+        ] {
+            assert_eq!(name_of_another(&listener, &server), name);
+        }
     }
 
     #[test]
@@ -199,7 +372,7 @@ mod tests {
         let members = ProcessTree::open(&[shell.id()]).unwrap().members().unwrap();
         let sleeper = members.iter().find(|pid| **pid != shell.id()).unwrap();
         let of =
-            |pids: &[u32], served_by| process_of(&Listener::Several(pids.to_vec()), served_by, Asker::Run);
+            |pids: &[u32], served_by| process_of(&SocketOwner::Several(pids.to_vec()), served_by, Asker::Run);
         assert!(of(&members, ServedBy::Processes).is_ok());
         assert!(of(&members, ServedBy::Threads).is_err());
         // None of these two has started the other.

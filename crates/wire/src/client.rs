@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use ciphertax_base::{
+    AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SeenByServer, SessionFacts,
+};
 use ciphertax_reactor::Reactor;
 
 use crate::Protocol;
@@ -125,6 +127,12 @@ pub trait Client: Session {
         options: &Self::Options,
         expectation: &Expectation,
     ) -> Result<Result<Proof, String>>;
+
+    /// Asks the server from where it sees this session, and which process it is.
+    ///
+    /// # Errors
+    /// Those of the connection; what the server refuses to say is absent.
+    async fn seen_by_server(&mut self) -> Result<SeenByServer>;
 
     /// Everything that was negotiated. The server may be asked for its version.
     ///

@@ -38,7 +38,7 @@ pub(crate) use ciphertax_lab::postgresql::DATABASE;
 pub(crate) use ciphertax_lab::{PrivateServerBuilder, catalogue};
 pub(crate) use ciphertax_model::study::BASELINE_AGAIN;
 pub(crate) use ciphertax_model::{AuthenticationMethod, CertificateKind, Metric, Study};
-pub(crate) use ciphertax_observe::{Listener, Meter, ProcessMeter, listener};
+pub(crate) use ciphertax_observe::{Meter, ProcessMeter, SocketOwner, listener};
 pub(crate) use ciphertax_reactor::Reactor;
 pub(crate) use ciphertax_records::Readability::{Encrypted, Readable};
 pub(crate) use ciphertax_records::why::{Bound, ProfiledSide};
@@ -56,7 +56,7 @@ pub(crate) use rustix::process::{Pid, Signal, kill_process};
 pub(crate) use serde_json::Value;
 
 pub(crate) use command::{Finished, Running};
-pub(crate) use own::{AnyOwn, on_each, refused, start_study, study};
+pub(crate) use own::{AnyOwn, Own, on_each, refused, start_study, study};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;

@@ -272,7 +272,7 @@ fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
         return;
     };
     let listens = format!("127.0.0.1:{}", server.port()).parse().unwrap();
-    let Listener::One(pid) = listener(listens) else {
+    let SocketOwner::One(pid) = listener(listens) else {
         panic!("no server listens at {listens}");
     };
     let local = ProcessMeter::open(pid).unwrap();

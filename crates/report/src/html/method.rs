@@ -90,7 +90,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }
-        text.push_str(&describe::members_in_words(server));
+        text.push_str(&describe::way_in_words(server));
         if let Some(link) = describe::link_in_words(server) {
             text.push_str(&format!("; {link}"));
         }

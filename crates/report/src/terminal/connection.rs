@@ -58,13 +58,18 @@ fn head(page: &mut Page, record: &ConnectionRecord) {
     } else {
         "on another machine"
     };
+    let through = record
+        .through
+        .as_ref()
+        .map(|through| format!(", through {through}"));
     page.paragraph(
         &format!(
-            "{}: {} {}, {place}.",
+            "{}: {} {}, {place}{}.",
             record.target,
             record.product,
             // MariaDB says so to replicas of old MySQL.
-            record.facts.server_version.trim_start_matches("5.5.5-")
+            record.facts.server_version.trim_start_matches("5.5.5-"),
+            through.unwrap_or_default()
         ),
         Tone::Plain,
     );

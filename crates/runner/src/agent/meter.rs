@@ -5,6 +5,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::SeenByServer;
 use ciphertax_model::Profiling;
 use ciphertax_observe::{self as observe, Meter, Usage};
 use ciphertax_records::AgentRecord;
@@ -38,6 +39,8 @@ pub struct AgentOptions {
     pub port: u16,
     /// Who serves the server's connections.
     pub served_by: ServedBy,
+    /// A session with it that is open while the agent looks for it.
+    pub seen: SeenByServer,
     /// How it is to look into the server.
     pub profile: Profiling,
     /// In slices of up to this length.
@@ -86,7 +89,7 @@ impl AgentMeter {
     /// # Errors
     /// Why it cannot be started or does not find it, and the remedy.
     pub fn open(options: AgentOptions) -> Result<Self, String> {
-        let Begun { way, found, refused } = begin(&options)?;
+        let Begun { way, found, refused } = begin(&options, options.seen)?;
         let mut meter = Self {
             options,
             found,
@@ -148,7 +151,8 @@ impl AgentMeter {
 
     /// Starts the agent again and has it find the same server.
     fn begin_anew(&self) -> Result<Way, String> {
-        let Begun { way, found, .. } = begin(&self.options)?;
+        // The session of then is gone.
+        let Begun { way, found, .. } = begin(&self.options, SeenByServer::default())?;
         match self.found.other_than(&found) {
             None => Ok(way),
             Some(why) => Err(format!(
@@ -277,12 +281,13 @@ struct Begun {
 }
 
 /// Starts an agent, has it find the server, and get ready to look into it.
-fn begin(options: &AgentOptions) -> Result<Begun, String> {
+fn begin(options: &AgentOptions, seen: SeenByServer) -> Result<Begun, String> {
     let mut way = Way::start(&options.reach)?;
     let request = Request::Find(Server {
         host: options.host.clone(),
         port: options.port,
         served_by: options.served_by,
+        seen,
     });
     let reach = &options.reach;
     let found = match way.ask(&request, ANSWER) {

@@ -1,6 +1,6 @@
 //! What a run and an agent say to each other: one line of JSON each, in turn. The agent begins with [`Hello`].
 
-use ciphertax_base::{Host, harmless};
+use ciphertax_base::{Host, SeenByServer, harmless};
 use ciphertax_model::Profiling;
 use ciphertax_observe::Usage;
 use ciphertax_records::SliceId;
@@ -11,7 +11,7 @@ use crate::meter::ServedBy;
 use crate::schedule::Looked;
 
 /// Of these messages. Both sides are of the same release, and this tells apart what is between two.
-pub(super) const PROTOCOL: u32 = 4;
+pub(super) const PROTOCOL: u32 = 5;
 
 /// The release of this side.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -63,6 +63,8 @@ pub(crate) struct Server {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) served_by: ServedBy,
+    /// A session with it that is open.
+    pub(super) seen: SeenByServer,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,12 +121,6 @@ impl Found {
             )
         })
     }
-}
-
-/// The name of a process's program as the kernel has it; empty if it does not say.
-pub(super) fn program(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim().to_owned()
 }
 
 /// What another machine said, as it may be printed: so many characters of it.

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use super::names::{Known, Names};
 use super::protocol::{
-    Answer, Found, Hello, LONGEST, PROTOCOL, Reading, Request, Seen, Server, VERSION, boot, program,
+    Answer, Found, Hello, LONGEST, PROTOCOL, Reading, Request, Seen, Server, VERSION, boot,
 };
 use crate::look::{Looker, Looking};
 use crate::meter::{ServedBy, ServerMeter};
-use crate::server_process::{Asker, process_of};
+use crate::server_process::{Asker, process_of, program, serving};
 
 /// Longest that quiet is waited for, whatever is asked.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -156,9 +156,16 @@ fn read(meter: &ServerMeter, quiet_for: Duration, at_most: Duration, arrived: In
     }))
 }
 
-/// The processes of a server: those that listen where its clients end up. Where clients reach it at an address that this
-/// machine does not know, those that listen on the port.
+/// The processes of a server: those that serve the session that is open. Where none is, or it does not say, those that listen where its
+/// clients end up, and where clients reach it at an address that this machine does not know, those that listen on the port.
 fn find(server: &Server) -> Result<ServerMeter, String> {
+    if server.seen.peer_port.is_some() {
+        return process_of(
+            &serving(&server.seen, server.served_by),
+            server.served_by,
+            Asker::Agent,
+        );
+    }
     let (host, port) = (server.host.as_str(), server.port);
     let addresses = (host, port).to_socket_addrs().into_iter().flatten();
     let own = |address: &SocketAddr| is_of_this_machine(address.ip());

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::io::{BufReader, Cursor};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ciphertax_base::SeenByServer;
 use ciphertax_model::{Profiling, SshAddress};
 use ciphertax_observe::{Meter, ThreadUsage};
+use ciphertax_testkit::{PATIENCE, within};
 
 use super::link::{Reach, words};
 use super::meter::{AGAIN_AFTER, AgentMeter, AgentOptions};
@@ -38,11 +40,16 @@ fn request(request: &Request) -> String {
 }
 
 fn find(port: u16) -> String {
+    find_by(port, SeenByServer::default())
+}
+
+fn find_by(port: u16, seen: SeenByServer) -> String {
     request(&Request::Find(Server {
         // One kept for examples, as that of a machine behind a router is.
         host: "192.0.2.1".into(),
         port,
         served_by: ServedBy::Threads,
+        seen,
     }))
 }
 
@@ -51,12 +58,41 @@ const READ: Request = Request::Read {
     at_most_ns: 0,
 };
 
+/// What an agent says that finds this process, whose sockets others that it starts have too, until they become other programs.
+fn answers_of_one_that_finds(lines: &str) -> Vec<String> {
+    let found = || answers(lines).0;
+    let is_found = |said: &[String]| said[1].contains("\"found\"");
+    assert!(within(PATIENCE, || is_found(&found())), "{:?}", found());
+    loop {
+        let said = found();
+        if is_found(&said) {
+            return said;
+        }
+    }
+}
+
+#[test]
+fn the_server_is_who_has_the_session_whoever_listens() {
+    let own = TcpListener::bind("127.0.0.1:0").unwrap();
+    let session = TcpStream::connect(own.local_addr().unwrap()).unwrap();
+    let _its_end = own.accept().unwrap();
+    let seen = SeenByServer::from_peer(&session.local_addr().unwrap().to_string());
+    let said = answers_of_one_that_finds(&find_by(1, seen));
+    assert!(
+        said[1].contains(&format!("\"pid\":{}", std::process::id())),
+        "{said:?}"
+    );
+    let port = own.local_addr().unwrap().port();
+    let of_nobody = SeenByServer::from_peer("192.0.2.1:1");
+    let (said, _) = answers(&find_by(port, of_nobody));
+    assert!(said[1].contains("refused"), "{said:?}");
+}
+
 #[test]
 fn it_finds_a_server_by_its_port_and_reads_its_clock() {
     let own = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = own.local_addr().unwrap().port();
-    let (said, end) = answers(&[find(port), request(&READ)].concat());
-    assert_eq!(end, Ok(()));
+    let said = answers_of_one_that_finds(&[find(port), request(&READ)].concat());
     let [greeting, found, read] = &said[..] else {
         panic!("{said:?}")
     };
@@ -66,14 +102,14 @@ fn it_finds_a_server_by_its_port_and_reads_its_clock() {
     };
     let it = (found.pid, found.boot);
     assert_eq!(it, (std::process::id(), super::protocol::boot()));
-    assert_eq!(found.program, super::protocol::program(std::process::id()));
+    assert_eq!(found.program, crate::server_process::program(std::process::id()));
     assert!(!found.program.is_empty());
     let Answer::Read(before) = serde_json::from_str(read).unwrap() else {
         panic!("{read}")
     };
     let busy = ThreadUsage::now();
     while ThreadUsage::now().since(&busy).cpu.total_ns < 50_000_000 {}
-    let (said, _) = answers(&[find(port), request(&READ)].concat());
+    let said = answers_of_one_that_finds(&[find(port), request(&READ)].concat());
     let Answer::Read(after) = serde_json::from_str(&said[2]).unwrap() else {
         panic!("{said:?}")
     };
@@ -144,6 +180,7 @@ fn fake(folder: &Path, script: &str) -> AgentOptions {
         host: "db".into(),
         port: 3306,
         served_by: ServedBy::Threads,
+        seen: SeenByServer::default(),
         profile: Profiling::Off,
         slice: Duration::from_millis(100),
     }

@@ -123,7 +123,10 @@ fn seen_of_own<D: Database>(
 ) -> Result<Option<Chosen>> {
     let relay = Relay::start(target)?;
     let address = relay.address();
-    control.visit(&D::Session::at(own, &address.ip().to_string(), address.port()))?;
+    control.visit(
+        &D::Session::at(own, &address.ip().to_string(), address.port()),
+        async |_| Ok(()),
+    )?;
     Ok(chosen(&relay, D::Session::tls_begins_at)
         .into_iter()
         .next()

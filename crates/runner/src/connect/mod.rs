@@ -66,6 +66,7 @@ pub fn connect(
         seen,
         address,
         same_host,
+        through,
     } = stop::with_flag(stop, || {
         databases::target(&plan.target).connect(&connecting, progress)
     })?;
@@ -80,6 +81,7 @@ pub fn connect(
         greets_over_tls: plan.target.protocol() == Protocol::MongoDb,
         address,
         same_host,
+        through,
     };
     Ok(connection(asked, &seen))
 }

@@ -1,7 +1,9 @@
 //! One connection after the other, each with its trace and its CPU time on both sides.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
+use ciphertax_base::SeenByServer;
 use ciphertax_estimate::connection::{Seen, SeenConnection, Tried};
 use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
 use ciphertax_reactor::Reactor;
@@ -13,7 +15,6 @@ use rand::RngExt;
 use super::taken_apart::{Negotiation, taken_apart, when_quiet};
 use crate::database::{Clients, ControlOptions, Database, Endpoint, ReachedArm};
 use crate::error::{Result, RunError};
-use crate::meter::ServerMeter;
 use crate::server::TargetServers;
 use crate::server_process::{Asker, ServerProcess};
 use crate::timeout::{unusable, wait_for};
@@ -34,13 +35,17 @@ pub(crate) struct Found {
     pub(crate) seen: Seen,
     pub(crate) address: String,
     pub(crate) same_host: bool,
+    /// What listens in the server's place.
+    pub(crate) through: Option<String>,
 }
 
 /// The server, with what is needed to connect to it.
 struct Subject<'a, D: Clients> {
     servers: &'a TargetServers<D>,
     reactor: Rc<Reactor>,
-    meter: Result<ServerMeter, String>,
+    listening: ServerProcess,
+    /// The server's own, once a session has told which it is.
+    serving: OnceCell<ServerProcess>,
     arm: &'a Arm,
     is_encrypted: bool,
 }
@@ -49,18 +54,21 @@ impl<D: Database> TargetServers<D> {
     /// Connects to the first of the servers.
     pub(crate) fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found> {
         let endpoint = &self.endpoints[0];
-        let whereabouts = ServerProcess::of(endpoint, D::SERVED_BY, Asker::Connect);
         let subject = Subject {
             servers: self,
             reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
-            meter: whereabouts.process,
+            listening: ServerProcess::listening_at(endpoint, D::SERVED_BY, Asker::Connect),
+            serving: OnceCell::new(),
             arm: &asked.arm,
             is_encrypted: asked.arm.transport.is_encrypted(),
         };
+        let seen = subject.observe(asked, progress)?;
+        let process = subject.serving.into_inner().unwrap_or(subject.listening);
         Ok(Found {
-            seen: subject.observe(asked, progress)?,
+            seen,
             address: endpoint.to_string(),
-            same_host: whereabouts.same_host,
+            same_host: process.same_host,
+            through: process.through,
         })
     }
 
@@ -150,7 +158,7 @@ impl<D: Database> Subject<'_, D> {
         }
         let resuming = async {
             D::Session::warm_up(&self.reactor, options, 1).await?;
-            taken_apart::<D::Session>(&self.reactor, options, || Err(String::new())).await
+            taken_apart::<D::Session>(&self.reactor, options, || Err(String::new()), |_| ()).await
         };
         let outcome = match wait_for(
             &self.reactor,
@@ -178,8 +186,14 @@ impl<D: Database> Subject<'_, D> {
     }
 
     fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation)> {
-        let server = || when_quiet(self.meter.as_ref());
-        let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
+        let read = self.process();
+        let server = || when_quiet(read.process.as_ref());
+        let look = |seen: &SeenByServer| {
+            let endpoint = &self.servers.endpoints[0];
+            let look = || ServerProcess::of(endpoint, seen, D::SERVED_BY, Asker::Connect);
+            self.serving.get_or_init(look);
+        };
+        let connecting = taken_apart::<D::Session>(&self.reactor, options, server, look);
         let TargetServers {
             display, patience, ..
         } = self.servers;
@@ -192,8 +206,20 @@ impl<D: Database> Subject<'_, D> {
                     D::Session::PROTOCOL
                 ),
             )),
-            outcome => outcome?.map_err(|error| self.refused(&error, options)),
+            outcome => {
+                let (mut connection, negotiation) =
+                    outcome?.map_err(|error| self.refused(&error, options))?;
+                if let Some(why) = not_of(read, self.process()) {
+                    connection.server_cpu_ns = Err(why);
+                }
+                Ok((connection, negotiation))
+            }
         }
+    }
+
+    /// The server's, as far as is known by now.
+    fn process(&self) -> &ServerProcess {
+        self.serving.get().unwrap_or(&self.listening)
     }
 
     /// How the server is reached, and over TLS where it was not, unless that could tell anybody the password unasked.
@@ -245,6 +271,20 @@ impl<D: Database> Subject<'_, D> {
             format!("{error}{}{tls}", error.remedy(protocol))
         };
         unusable(&self.servers.display, problem)
+    }
+}
+
+/// Why the clock that was read says nothing of the server, whose process is known since.
+fn not_of(read: &ServerProcess, known: &ServerProcess) -> Option<String> {
+    match (&read.process, &known.process) {
+        (Ok(read), Ok(known)) if read.root.pid() == known.root.pid() => None,
+        (_, Err(why)) => Some(why.clone()),
+        (_, Ok(_)) => {
+            let listener = known.through.as_deref().unwrap_or("another process");
+            Some(format!(
+                "{listener} listens there in the server's place; to have it, add --count 2"
+            ))
+        }
     }
 }
 

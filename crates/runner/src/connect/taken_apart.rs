@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_base::{ChainCertificate, ConnectTrace, Phase, PhaseTrace, SessionFacts};
+use ciphertax_base::{ChainCertificate, ConnectTrace, Phase, PhaseTrace, SeenByServer, SessionFacts};
 use ciphertax_estimate::connection::SeenConnection;
 use ciphertax_observe::{Meter, ThreadUsage, Usage};
 use ciphertax_reactor::Reactor;
@@ -19,11 +19,13 @@ pub(super) struct Negotiation {
 }
 
 /// Connects, asks the least there is to ask, and says goodbye. `server` reads the server's CPU clock once it is quiet: after
-/// the first answer, and before it is asked what was negotiated, which no client asks.
+/// the first answer, and before it is asked what was negotiated, which no client asks. `look` hears then what the server says of the
+/// session, which is still open.
 pub(super) async fn taken_apart<S: Client>(
     reactor: &Rc<Reactor>,
     options: &S::Options,
     server: impl Fn() -> Result<Usage, String>,
+    look: impl FnOnce(&SeenByServer),
 ) -> Result<(SeenConnection, Negotiation), WireError> {
     let server_before = server();
     let (began, cpu) = (Instant::now(), ThreadUsage::now());
@@ -44,6 +46,7 @@ pub(super) async fn taken_apart<S: Client>(
         chain: session.chain()?,
         facts: session.facts().await?,
     };
+    look(&session.seen_by_server().await?);
     let cpu = ThreadUsage::now();
     let close = session.close().await?;
     let close = PhaseTrace {

@@ -123,11 +123,16 @@ impl<D: Clients> Control<D> {
         wait_for(&self.reactor, &self.server, patience, task)
     }
 
-    /// Opens a session and closes it again.
-    pub(crate) fn visit(&self, options: &D::Options) -> Result<()> {
+    /// Opens a session, asks over it, and closes it again.
+    pub(crate) fn visit<T>(
+        &self,
+        options: &D::Options,
+        task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
+    ) -> Result<T> {
         let visit = async {
-            let (session, _) = D::Session::connect(&self.reactor, options).await?;
-            session.close().await.map(drop)
+            let (mut session, _) = D::Session::connect(&self.reactor, options).await?;
+            let answer = task(&mut session).await?;
+            session.close().await.map(|_| answer)
         };
         let outcome = self.wait_for(TIMEOUT, visit)?;
         outcome.map_err(|error| self.unusable(error.to_string()))

@@ -7,6 +7,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use ciphertax_base::SeenByServer;
 use ciphertax_model::{AgentAddress, Study};
 use ciphertax_observe::Meter;
 use ciphertax_records::{CpuSource, SampleLog, ServerRecord};
@@ -26,10 +27,12 @@ pub(crate) enum RemoteCpu {
 }
 
 impl RemoteCpu {
-    /// What the study says; `None` where it says nothing. `ranks` are the load generators, of which one may be the agent.
+    /// What the study says; `None` where it says nothing. `seen` is of a session that is open, and `ranks` are the load generators, of
+    /// which one may be the agent.
     pub(crate) fn open(
         study: &Study,
         endpoints: &[Endpoint],
+        seen: SeenByServer,
         served_by: ServedBy,
         ranks: Option<&Ranks>,
     ) -> Result<Option<Self>, String> {
@@ -49,6 +52,7 @@ impl RemoteCpu {
                 host: host.clone(),
                 port: *port,
                 served_by,
+                seen,
                 profile: study.profile,
                 slice: study.slice(),
             })?;

@@ -16,7 +16,7 @@ use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study}
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{LiesOn, ServerPlacement, ServerRecord};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_wire::Expectation;
+use ciphertax_wire::{Client as _, Expectation};
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::sql::Columns;
@@ -164,7 +164,7 @@ impl<D: Database> GroupServer<D> {
         )?;
         let mut server = Self {
             first_record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
-            processes: Processes::looked_for(&route.control, D::SERVED_BY),
+            processes: Processes::looked_for(&control, &route.control)?,
             database: target.database,
             control,
             wait_events: None,
@@ -176,7 +176,10 @@ impl<D: Database> GroupServer<D> {
         };
         server.find_members()?;
         server.refuse_demand_of_tls(study, &target.url)?;
-        let remote = RemoteCpu::open(study, &server.route.control, D::SERVED_BY, ranks);
+        let seen = server
+            .control
+            .ask(async |session| session.seen_by_server().await)?;
+        let remote = RemoteCpu::open(study, &server.route.control, seen, D::SERVED_BY, ranks);
         // What tells on another machine what its processes use, where the study says what.
         if let Some(remote) = remote.map_err(|problem| server.control.unusable(problem))? {
             server.processes = server.processes.told_by(remote);
@@ -257,7 +260,7 @@ impl<D: Database> GroupServer<D> {
     pub(crate) fn remind(&self, access: &D::Access) {
         if self.private.as_ref().is_some_and(|private| private.forgets) {
             // A server that is gone is noticed by the next who asks it something.
-            let _ = self.control.visit(access.options());
+            let _ = self.control.visit(access.options(), async |_| Ok(()));
         }
     }
 
@@ -352,7 +355,7 @@ impl<D: Database> GroupServer<D> {
         self.first_record.members = found.iter().map(Member::record).collect();
         let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
         self.control.switch_to(ways)?;
-        self.processes = Processes::looked_for(&members, D::SERVED_BY);
+        self.processes = Processes::looked_for(&self.control, &members)?;
         self.route.trust.host.clone_from(&members[0].host);
         self.route.control = members.clone();
         self.route.measured = members;
@@ -375,6 +378,7 @@ impl<D: Database> GroupServer<D> {
         (record.product, record.version, record.tls_library) = (product, version, tls_library);
         record.address = addresses.join(",");
         record.same_host = self.processes.same_host;
+        record.through.clone_from(&self.processes.through);
         record.cpu_unread = self.processes.unread.as_ref().map(|unread| unread.reason.clone());
         record.cpu_from = self.processes.cpu_from();
         record.settings = settings;

@@ -1,11 +1,16 @@
 //! The processes of a server.
 
+use std::collections::BTreeSet;
+
+use ciphertax_base::joined;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, ServerSpec, Study};
 use ciphertax_observe::Unmetered;
 use ciphertax_records::CpuSource;
 
-use crate::database::Endpoint;
+use ciphertax_wire::Client as _;
+
+use crate::database::{Control, Database, Endpoint};
 use crate::error::Result;
 use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
@@ -21,6 +26,8 @@ pub(super) struct Processes {
     /// How many of them, the first ones, elect who takes writes.
     voters: usize,
     pub(super) same_host: bool,
+    /// What listens in their place and passes connections on.
+    pub(super) through: Option<String>,
     /// The only CPU of private servers, where the load must run too.
     pub(super) confined_to: Option<usize>,
 }
@@ -50,20 +57,26 @@ impl Processes {
             // The read-only member, which comes last, has no vote.
             voters: spec.replica_set.map_or(pids.len(), |set| set.members.into()),
             same_host: true,
+            through: None,
             confined_to,
         })
     }
 
     /// Those of the user's own servers, as far as they can be seen from here.
-    pub(super) fn looked_for(endpoints: &[Endpoint], served_by: ServedBy) -> Self {
-        let (mut meters, mut unread, mut same_host) = (Vec::new(), None, true);
+    pub(super) fn looked_for<D: Database>(control: &Control<D>, endpoints: &[Endpoint]) -> Result<Self> {
         let asker = match endpoints.len() {
             1 => Asker::Run,
             _ => Asker::RunOnSeveral,
         };
-        for endpoint in endpoints {
-            let found = ServerProcess::of(endpoint, served_by, asker);
+        let (mut meters, mut unread, mut same_host, mut through) = (Vec::new(), None, true, BTreeSet::new());
+        for (endpoint, way) in endpoints.iter().zip(&control.ways) {
+            let look = async |session: &mut D::Session| {
+                let seen = session.seen_by_server().await?;
+                Ok(ServerProcess::of(endpoint, &seen, D::SERVED_BY, asker))
+            };
+            let found = control.visit(way, look)?;
             same_host &= found.same_host;
+            through.extend(found.through);
             match (found.process, endpoints.len()) {
                 (Ok(process), _) => meters.push(process),
                 (Err(reason), 1) => unread = Some(reason),
@@ -74,20 +87,22 @@ impl Processes {
         if meters.len() < endpoints.len() {
             meters.clear();
         }
-        Self {
+        Ok(Self {
             voters: meters.len(),
             meters,
             remote: None,
             unread: unread.map(|reason| Unmetered { reason }),
             same_host,
+            through: (!through.is_empty()).then(|| joined(through, ", ")),
             confined_to: None,
-        }
+        })
     }
 
     /// The same servers, of which something on another machine tells.
     pub(super) fn told_by(&self, remote: RemoteCpu) -> Self {
         Self {
             same_host: remote.is_here().unwrap_or(self.same_host),
+            through: self.through.clone(),
             meters: Vec::new(),
             remote: Some(remote),
             unread: None,

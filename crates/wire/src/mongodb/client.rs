@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use bson::rawdoc;
-use ciphertax_base::{Proof, Secret, SessionFacts};
+use bson::{RawDocument, rawdoc};
+use ciphertax_base::{Proof, Secret, SeenByServer, SessionFacts};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, Login, connect_offering};
@@ -61,6 +61,22 @@ impl Client for Session {
             claim: "knows who is logged in".into(),
             evidence: found,
         }))
+    }
+
+    /// Its number is for those alone who may see its status.
+    async fn seen_by_server(&mut self) -> Result<SeenByServer> {
+        let mut ask = async |command: &RawDocument| match self.command(command).await {
+            Err(error) if error.is_refusal() => Ok(None),
+            answer => answer.map(Some),
+        };
+        let peer = ask(&rawdoc! { "whatsmyuri": 1_i32, "$db": "admin" }).await?;
+        let status = ask(&rawdoc! { "serverStatus": 1_i32, "$db": "admin" }).await?;
+        let peer = peer.as_ref().and_then(|peer| peer.get_str("you").ok());
+        let pid = status.and_then(|status| status.get("pid").ok()??.as_i64());
+        Ok(SeenByServer {
+            pid: pid.and_then(|pid| pid.try_into().ok()),
+            ..SeenByServer::from_peer(peer.unwrap_or_default())
+        })
     }
 
     async fn facts(&mut self) -> Result<SessionFacts> {

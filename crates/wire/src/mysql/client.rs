@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::{LoginPath, Proof, Secret, SessionFacts, Witness};
+use ciphertax_base::{LoginPath, Proof, Secret, SeenByServer, SessionFacts, Witness};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use openssl::rand::rand_bytes;
@@ -14,6 +14,7 @@ use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
 use crate::expectation::Expectation;
+use crate::sql::SqlSession as _;
 use crate::tls::Offer;
 
 impl Client for Session {
@@ -59,6 +60,21 @@ impl Client for Session {
                 false => format!("{} {}", status.version, status.cipher),
             },
         }))
+    }
+
+    async fn seen_by_server(&mut self) -> Result<SeenByServer> {
+        let ask = "SELECT host, @@port FROM information_schema.processlist WHERE id = CONNECTION_ID()";
+        let rows = match self.query(ask).await {
+            Err(error) if error.is_refusal() => Vec::new(),
+            rows => rows?,
+        };
+        // From a name where the server resolves names; without a port over a Unix socket.
+        Ok(rows
+            .first()
+            .map_or_else(SeenByServer::default, |row| SeenByServer {
+                port: row.text(1).parse().ok(),
+                ..SeenByServer::from_peer(&row.text(0))
+            }))
     }
 
     async fn facts(&mut self) -> Result<SessionFacts> {

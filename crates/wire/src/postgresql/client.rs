@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ciphertax_base::{Proof, Secret, SessionFacts, Witness};
+use ciphertax_base::{Proof, Secret, SeenByServer, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 
 use super::authentication;
@@ -14,6 +14,7 @@ use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::scram::ScramKeys;
+use crate::sql::SqlSession as _;
 use crate::tls::Offer;
 
 impl Client for Session {
@@ -57,6 +58,21 @@ impl Client for Session {
                 },
             }
         }))
+    }
+
+    async fn seen_by_server(&mut self) -> Result<SeenByServer> {
+        let ask = "SELECT pg_catalog.host(pg_catalog.inet_client_addr()) || ':' || pg_catalog.inet_client_port(), \
+                   pg_catalog.pg_backend_pid()";
+        let rows = match self.query(ask).await {
+            Err(error) if error.is_refusal() => Vec::new(),
+            rows => rows?,
+        };
+        Ok(rows
+            .first()
+            .map_or_else(SeenByServer::default, |row| SeenByServer {
+                pid: row.text(1).parse().ok(),
+                ..SeenByServer::from_peer(&row.text(0))
+            }))
     }
 
     async fn facts(&mut self) -> Result<SessionFacts> {

@@ -102,6 +102,7 @@ fn asked(product: &str) -> Asked {
         greets_over_tls: product == "MongoDB",
         address: "db:5432".into(),
         same_host: false,
+        through: None,
     }
 }
 

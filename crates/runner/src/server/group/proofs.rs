@@ -1,5 +1,6 @@
 //! What is proved of arms and of the server that they are measured on.
 
+use ciphertax_base::Witness;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::{ProvedAtRest, cluster_proof, disk_proof};
 use ciphertax_model::{Arm, ColumnFunctions, ServerSpec, Study};
@@ -67,6 +68,15 @@ impl<D: Database> GroupServer<D> {
         {
             let proof = cluster_proof::prove(&arm.name, &private.server, arm.cluster_tls)?;
             proved.proofs.push(proof);
+        }
+        if let Some(through) = &self.processes.through {
+            for proof in proved
+                .proofs
+                .iter_mut()
+                .filter(|proof| proof.witness == Witness::Wire)
+            {
+                proof.evidence += &format!("; as far as {through}, not behind it");
+            }
         }
         if let Some(tunnel) = self.route.proxies.tunnel(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);

@@ -81,7 +81,8 @@ pub(crate) fn resolution(
         )));
     }
     let interval = moves.iter().map(|step| step.after).max().unwrap_or_default();
-    let rate = moves.iter().map(Move::rate).fold(0.0, f64::max);
+    // Of both together: one that came late is followed by one that comes soon.
+    let rate = rise / time.as_secs_f64().max(f64::EPSILON);
     let ended = Instant::now();
     let mut lag = Duration::ZERO;
     while ended.elapsed() < lag + 2 * interval + watch.longest_turn {

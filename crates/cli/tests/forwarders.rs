@@ -151,3 +151,31 @@ fn behind_a_forwarder_that_gives_its_clients_addresses_nobody_is_billed() {
         "{unread}"
     );
 }
+
+mod test_all {
+    use ciphertax_lab::catalogue::POSTGRESQL_18;
+
+    use super::*;
+
+    /// Before a server that is reached by TLS at once or not at all.
+    #[test]
+    fn what_is_not_measured_begins_tls_as_the_url_says() {
+        if fetched(&POSTGRESQL_18).is_none() {
+            return;
+        }
+        let server = OwnPostgreSql::start_of(&POSTGRESQL_18);
+        let tls_alone = "\n tcp-request inspect-delay 5s\n tcp-request content accept if { req.ssl_hello_type 1 }\n \
+                         tcp-request content reject";
+        let Some(forwarder) = Forwarder::start(server.port(), tls_alone) else {
+            return;
+        };
+        let url = forwarder.url(&server);
+        let direct = format!("{url}?sslmode=require&sslnegotiation=direct");
+        let sandbox = Sandbox::new();
+        let study = ["run", "postgres-tls-versions", &direct, "--time=3", "--out=run"];
+        sandbox.finish(&study).measured();
+        sandbox.finish(&["clean", &direct]).shows(&["Nothing to remove"]);
+        let asked = Sandbox::new().finish(&["clean", &format!("{url}?sslmode=require")]);
+        assert_eq!(asked.code, Some(2), "{asked:?}");
+    }
+}

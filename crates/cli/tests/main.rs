@@ -40,6 +40,7 @@ mod safety;
 mod server_agent;
 mod server_counter;
 mod servers;
+mod settings;
 mod slow_write;
 mod sqlite;
 mod studies;

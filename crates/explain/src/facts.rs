@@ -123,6 +123,9 @@ pub(crate) fn of_server(server: &ServerRecord) -> Vec<Fact> {
     for (name, value) in &server.settings {
         facts.add(format!("setting {name}"), value.clone());
     }
+    for (name, value) in &server.overridden {
+        facts.add(format!("setting {name}, not taken over"), value.clone());
+    }
     facts.0
 }
 

@@ -119,7 +119,8 @@ pub(crate) trait Provable: Client {
         reactor: &Rc<Reactor>,
     ) -> Result<(Self, Option<Proof>), Objection> {
         Self::warm_up(reactor, claim.options, 1).await?;
-        let session = Self::connect_as(reactor, claim.options, claim.expectation).await?;
+        let mut session = Self::connect_as(reactor, claim.options, claim.expectation).await?;
+        session.override_settings().await?;
         Ok((session, None))
     }
 

@@ -196,6 +196,9 @@ pub struct ServerRecord {
     pub through: Option<String>,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
+    /// Settings that sessions of ciphertax do not take over, since their statements would mean something else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub overridden: BTreeMap<String, String>,
     /// Why its CPU time could not be read, and what would make it readable; absent where it was read,
     /// and where there is no server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,6 +234,7 @@ impl ServerRecord {
             same_host: false,
             through: None,
             settings: BTreeMap::new(),
+            overridden: BTreeMap::new(),
             cpu_unread: None,
             cpu_from: None,
             link: None,

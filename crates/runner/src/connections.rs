@@ -1,6 +1,7 @@
 //! How many connections a run opens, and whether a server of the user's own has them to spare.
 
-use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_model::{Arm, Cell, Study, Workload};
+use ciphertax_wire::Overridden;
 
 use crate::groups::{groups, holds, measured_at};
 
@@ -134,6 +135,19 @@ pub(crate) fn too_many(study: &Study, limits: &[Limit]) -> Option<String> {
         limit.reserve(),
         fewer,
         limit.name
+    ))
+}
+
+/// Why what a study's new connections insert would be gone with them; `None` if it would not. They are measured while they are opened,
+/// so no setting is overridden there.
+pub(crate) fn uncommitted(study: &Study, overridden: &[Overridden]) -> Option<String> {
+    let is_off = overridden.iter().any(|one| one.name == "autocommit");
+    let mut cells = study.cells.iter();
+    let cell = cells.find(|cell| is_off && cell.workload == Workload::ConnectInsertCount)?;
+    Some(format!(
+        "autocommit is off for new sessions of this account, so what {} inserts would never be committed; SET GLOBAL autocommit = 1 \
+         there, or leave that cell out with --cell",
+        cell.name
     ))
 }
 

@@ -84,13 +84,19 @@ impl Trust {
     }
 
     /// TLS for sessions that are not measured: as the first arm that is encrypted has it, since a server may take no other, but
-    /// for whom it trusts where it `verifies` the server.
-    pub(crate) fn default_tls(&self, study: &Study, verifies: bool) -> Result<Arc<TlsConnector>> {
+    /// for whom it trusts where it `verifies` the server. `alpn` is the protocol that it is said to be for.
+    pub(crate) fn default_tls(
+        &self,
+        study: &Study,
+        verifies: bool,
+        alpn: Option<&'static str>,
+    ) -> Result<Arc<TlsConnector>> {
         let Some(arm) = study.arms.iter().find(|arm| arm.transport.is_encrypted()) else {
-            return self.any_tls();
+            return self.any_tls(alpn);
         };
         let mut policy = TlsPolicy {
             resumption: Resumption::Off,
+            alpn,
             ..self.policy(arm)?
         };
         if verifies {
@@ -100,9 +106,10 @@ impl Trust {
     }
 
     /// TLS of the best version that both sides have, for what is not part of a study.
-    pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>> {
+    pub(crate) fn any_tls(&self, alpn: Option<&'static str>) -> Result<Arc<TlsConnector>> {
         let policy = TlsPolicy {
             client_certificate: self.own_client.clone(),
+            alpn,
             ..TlsPolicy::new(None, self.verification.clone())
         };
         Ok(Arc::new(TlsConnector::new(&policy)?))

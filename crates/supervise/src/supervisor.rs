@@ -72,8 +72,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const DYING: Duration = Duration::from_secs(2);
 
 impl Supervised {
-    /// Starts a program with an environment that is this process's own but for `environment`. Variables that
-    /// are for ciphertax itself are not handed on. `prepare` gets the number of the process whose CPUs the program
+    /// Starts a program with an environment that is this process's own but for `environment`, whose variables without a value
+    /// are not handed on, nor are those for ciphertax itself. `prepare` gets the number of the process whose CPUs the program
     /// inherits, before it is started.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Supervised {
     pub fn start(
         guard: &GuardProgram,
         command_line: &[String],
-        environment: &[(String, String)],
+        environment: &[(String, Option<String>)],
         prepare: impl FnOnce(u32) -> io::Result<()>,
     ) -> Result<Self> {
         let (conversation, theirs) = Conversation::pair().map_err(problem)?;
@@ -135,17 +135,22 @@ fn problem(cause: io::Error) -> Error {
 
 fn spawn_supervisor(
     command_line: &[OsString],
-    environment: &[(String, String)],
+    environment: &[(String, Option<String>)],
     owner: OwnedFd,
 ) -> Result<Child> {
     let mut command = Command::new(&command_line[0]);
     without_own_variables(&mut command);
     command
         .args(&command_line[1..])
-        .envs(environment.iter().cloned())
         .stdin(owner)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    for (name, value) in environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     in_own_session(&mut command);
     command.spawn().map_err(|cause| Error::Spawn {
         program: command_line[0].clone().into(),

@@ -11,6 +11,7 @@ use ciphertax_reactor::Reactor;
 use crate::Protocol;
 use crate::error::Result;
 use crate::expectation::Expectation;
+use crate::session_settings::Overridden;
 use crate::stream::Stream;
 use crate::tls::{TlsSession, TlsSummary};
 use crate::trace::Traffic;
@@ -28,6 +29,28 @@ pub trait Session: Sized {
     /// # Errors
     /// Whatever keeps the session from being what `options` ask for.
     async fn connect(reactor: &Rc<Reactor>, options: &Self::Options) -> Result<(Self, ConnectTrace)>;
+
+    /// Reads the settings that statements of ciphertax depend on, sets for this session alone what it must not take over, and tells
+    /// which.
+    ///
+    /// # Errors
+    /// Those of the connection; and what keeps a setting from being set.
+    async fn override_settings(&mut self) -> Result<Vec<Overridden>> {
+        Ok(Vec::new())
+    }
+
+    /// Connects, and overrides settings: for every session but those whose connecting is measured.
+    ///
+    /// # Errors
+    /// Those of both.
+    async fn connect_with_settings(
+        reactor: &Rc<Reactor>,
+        options: &Self::Options,
+    ) -> Result<(Self, Vec<Overridden>)> {
+        let (mut session, _) = Self::connect(reactor, options).await?;
+        let overridden = session.override_settings().await?;
+        Ok((session, overridden))
+    }
 
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;

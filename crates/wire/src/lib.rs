@@ -14,6 +14,7 @@ pub mod mysql;
 pub mod postgresql;
 mod remedy;
 mod scram;
+mod session_settings;
 pub mod sql;
 pub mod sqlite;
 mod stream;
@@ -31,6 +32,7 @@ pub use address::Address;
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin};
+pub use session_settings::Overridden;
 pub use trace::{Traffic, is_silent_once_reached, note_thread_cpu};
 pub use value::Value;
 

@@ -27,6 +27,11 @@ impl OwnPostgreSql {
         Self(Own::start(&POSTGRESQL, set_up))
     }
 
+    /// One of another release.
+    pub(crate) fn start_of(entry: &'static Entry) -> Self {
+        Self(Own::start(entry, |builder| builder))
+    }
+
     /// Lets an account in that logs in by its password.
     pub(crate) fn let_in(&self, user: &str) {
         let of = self.user();

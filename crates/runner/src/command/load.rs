@@ -213,7 +213,7 @@ impl PreparedArm {
 pub(super) struct Environment {
     /// The program and its arguments.
     line: Vec<String>,
-    variables: Vec<(String, String)>,
+    variables: Vec<(String, Option<String>)>,
 }
 
 const PREFIX: &str = "CIPHERTAX_";
@@ -238,11 +238,14 @@ impl Environment {
             ("URL".to_owned(), D::url(reached)),
         ];
         let named = named.into_iter().chain(secret);
+        let of_database = D::variables(reached).into_iter();
+        let of_database =
+            of_database.map(|(name, value)| (name.to_owned(), Some(value).filter(|value| !value.is_empty())));
         Ok(Self {
             line: command.run.iter().map(|word| reached.filled_in(word)).collect(),
             variables: named
-                .map(|(name, value)| (format!("{PREFIX}{name}"), value))
-                .chain(D::variables(reached))
+                .map(|(name, value)| (format!("{PREFIX}{name}"), Some(value)))
+                .chain(of_database)
                 .collect(),
         })
     }

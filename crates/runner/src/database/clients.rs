@@ -94,8 +94,8 @@ pub(crate) trait Clients: Sized + 'static {
     fn url(reached: &Reached<'_, Self>) -> String;
 
     /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
-    /// arm. None is the password.
-    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+    /// arm; what is empty is not handed on. None is the password.
+    fn variables(_reached: &Reached<'_, Self>) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

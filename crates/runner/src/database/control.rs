@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{Reactor, Together};
-use ciphertax_wire::{Client, Session, WireError};
+use ciphertax_wire::{Client, Overridden, Session, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;
@@ -20,6 +20,8 @@ pub(crate) struct Control<D: Clients> {
     /// To each of the servers; the first is the one that is asked, if it answers.
     pub(crate) ways: Vec<D::Options>,
     session: D::Session,
+    /// Settings of the server that it does not take over.
+    pub(crate) overridden: Vec<Overridden>,
     /// Sessions that loaded and were given up, for which the server may still work.
     pub(crate) given_up: Vec<u32>,
     /// The server, in words.
@@ -52,10 +54,11 @@ impl<D: Clients> Control<D> {
                 "no answer within {} s; is it reachable from here?",
                 ways.patience.as_secs()
             ))),
-            Some(Ok(session)) => Ok(Self {
+            Some(Ok((session, overridden))) => Ok(Self {
                 reactor,
                 ways: ways.default,
                 session,
+                overridden,
                 given_up: Vec::new(),
                 server: server.to_owned(),
             }),
@@ -141,15 +144,16 @@ impl<D: Clients> Control<D> {
     /// Takes a new session with the first of the servers that answers.
     pub(crate) fn reconnect(&mut self) -> Result<()> {
         let connected = self.wait_for(TIMEOUT, first_that_answers::<D>(&self.reactor, &self.ways))?;
-        self.session = connected.map_err(|error| self.unusable(error.to_string()))?;
+        (self.session, self.overridden) = connected.map_err(|error| self.unusable(error.to_string()))?;
         Ok(())
     }
 
     /// Takes a new session with the first of these servers, and from now on with the first of them that answers.
     pub(crate) fn switch_to(&mut self, ways: Vec<D::Options>) -> Result<()> {
         if let Some(first) = ways.first() {
-            let connected = self.wait_for(TIMEOUT, D::Session::connect(&self.reactor, first))?;
-            self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;
+            let connecting = D::Session::connect_with_settings(&self.reactor, first);
+            let connected = self.wait_for(TIMEOUT, connecting)?;
+            (self.session, self.overridden) = connected.map_err(|error| self.unusable(error.to_string()))?;
         }
         self.ways = ways;
         Ok(())
@@ -185,10 +189,11 @@ impl<D: Clients> ControlOptions<D> {
 async fn first_that_answers<D: Clients>(
     reactor: &Rc<Reactor>,
     ways: &[D::Options],
-) -> Result<D::Session, WireError> {
-    let connecting = ways.iter().map(|options| D::Session::connect(reactor, options));
-    let (session, _) = first_in_order(reactor, connecting).await?;
-    Ok(session)
+) -> Result<(D::Session, Vec<Overridden>), WireError> {
+    let connecting = ways
+        .iter()
+        .map(|options| D::Session::connect_with_settings(reactor, options));
+    first_in_order(reactor, connecting).await
 }
 
 /// What the first of several attempts, in their order, came to that succeeds; the failure of the last where none does. All

@@ -59,7 +59,7 @@ impl<D: Clients> Control<D> {
                 continue;
             };
             let ask = async {
-                let (mut session, _) = D::Session::connect(&self.reactor, way).await?;
+                let (mut session, _) = D::Session::connect_with_settings(&self.reactor, way).await?;
                 let said = standing(&mut session).await?;
                 session.close().await?;
                 Ok::<_, WireError>(said)

@@ -21,6 +21,8 @@ use super::environment::{SYSBENCH_CA, SYSBENCH_CERTIFICATE, SYSBENCH_KEY, my_cnf
 use crate::database::{Canary, Clients, Counted, Endpoint, Reached, Relational, encoded};
 use crate::error::Result;
 
+/// A file that is not there: without it programs would read `~/.mylogin.cnf` of the user's own, after the option file.
+const NO_LOGINS: &str = "no-logins.cnf";
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
 /// The name of that for sysbench.
@@ -197,6 +199,25 @@ impl Clients for MySql {
             }
         }
         url
+    }
+
+    /// What the programs of MySQL and MariaDB read beside the option file, of which they would take somebody else's word
+    /// (<https://dev.mysql.com/doc/refman/8.4/en/environment-variables.html>).
+    fn variables(reached: &Reached<'_, Self>) -> Vec<(&'static str, String)> {
+        let no_logins = reached.folder.join(NO_LOGINS).to_string_lossy().into_owned();
+        let not_handed_on = [
+            "MYSQL_HOST",
+            "MYSQL_TCP_PORT",
+            "MYSQL_UNIX_PORT",
+            "MYSQL_PWD",
+            "MYSQL_GROUP_SUFFIX",
+            "MARIADB_GROUP_SUFFIX",
+        ];
+        let not_handed_on = not_handed_on.map(|name| (name, String::new()));
+        [("MYSQL_TEST_LOGIN_FILE", no_logins)]
+            .into_iter()
+            .chain(not_handed_on)
+            .collect()
     }
 
     /// The option files, and copies of certificates.

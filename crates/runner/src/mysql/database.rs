@@ -266,7 +266,7 @@ impl Database for MySql {
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
     ) -> Result<bool> {
         let removing = async {
-            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+            let (mut session, _) = Session::connect_with_settings(&control.reactor, &control.ways[0]).await?;
             mysql::end_sessions(&mut session, &control.given_up).await?;
             let removed = remove(&mut session).await?;
             session.close().await?;

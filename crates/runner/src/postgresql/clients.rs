@@ -31,10 +31,28 @@ const NO_CA: &str = "no-root.crt";
 const NO_CERTIFICATE: &str = "no-client.crt";
 const NO_KEY: &str = "no-client.key";
 
+/// Variables of libpq's that would make a program's sessions others than the arm's.
+const NOT_HANDED_ON: [&str; 16] = [
+    "PGPASSWORD",
+    "PGHOSTADDR",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGREQUIREAUTH",
+    "PGREQUIREPEER",
+    "PGREQUIRESSL",
+    "PGSSLCRL",
+    "PGSSLCRLDIR",
+    "PGSSLCERTMODE",
+    "PGSSLCOMPRESSION",
+    "PGSSLSNI",
+    "PGTARGETSESSIONATTRS",
+    "PGLOADBALANCEHOSTS",
+    "PGMINPROTOCOLVERSION",
+    "PGMAXPROTOCOLVERSION",
+];
+
 #[derive(Default)]
 pub(crate) struct PostgreSql {
-    /// How TLS begins where an arm does not say.
-    pub(super) negotiation: Negotiation,
     /// How a private server encrypts columns, where its arms ask it to.
     pub(super) columns: Option<Columns>,
     /// What is remembered of its counters.
@@ -52,6 +70,8 @@ pub(crate) struct Login {
     pub(super) method: Option<AuthenticationMethod>,
     /// The same over TLS, where the URL says so (`channel_binding`).
     pub(super) method_over_tls: Option<Method>,
+    /// How TLS begins where an arm does not say.
+    pub(super) negotiation: Negotiation,
     /// Settings of every session.
     pub(super) settings: Vec<(String, String)>,
 }
@@ -87,6 +107,7 @@ impl Clients for PostgreSql {
             database: Some(DATABASE.to_owned()),
             method: Some(account.method),
             method_over_tls: None,
+            negotiation: Negotiation::Request,
             settings: Vec::new(),
         }
     }
@@ -99,6 +120,7 @@ impl Clients for PostgreSql {
         ConnectOptions {
             socket: endpoint.socket.clone(),
             database: login.database.clone(),
+            negotiation: login.negotiation,
             settings: settings(login),
             method: match tls {
                 Some(_) if login.method_over_tls.is_some() => login.method_over_tls,
@@ -114,7 +136,7 @@ impl Clients for PostgreSql {
         let method = arm.authentication.method;
         ConnectOptions {
             negotiation: match arm.tls.negotiation {
-                TlsNegotiation::Request => self.negotiation,
+                TlsNegotiation::Request => options.negotiation,
                 TlsNegotiation::Direct => Negotiation::Direct,
             },
             method: method
@@ -182,7 +204,10 @@ impl Clients for PostgreSql {
             encoded(login.database()),
             reached.ssl_mode()
         );
-        let mut options = vec![("options", format!("-csearch_path={SCHEMA}"))];
+        let mut options = vec![
+            ("options", session_options(login)),
+            ("channel_binding", channel_binding(reached).to_owned()),
+        ];
         if let Some(ca) = reached.ca() {
             options.push(("sslrootcert", ca.to_string_lossy().into_owned()));
         }
@@ -204,8 +229,9 @@ impl Clients for PostgreSql {
     }
 
     /// What libpq, and so psql, pgbench and most drivers, read
-    /// (<https://www.postgresql.org/docs/current/libpq-envars.html>). The password is in a file.
-    fn variables(reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+    /// (<https://www.postgresql.org/docs/current/libpq-envars.html>), all of it: what is empty is not handed on. The password is in a
+    /// file.
+    fn variables(reached: &Reached<'_, Self>) -> Vec<(&'static str, String)> {
         let login = reached.login;
         let in_folder = |name: &str| reached.folder.join(name).to_string_lossy().into_owned();
         let path = |path: &Path| path.to_string_lossy().into_owned();
@@ -221,7 +247,8 @@ impl Clients for PostgreSql {
             ("PGUSER", login.user.clone()),
             ("PGDATABASE", login.database().to_owned()),
             ("PGPASSFILE", in_folder(PASSWORDS)),
-            ("PGOPTIONS", format!("-csearch_path={SCHEMA}")),
+            ("PGOPTIONS", session_options(login)),
+            ("PGCHANNELBINDING", channel_binding(reached).to_owned()),
             ("PGGSSENCMODE", "disable".to_owned()),
             ("PGSSLMODE", reached.ssl_mode().to_owned()),
             (
@@ -243,8 +270,8 @@ impl Clients for PostgreSql {
                 if is_direct(reached) { "direct" } else { "" }.to_owned(),
             ),
         ];
-        let said = variables.into_iter().filter(|(_, value)| !value.is_empty());
-        said.map(|(name, value)| (name.to_owned(), value)).collect()
+        let others = NOT_HANDED_ON.map(|name| (name, String::new()));
+        variables.into_iter().chain(others).collect()
     }
 
     /// The file with the password.
@@ -284,7 +311,40 @@ fn socket_folder(socket: &Path) -> String {
 }
 
 fn is_direct(reached: &Reached<'_, PostgreSql>) -> bool {
-    reached.policy.is_some() && reached.arm.tls.negotiation == TlsNegotiation::Direct
+    let is_said = reached.arm.tls.negotiation == TlsNegotiation::Direct;
+    reached.policy.is_some() && (is_said || reached.login.negotiation == Negotiation::Direct)
+}
+
+/// What libpq calls a login by SCRAM with the certificate in it, which it takes wherever TLS offers it unless told: as the sessions of the
+/// arm log in.
+fn channel_binding(reached: &Reached<'_, PostgreSql>) -> &'static str {
+    let Login {
+        method,
+        method_over_tls,
+        ..
+    } = reached.login;
+    let over_tls = method_over_tls.filter(|_| reached.policy.is_some());
+    let called = |method: AuthenticationMethod| Method::called(method.name());
+    let of_arm = reached.arm.authentication.method.and_then(called);
+    match of_arm.or(over_tls).or(method.and_then(called)) {
+        Some(Method::ScramSha256Plus) if reached.policy.is_some() => "require",
+        Some(Method::ScramSha256) => "disable",
+        _ => "prefer",
+    }
+}
+
+/// The settings of the arm's sessions, as arguments of a server (`options`).
+fn session_options(login: &Login) -> String {
+    let mut options = format!("-csearch_path={SCHEMA}");
+    for (name, value) in login
+        .settings
+        .iter()
+        .filter(|(name, _)| name != "application_name")
+    {
+        let escaped = value.replace('\\', "\\\\").replace(' ', "\\ ");
+        options.push_str(&format!(" -c{name}={escaped}"));
+    }
+    options
 }
 
 #[cfg(test)]
@@ -302,6 +362,7 @@ mod tests {
             database: None,
             method: None,
             method_over_tls: None,
+            negotiation: Negotiation::Request,
             settings: Vec::new(),
         }
     }
@@ -327,7 +388,8 @@ mod tests {
         let (endpoint, login) = (Endpoint::new("::1", 5433), login());
         assert_eq!(
             PostgreSql::url(&reached(&arm, &endpoint, &login, None)),
-            "postgresql://app:p%3A%23%5C%C3%A9@[::1]:5433/app?sslmode=disable&options=%2Dcsearch%5Fpath%3Dciphertax"
+            "postgresql://app:p%3A%23%5C%C3%A9@[::1]:5433/app?sslmode=disable&options=%2Dcsearch%5Fpath%3Dciphertax\
+             &channel_binding=prefer"
         );
     }
 
@@ -338,7 +400,7 @@ mod tests {
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 5433), login());
         let policy = TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "127.0.0.1".into()));
         let reached = reached(&arm, &endpoint, &login, Some(&policy));
-        let variables: BTreeMap<String, String> = PostgreSql::variables(&reached).into_iter().collect();
+        let variables: BTreeMap<&str, String> = PostgreSql::variables(&reached).into_iter().collect();
         for (name, value) in [
             ("PGSSLMODE", "verify-full"),
             ("PGSSLROOTCERT", "/ca.pem"),
@@ -357,15 +419,63 @@ mod tests {
     }
 
     #[test]
+    fn programs_log_in_and_are_set_as_the_sessions_of_their_arm() {
+        let endpoint = Endpoint::new("127.0.0.1", 5433);
+        let policy = TlsPolicy::new(None, Verification::None);
+        let said = |method: Option<AuthenticationMethod>, login: &Login, policy: Option<&TlsPolicy>| {
+            let mut arm = Arm::new("arm", Transport::Tls13);
+            arm.authentication.method = method;
+            let variables = PostgreSql::variables(&reached(&arm, &endpoint, login, policy));
+            let mut variables: BTreeMap<&str, String> = variables.into_iter().collect();
+            ["PGCHANNELBINDING", "PGSSLNEGOTIATION", "PGOPTIONS"].map(|name| variables.remove(name).unwrap())
+        };
+        let [scram, plus] = [
+            AuthenticationMethod::ScramSha256,
+            AuthenticationMethod::ScramSha256Plus,
+        ];
+        let of_url = Login {
+            method_over_tls: Some(Method::ScramSha256),
+            negotiation: Negotiation::Direct,
+            settings: vec![
+                ("role".into(), "a b\\c".into()),
+                ("application_name".into(), "x".into()),
+            ],
+            ..login()
+        };
+        let path = "-csearch_path=ciphertax";
+        for (method, login, policy, expected) in [
+            (Some(plus), login(), Some(&policy), ["require", "", path]),
+            (Some(scram), login(), Some(&policy), ["disable", "", path]),
+            (None, login(), Some(&policy), ["prefer", "", path]),
+            (Some(plus), login(), None, ["prefer", "", path]),
+            (
+                None,
+                of_url.clone(),
+                Some(&policy),
+                ["disable", "direct", &format!("{path} -crole=a\\ b\\\\c")],
+            ),
+            (
+                Some(plus),
+                of_url,
+                None,
+                ["prefer", "", &format!("{path} -crole=a\\ b\\\\c")],
+            ),
+        ] {
+            assert_eq!(said(method, &login, policy), expected, "{method:?}");
+        }
+    }
+
+    #[test]
     fn a_plaintext_arm_says_nothing_of_tls() {
         let arm = Arm::new("plain", Transport::Plain);
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 5433), login());
-        let variables: BTreeMap<String, String> =
+        let variables: BTreeMap<&str, String> =
             PostgreSql::variables(&reached(&arm, &endpoint, &login, None))
                 .into_iter()
                 .collect();
         assert_eq!(variables["PGSSLMODE"], "disable");
-        assert!(!variables.contains_key("PGSSLNEGOTIATION"));
-        assert!(!variables.contains_key("PGSSLMINPROTOCOLVERSION"));
+        for name in ["PGSSLNEGOTIATION", "PGSSLMINPROTOCOLVERSION", "PGPASSWORD"] {
+            assert_eq!(variables[name], "", "{name} is handed on");
+        }
     }
 }

@@ -52,10 +52,7 @@ const LOCK: [u32; 2] = [0x6369_7068, 0x6572_7461];
 /// The user's own server.
 pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
     TargetServers {
-        database: PostgreSql {
-            negotiation: target.negotiation.unwrap_or_default(),
-            ..PostgreSql::default()
-        },
+        database: PostgreSql::default(),
         endpoints: Endpoint::of_target(
             Endpoint {
                 socket: target.socket(),
@@ -69,6 +66,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             database: target.database.clone(),
             method: None,
             method_over_tls: target.method,
+            negotiation: target.negotiation.unwrap_or_default(),
             settings: target.settings.clone(),
         },
         verification: target.verification.clone(),
@@ -240,7 +238,7 @@ impl Database for PostgreSql {
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
     ) -> Result<bool> {
         let removing = async {
-            let (mut session, _) = Session::connect(&control.reactor, &control.ways[0]).await?;
+            let (mut session, _) = Session::connect_with_settings(&control.reactor, &control.ways[0]).await?;
             end_sessions(&mut session, &control.given_up).await?;
             // A compatible server without the setting waits as long as it likes.
             or_none(session.query(LOCK_TIMEOUT).await)?;

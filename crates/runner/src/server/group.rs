@@ -28,7 +28,7 @@ use super::private;
 use super::processes::Processes;
 use super::route::{Route, connect, reached, ways};
 use super::target::TargetServers;
-use crate::connections::{are_many, too_many};
+use crate::connections::{are_many, too_many, uncommitted};
 use crate::database::{Control, ControlOptions, Database, Description, Endpoint, Member, ReachedArm};
 use crate::error::{Result, RunError};
 use crate::footprint::Footprint;
@@ -185,7 +185,9 @@ impl<D: Database> GroupServer<D> {
             server.processes = server.processes.told_by(remote);
         }
         D::claim(&mut server.control)?;
-        if let Some(problem) = too_many(study, &D::limits(&mut server.control)?) {
+        let limits = D::limits(&mut server.control)?;
+        let problem = too_many(study, &limits).or_else(|| uncommitted(study, &server.control.overridden));
+        if let Some(problem) = problem {
             return Err(server.control.unusable(problem));
         }
         server
@@ -221,10 +223,10 @@ impl<D: Database> GroupServer<D> {
             Control::<D>::connect(&target.display, ways, Some(&target.url))
         };
         let only_tls = target.needs_tls || target.verifies();
-        route.use_tls(only_tls)?;
+        route.use_tls(only_tls, D::ALPN)?;
         let mut control = match connect(&route) {
             Err(refusal) if !only_tls => {
-                route.use_tls(true)?;
+                route.use_tls(true, D::ALPN)?;
                 connect(&route).map_err(|_| refusal)?
             }
             connected => connected?,
@@ -382,6 +384,10 @@ impl<D: Database> GroupServer<D> {
         record.cpu_unread = self.processes.unread.as_ref().map(|unread| unread.reason.clone());
         record.cpu_from = self.processes.cpu_from();
         record.settings = settings;
+        let overridden = self.control.overridden.iter();
+        record.overridden = overridden
+            .map(|one| (one.name.to_owned(), one.was.clone()))
+            .collect();
         if let Some(server) = private {
             record.placement = ServerPlacement::Private;
             record.settings = server.settings().clone();

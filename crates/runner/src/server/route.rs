@@ -111,9 +111,9 @@ impl Route {
     }
 
     /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
-    pub(crate) fn use_tls(&mut self, over_tls: bool) -> Result<()> {
+    pub(crate) fn use_tls(&mut self, over_tls: bool, alpn: Option<&'static str>) -> Result<()> {
         self.default_tls = match over_tls {
-            true => Some(self.trust.any_tls()?),
+            true => Some(self.trust.any_tls(alpn)?),
             false => None,
         };
         Ok(())

@@ -57,7 +57,7 @@ impl<D: Clients> TargetServers<D> {
         let mut route = Route::to_target(self);
         let verifies = self.verifies();
         if verifies || study.arms.iter().all(|arm| arm.transport.is_encrypted()) {
-            route.default_tls = Some(route.trust.default_tls(study, verifies)?);
+            route.default_tls = Some(route.trust.default_tls(study, verifies, D::ALPN)?);
         }
         Ok(route)
     }
@@ -81,6 +81,7 @@ impl<D: Clients> TargetServers<D> {
     ) -> Result<Result<Option<String>, WireError>> {
         let policy = TlsPolicy {
             client_certificate: self.client_certificate.clone(),
+            alpn: D::ALPN,
             ..TlsPolicy::new(transport.tls_version(), self.verification.clone())
         };
         let tls = transport.is_encrypted().then(|| TlsConnector::new(&policy));

@@ -10,7 +10,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     next_identity: Some("0"),
     last_identity: "LAST_INSERT_ID()",
     continue_identity: None,
-    storage: " /*! ENGINE = innodb */",
+    // Servers before these have rows that are too long in this character set.
+    storage: " /*! ENGINE = innodb */ /*!50702 CHARACTER SET = utf8mb4 ROW_FORMAT = DYNAMIC */ \
+              /*M!100202 CHARACTER SET = utf8mb4 ROW_FORMAT = DYNAMIC */",
     bytes: "MEDIUMBLOB",
     around_bytes: ["X'", "'"],
     bytes_in_lines: BytesInLines::Escaped,

@@ -8,6 +8,7 @@ mod handshake;
 mod public_key;
 mod result;
 mod session;
+mod session_settings;
 mod session_status;
 mod statement;
 mod values;

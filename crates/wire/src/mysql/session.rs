@@ -16,10 +16,12 @@ use super::dialect::DIALECT;
 use super::framing::{Framed, HEADER, command_packet, request};
 use super::handshake::{ConnectOptions, connect_offering};
 use super::result::{self, Accepted, BinaryTexts, server_error, text_row};
+use super::session_settings;
 use super::statement::Statement;
 use super::values::ValueReader;
 use crate::client;
 use crate::error::{Result, WireError};
+use crate::session_settings::Overridden;
 use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow, wrong_number};
 use crate::stream::Stream;
 use crate::tls::Offer;
@@ -111,6 +113,10 @@ impl client::Session for Session {
 
     async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         connect_offering(reactor, options, Offer::WhatThereIs).await
+    }
+
+    async fn override_settings(&mut self) -> Result<Vec<Overridden>> {
+        session_settings::override_settings(self).await
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

@@ -16,6 +16,7 @@ mod options;
 mod result;
 mod row;
 mod session;
+mod session_settings;
 mod session_status;
 mod statement;
 

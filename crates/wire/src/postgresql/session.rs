@@ -13,9 +13,11 @@ use super::messages::{HEADER, Messages, not_writable, write_length};
 use super::options::{ConnectOptions, LoggedIn, ProtocolVersion};
 use super::result::{self, COPY_IN, PARSE_COMPLETE, ROW_DESCRIPTION, last_word, read_copied};
 use super::row::{Values, int2, int4, on_values, request, text_row};
+use super::session_settings;
 use super::statement::{Format, Statement};
 use crate::client;
 use crate::error::{Result, WireError};
+use crate::session_settings::Overridden;
 use crate::sql::{Collected, Dialect, Parameter, Query, ResultSummary, SqlSession, TextRow};
 use crate::stream::Stream;
 use crate::tls::Offer;
@@ -140,6 +142,10 @@ impl client::Session for Session {
     /// the server says of itself after the login.
     async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace)> {
         connect_offering(reactor, options, Offer::WhatThereIs).await
+    }
+
+    async fn override_settings(&mut self) -> Result<Vec<Overridden>> {
+        session_settings::override_settings(self).await
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

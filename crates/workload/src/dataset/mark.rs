@@ -105,7 +105,7 @@ async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool> {
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
-pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<()> {
+pub(super) async fn claim<S: SqlSession>(session: &mut S, contents: &Contents) -> Result<()> {
     let description = contents.description();
     let is_gone = match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
@@ -118,7 +118,8 @@ pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) ->
     run(
         session,
         &format!(
-            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL PRIMARY KEY, dataset VARCHAR(4000) NOT NULL)"
+            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL PRIMARY KEY, dataset VARCHAR(4000) NOT NULL){}",
+            S::DIALECT.storage
         ),
     )
     .await?;

@@ -175,7 +175,7 @@ async fn claim<S: SqlSession>(
     options: &S::Options,
     contents: &Contents,
 ) -> Result<()> {
-    let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
+    let (mut session, _) = S::connect_with_settings(reactor, &S::within(options, None)).await?;
     mark::claim(&mut session, contents).await?;
     session.close().await?;
     Ok(())
@@ -198,14 +198,14 @@ impl<'a, S: SqlSession> Opener<'a, S> {
     }
 
     async fn session(&mut self) -> Result<S, WireError> {
-        let (session, _) = S::connect(self.reactor, &self.inside).await?;
+        let (session, _) = S::connect_with_settings(self.reactor, &self.inside).await?;
         self.opened.push(session.id());
         Ok(session)
     }
 
     /// One that may load lines.
     async fn loading_session(&mut self) -> Result<S, WireError> {
-        let (session, _) = S::connect(self.reactor, &S::that_loads(&self.inside)).await?;
+        let (session, _) = S::connect_with_settings(self.reactor, &S::that_loads(&self.inside)).await?;
         self.opened.push(session.id());
         Ok(session)
     }

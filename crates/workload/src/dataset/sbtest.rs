@@ -238,9 +238,9 @@ const BULK_ROW_BYTES: usize = 64 * 1024;
 
 /// Makes the table unless it is there and right.
 async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<()> {
-    let bytes = S::DIALECT.bytes;
+    let (bytes, storage) = (S::DIALECT.bytes, S::DIALECT.storage);
     let create = format!(
-        "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload {bytes} NOT NULL)"
+        "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload {bytes} NOT NULL){storage}"
     );
     run(session, &create).await?;
     if check_bulk(session).await.is_ok() {

@@ -57,6 +57,7 @@ impl Access for MysqlAccess {
         let connect = Session::connect_as(reactor, &self.options, &self.expectation);
         let mut session = connect.await.map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
+        session.override_settings().await.map_err(failure)?;
         let word = self
             .expectation
             .check_status(&mut session)

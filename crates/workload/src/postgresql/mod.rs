@@ -51,6 +51,7 @@ impl Access for PostgresqlAccess {
         let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         if !self.is_pooled {
+            session.override_settings().await.map_err(failure)?;
             let word = session.check_by_server(&self.options, &self.expectation).await;
             word.map_err(failure)?.map_err(Failure::FactsDiffer)?;
         }

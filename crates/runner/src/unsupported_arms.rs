@@ -1,14 +1,16 @@
 //! Arms that a server of the user's own cannot do are left out before anything is measured, and said to be; and slices are as
 //! long as what tells its CPU time needs.
 
-use ciphertax_model::{Arm, CpuCounter, Study, Transport};
+use std::collections::BTreeMap;
+
+use ciphertax_model::{CpuCounter, Study, TlsVersion, Transport};
 use ciphertax_records::{LeftOut, LeftOutReason};
-use ciphertax_wire::Target;
+use ciphertax_wire::{Target, WireError};
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::Result;
 use crate::progress::{Progress, Stage};
-use crate::remote_cpu::resolution;
+use crate::remote_cpu::{check_pace, resolution};
 use crate::servers_to_play::Plan;
 use crate::timeout::unusable;
 
@@ -26,22 +28,27 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let arms = &plan.study.arms;
     progress.stage(&Stage::Connecting(target.to_string()));
     let mut lets_in = true;
-    for arm in arms.iter().filter(|arm| arm.transport.tls_version().is_some()) {
-        match own.negotiate(arm.transport)? {
-            Ok(_) => {}
-            Err(error) if error.is_failed_handshake() => {
-                // A connection may break by chance, but not twice.
-                let again = own.negotiate(arm.transport)?;
-                if again.is_err_and(|error| error.is_failed_handshake()) {
-                    left_out.extend(lacks(own.as_ref(), arm)?);
+    let mut lacking: BTreeMap<TlsVersion, Option<LeftOutReason>> = BTreeMap::new();
+    for arm in arms {
+        let Some(version) = arm.transport.tls_version() else {
+            continue;
+        };
+        if !lacking.contains_key(&version) {
+            let reason = match own.negotiate(arm.transport)? {
+                Ok(_) => None,
+                Err(error) if error.is_failed_handshake() => lacks(own.as_ref(), arm.transport, &error)?,
+                // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
+                Err(_) => {
+                    lets_in = false;
+                    break;
                 }
-            }
-            // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
-            Err(_) => {
-                lets_in = false;
-                break;
-            }
+            };
+            lacking.insert(version, reason);
         }
+        left_out.extend(lacking[&version].clone().map(|reason| LeftOut {
+            arm: arm.name.clone(),
+            reason,
+        }));
     }
     let without = |left_out: &[LeftOut]| {
         let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
@@ -86,8 +93,8 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     Ok((Plan { study, ..plan }, left_out))
 }
 
-/// The study with the resolution of its counter, which is found out while a session keeps the server busy. Nothing happens where
-/// the study says it, and where there is no counter.
+/// The study with the resolution of its counter, which is found out while a session keeps the server busy; one that the study says is
+/// held to what a session can use.
 fn with_resolution(
     mut study: Study,
     own: &dyn OwnDatabase,
@@ -97,14 +104,14 @@ fn with_resolution(
     let Some(counter) = study.server_cpu.clone() else {
         return Ok(study);
     };
-    if counter.resolution_s.is_some() {
+    let unusable = |problem| unusable(&target.to_string(), problem);
+    let mut work = own.busy(&study)?;
+    if let Some(resolution_s) = counter.resolution_s {
+        check_pace(&counter, resolution_s, &mut work, unusable)?;
         return Ok(study);
     }
     progress.stage(&Stage::SeekingResolution);
-    let mut work = own.busy(&study)?;
-    let found = resolution(&counter, &mut work, |problem| {
-        unusable(&target.to_string(), problem)
-    })?;
+    let found = resolution(&counter, &mut work, unusable)?;
     study.server_cpu = Some(CpuCounter {
         resolution_s: Some(found),
         ..counter
@@ -112,21 +119,21 @@ fn with_resolution(
     Ok(study)
 }
 
-/// An arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
-fn lacks(own: &dyn OwnDatabase, arm: &Arm) -> Result<Option<LeftOut>> {
-    let Some(version) = arm.transport.tls_version() else {
+/// That the server does not shake hands by a version, by which that failed; `None` if it does by no other version either.
+fn lacks(own: &dyn OwnDatabase, transport: Transport, failure: &WireError) -> Result<Option<LeftOutReason>> {
+    // A login between two that fail keeps servers from counting them (MySQL's max_connect_errors).
+    let has = own.negotiate(Transport::Tls)?;
+    let (Some(version), Ok(has)) = (transport.tls_version(), has) else {
         return Ok(None);
     };
-    let has = match own.negotiate(Transport::Tls)? {
-        Ok(Some(has)) if has != version.to_string() => Some(has),
-        Ok(None) => None,
-        Ok(Some(_)) | Err(_) => return Ok(None),
-    };
-    Ok(Some(LeftOut {
-        arm: arm.name.clone(),
-        reason: LeftOutReason::TlsVersion {
-            lacks_tls: version,
-            has,
-        },
+    // What the server says itself is no chance; a connection may break, but not twice.
+    let is_sure = failure.is_version_refused()
+        || own
+            .negotiate(transport)?
+            .is_err_and(|error| error.is_failed_handshake());
+    let is_another = has.as_ref() != Some(&version.to_string());
+    Ok((is_sure && is_another).then_some(LeftOutReason::TlsVersion {
+        lacks_tls: version,
+        has,
     }))
 }

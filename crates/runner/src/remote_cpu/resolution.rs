@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ciphertax_model::CpuCounter;
 use ciphertax_reactor::stop;
 
-use super::source::{MOST_CPUS, Source};
+use super::source::Source;
 use crate::error::{Result, RunError};
 
 /// So many moves are waited for: the first may come at any time, and between two others there may be work to do.
@@ -18,6 +18,11 @@ const TURN: f64 = 0.02;
 const TURNS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// What rises more slowly than this share of the rate under work is what a quiet server uses, or what others do on its machine.
 const STILL: f64 = 0.5;
+
+/// More CPUs than one session can keep busy. A counter that rises faster counts no seconds: milliseconds are a thousand times as many.
+const CPUS_OF_A_SESSION: f64 = 32.0;
+/// For so long a session works to see how fast a counter rises.
+const WORK: Duration = Duration::from_millis(500);
 
 /// A counter that is looked at again and again.
 struct Watch {
@@ -74,12 +79,6 @@ pub(crate) fn resolution(
     let moves = &moves[1..];
     let time: Duration = moves.iter().map(|step| step.after).sum();
     let rise: f64 = moves.iter().map(|step| step.rise).sum();
-    if rise > MOST_CPUS * time.as_secs_f64() {
-        return Err(unusable(format!(
-            "{name} rose by {rise:.0} in {:.3} s, and no machine has so many CPUs; does it print seconds?",
-            time.as_secs_f64()
-        )));
-    }
     let interval = moves.iter().map(|step| step.after).max().unwrap_or_default();
     // Of both together: one that came late is followed by one that comes soon.
     let rate = rise / time.as_secs_f64().max(f64::EPSILON);
@@ -98,6 +97,10 @@ pub(crate) fn resolution(
             lag = watch.moved - ended;
         }
     }
+    // What others use is less than half of it, or it would not stand still.
+    if rate * (1.0 - STILL) > CPUS_OF_A_SESSION {
+        return Err(unusable(too_fast(&name, rise, time)));
+    }
     let wait = (interval + lag + watch.longest_turn).as_secs_f64();
     let (least, most) = CpuCounter::RESOLUTION_S.into_inner();
     if wait > most {
@@ -106,6 +109,40 @@ pub(crate) fn resolution(
         )));
     }
     Ok(wait.max(least))
+}
+
+/// Makes sure that a counter whose resolution is known rises no faster than a session can work.
+///
+/// # Errors
+/// If the counter cannot be read, or rises too fast; `unusable` makes an error of why.
+pub(crate) fn check_pace(
+    counter: &CpuCounter,
+    resolution_s: f64,
+    work: &mut dyn FnMut(Duration) -> Result<()>,
+    unusable: impl Fn(String) -> RunError,
+) -> Result<()> {
+    let source = Source::new(counter);
+    let read = || source.read().map(|counted| counted.seconds).map_err(&unusable);
+    let resolution = Duration::try_from_secs_f64(resolution_s).unwrap_or_default();
+    let before = read()?;
+    work(WORK)?;
+    stop::sleep(resolution);
+    let worked = read()?;
+    stop::sleep(WORK + resolution);
+    let others = read()? - worked;
+    let rise = worked - before - others;
+    match rise > CPUS_OF_A_SESSION * WORK.as_secs_f64() {
+        true => Err(unusable(too_fast(&source.name(), rise, WORK))),
+        false => Ok(()),
+    }
+}
+
+fn too_fast(name: &str, rise: f64, time: Duration) -> String {
+    let time = time.as_secs_f64();
+    format!(
+        "{name} rose by {rise:.0} in {time:.3} s while one session worked, which is the work of {:.0} CPUs; does it print seconds?",
+        rise / time
+    )
 }
 
 impl Watch {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{CounterCommand, CpuCounter};
 use ciphertax_observe::{Meter, ProcessMeter, Usage};
 
-use super::resolution;
 use super::source::CounterMeter;
+use super::{check_pace, resolution};
 use crate::error::Result;
 use crate::timeout::unusable;
 
@@ -165,9 +165,23 @@ fn slices_have_all_of_their_cpu_time_though_the_counter_lags_behind() {
 fn what_counts_no_seconds_is_refused_before_it_is_measured_with() {
     let mut worker = Worker::start();
     let clock = worker.clock();
-    let counter = printed_by(&["awk", "{printf \"%.3f\", $1 / 1000}", clock.to_str().unwrap()]);
-    let refused = found(&counter, &mut worker).unwrap_err().to_string();
-    assert!(refused.contains("does it print seconds?"), "{refused}");
+    // Microseconds, milliseconds.
+    for of_ns in ["1e3", "1e6"] {
+        let print = format!("{{printf \"%.3f\", $1 / {of_ns}}}");
+        let counter = printed_by(&["awk", &print, clock.to_str().unwrap()]);
+        let mut work = |time| {
+            worker.work(time);
+            Ok(())
+        };
+        let unusable = |problem| unusable("db", problem);
+        let found = resolution(&counter, &mut work, unusable).unwrap_err().to_string();
+        let known = check_pace(&counter, 0.1, &mut work, unusable)
+            .unwrap_err()
+            .to_string();
+        for refused in [found, known] {
+            assert!(refused.contains("does it print seconds?"), "{refused}");
+        }
+    }
 }
 
 #[test]

@@ -124,6 +124,99 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
     assert!(logins.all(|login| login == ["SCRAM-SHA-1/cached"]));
 }
 
+/// A study of plain arms alone, which would begin with any server that knows the account.
+const PLAIN: &str = r#"
+name = "plain"
+question = "Who answers?"
+server = "mongodb"
+time_s = 20
+slice_s = 0.1
+ycsb = { record_count = 1000 }
+arm = [{ name = "plain", transport = "plain" }, { name = "again", transport = "plain" }]
+cell = [{ name = "connect", workload = "connect", load = { connections = 1 } }]
+"#;
+
+/// A replica set whose configuration names a forwarder, which leads to its member at first and to another server later.
+#[test]
+fn nobody_is_asked_in_the_place_of_a_member() {
+    let set = OwnMongoDb::start_with(|builder| {
+        builder.replica_set(ReplicaSet {
+            members: 1,
+            read_only_member: false,
+        })
+    });
+    let standalone = OwnMongoDb::start();
+    for server in [&set, &standalone] {
+        server.ask(&rawdoc! {
+            "createUser": "app",
+            "pwd": "tr0ub4dor",
+            "roles": [{ "role": "dbOwner", "db": "ciphertax" }],
+            "$db": "admin",
+        });
+    }
+    let before = [&set, &standalone].map(OwnMongoDb::contents);
+    let target = Arc::new(Mutex::new(set.nodes()[0]));
+    let member = forwarder(Arc::clone(&target));
+    let answer = set.ask(&rawdoc! { "replSetGetConfig": 1_i32, "$db": "admin" });
+    let config = answer.get_document("config").unwrap();
+    let version = config.get_i32("version").unwrap() + 1;
+    let members = RawArrayBuf::from_iter([rawdoc! { "_id": 0_i32, "host": member.to_string() }]);
+    set.ask(&rawdoc! {
+        "replSetReconfig": { "_id": "ciphertax", "version": version, "members": members },
+        "force": true,
+        "$db": "admin",
+    });
+
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("plain.toml"), PLAIN).unwrap();
+    let url = format!("mongodb://app:tr0ub4dor@{}/?replicaSet=ciphertax", set.hosts());
+    let mut running = sandbox.start(&["run", "plain.toml", &url, "--out=run"]);
+    running.measures();
+    *target.lock().unwrap() = standalone.nodes()[0];
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    let stranger = format!("{member} is no member of ciphertax");
+    let says = |reason: &VoidReason| reason.to_string().contains(&stranger);
+    let void = record(&sandbox.run()).results.void;
+    assert!(void.iter().any(|row| says(&row.reason)), "{void:?}");
+
+    for command in [
+        vec!["run", "plain.toml", &url, "--time=2", "--out=other"],
+        vec!["clean", &url],
+    ] {
+        let finished = sandbox.finish(&command);
+        finished.refuses(&[
+            &stranger,
+            "by the names they have in its configuration",
+            "directConnection=true",
+        ]);
+    }
+    assert_eq!(standalone.contents(), before[1]);
+    // What it could not remove, it does when the member is back.
+    *target.lock().unwrap() = set.nodes()[0];
+    assert_eq!(sandbox.finish(&["clean", &url]).code, Some(0));
+    assert_eq!(set.contents(), before[0]);
+}
+
+/// An address from which each new connection leads to where `target` says by then.
+fn forwarder(target: Arc<Mutex<SocketAddr>>) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming().map(Result::unwrap) {
+            let server = TcpStream::connect(*target.lock().unwrap()).unwrap();
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let [mut from, mut to] = [from, to].map(|stream| stream.try_clone().unwrap());
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    address
+}
+
 #[test]
 fn quick_names_the_study_for_mongodb() {
     let sandbox = Sandbox::new();

@@ -4,12 +4,13 @@ use ciphertax_base::Witness;
 use ciphertax_base::format;
 use ciphertax_model::{Command, Counts, Link, Pace, Placement, Workload};
 use ciphertax_records::{
-    Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, MemberRecord,
-    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
+    Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, PublishedRow, Run,
+    RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
 };
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 use crate::lookup;
+use crate::members::members_in_words;
 use crate::words::bound;
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
@@ -450,25 +451,8 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         "{} {}, {whose} {place}{}",
         server.product,
         server.version,
-        members_in_words(server)
+        members_in_words(run, server)
     )
-}
-
-/// `; the load goes to h1:3306 (PRIMARY), beside h2:3306 (SECONDARY)` for several servers that form one database; else empty.
-pub(crate) fn members_in_words(server: &ServerRecord) -> String {
-    let in_words = |member: &MemberRecord| format!("{} ({})", member.address, member.role);
-    match server.members.split_first() {
-        None => String::new(),
-        Some((only, [])) => format!("; the load goes to {}", in_words(only)),
-        Some((first, others)) => {
-            let others: Vec<String> = others.iter().map(in_words).collect();
-            format!(
-                "; the load goes to {}, beside {}",
-                in_words(first),
-                others.join(", ")
-            )
-        }
-    }
 }
 
 /// Void slices with the same kind of reason.

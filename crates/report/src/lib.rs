@@ -16,6 +16,7 @@ pub mod why;
 mod answer;
 mod describe;
 mod lookup;
+mod members;
 mod storage;
 mod words;
 

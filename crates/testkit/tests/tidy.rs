@@ -18,7 +18,7 @@ const SRC: [(&str, usize); 21] = [
     ("supervise", 2_100),
     ("observe", 2_550),
     ("columns", 2_050),
-    ("wire", 12_900),
+    ("wire", 13_050),
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_250),
@@ -29,7 +29,7 @@ const SRC: [(&str, usize); 21] = [
     ("cli", 3_700),
 ];
 const TEST_PROGRAMS: usize = 30;
-const LONGEST_FILE: usize = 519;
+const LONGEST_FILE: usize = 516;
 const LONGEST_FUNCTION: usize = 153;
 /// Files that use each other.
 const LARGEST_CIRCLE: usize = 3;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Item};
 use crate::describe;
+use crate::members::members_in_words;
 
 /// How it was measured and what the figures mean.
 pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
@@ -90,7 +91,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }
-        text.push_str(&describe::members_in_words(server));
+        text.push_str(&members_in_words(run, server));
         if let Some(link) = describe::link_in_words(server) {
             text.push_str(&format!("; {link}"));
         }

@@ -331,10 +331,13 @@ pub(crate) fn proofs_in_words(run: &Run) -> impl Iterator<Item = (&str, String)>
             }
         }
         let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
-        let words = match names.as_slice() {
+        let mut words = match names.as_slice() {
             [] => "not proved, the run ended before".to_owned(),
             names => format!("proved by {}", names.join(", ")),
         };
+        if let Some(why) = arm.sessions.iter().find_map(|session| session.unproved.as_ref()) {
+            words.push_str(&format!("; not proved by the server: {why}"));
+        }
         (arm.name.as_str(), words)
     })
 }

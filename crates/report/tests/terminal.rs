@@ -217,6 +217,15 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
 }
 
 #[test]
+fn what_the_server_does_not_prove_is_said_with_the_reason() {
+    let mut run = fixture::run();
+    run.head.arms[0].sessions[0].unproved = Some("it has no variables Ssl_version and Ssl_cipher".into());
+    let page = terminal::render(&run, UNBOUND);
+    let words = "; not proved by the server: it has no variables Ssl_version and Ssl_cipher\n";
+    assert_eq!(page.matches(words).count(), 1, "{page}");
+}
+
+#[test]
 fn the_load_goes_to_the_members_that_are_read_from() {
     let mut run = fixture::run();
     let member = |address: &str, role: &str| MemberRecord {

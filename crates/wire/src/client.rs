@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SessionFacts};
+use ciphertax_base::{AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, SessionFacts};
 use ciphertax_reactor::Reactor;
 
 use crate::Protocol;
 use crate::error::Result;
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Word};
 use crate::stream::Stream;
 use crate::tls::{TlsSession, TlsSummary};
 use crate::trace::Traffic;
@@ -119,12 +119,8 @@ pub trait Client: Session {
     /// Asks the server what it thinks of this session, which `options` opened.
     ///
     /// # Errors
-    /// The outer for a question that failed; the inner says what was expected and what was found.
-    async fn check_by_server(
-        &mut self,
-        options: &Self::Options,
-        expectation: &Expectation,
-    ) -> Result<Result<Proof, String>>;
+    /// Those of a question.
+    async fn check_by_server(&mut self, options: &Self::Options, expectation: &Expectation) -> Result<Word>;
 
     /// Everything that was negotiated. The server may be asked for its version.
     ///

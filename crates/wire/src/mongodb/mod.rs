@@ -13,7 +13,7 @@ mod topology;
 pub use bson;
 
 pub use connect::{ConnectOptions, Login};
-pub use counters::{Logins, Others, ServerCounters, authenticated_users};
+pub use counters::{Logins, Others, ServerCounters, Verdict, authenticated_users};
 pub use identity::Identity;
 pub use login::Account;
 #[cfg(test)]

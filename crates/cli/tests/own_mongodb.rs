@@ -1,6 +1,9 @@
 //! What a MongoDB of the user's own has, demands and allows.
 
+use std::os::fd::OwnedFd;
+
 use ciphertax_model::ReplicaSet;
+use ciphertax_records::ArmRecord;
 
 use crate::common::*;
 
@@ -66,6 +69,18 @@ fn other_clients_keep_connections() {
     assert_eq!(server.contents(), before);
     let fewer = ["--set=load.connections=4"];
     start_study(&sandbox, &target, &fewer).finish().measured();
+    // Nobody else connects meanwhile, so its counters tell.
+    for arm in &record(&sandbox.run()).head.arms {
+        let proofs = by_server(arm).concat();
+        let is_over_tls = arm.sessions[0].facts.tls.is_some();
+        assert!(proofs.contains("by SCRAM-SHA-256"), "{}: {proofs}", arm.name);
+        assert_eq!(
+            proofs.contains(" of TLSv1"),
+            is_over_tls,
+            "{}: {proofs}",
+            arm.name
+        );
+    }
 }
 
 #[test]
@@ -114,14 +129,175 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
         "{}&authSource=accounts&authMechanism=SCRAM-SHA-1",
         server.app_url()
     );
-    start_study(&sandbox, &target, &[]).finish().measured();
+    let finished = start_study(&sandbox, &target, &[]).finish();
+    let page = finished
+        .measured()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let silent = "not proved by the server: the account may not read its counters of TLS handshakes";
+    assert!(page.contains(silent), "{page}");
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
+    assert!(run.head.arms.iter().all(|arm| by_server(arm).is_empty()));
     assert!(run.head.servers[0].settings.is_empty());
     let mut logins = logins(&run, "connect").into_values();
     assert!(logins.all(|login| login == ["SCRAM-SHA-1/cached"]));
+}
+
+/// The evidence that the server gives of an arm.
+fn by_server(arm: &ArmRecord) -> Vec<String> {
+    let proofs = arm.sessions.iter().flat_map(|session| &session.proofs);
+    let proofs = proofs.filter(|proof| proof.witness == Witness::Server);
+    proofs.map(|proof| proof.evidence.clone()).collect()
+}
+
+/// A study of plain arms alone, which would begin with any server that knows the account.
+const PLAIN: &str = r#"
+name = "plain"
+question = "Who answers?"
+server = "mongodb"
+time_s = 20
+slice_s = 0.1
+ycsb = { record_count = 1000 }
+arm = [{ name = "plain", transport = "plain" }, { name = "again", transport = "plain" }]
+cell = [{ name = "connect", workload = "connect", load = { connections = 1 } }]
+"#;
+
+/// A replica set whose configuration names a forwarder, which leads to its member at first and to another server later.
+#[test]
+fn nobody_is_asked_in_the_place_of_a_member() {
+    let set = OwnMongoDb::start_with(|builder| {
+        builder.replica_set(ReplicaSet {
+            members: 1,
+            read_only_member: false,
+        })
+    });
+    let standalone = OwnMongoDb::start();
+    for server in [&set, &standalone] {
+        server.ask(&rawdoc! {
+            "createUser": "app",
+            "pwd": "tr0ub4dor",
+            "roles": [{ "role": "dbOwner", "db": "ciphertax" }],
+            "$db": "admin",
+        });
+    }
+    let before = [&set, &standalone].map(OwnMongoDb::contents);
+    let target = Arc::new(Mutex::new(set.nodes()[0]));
+    let member = forwarder(Arc::clone(&target));
+    let answer = set.ask(&rawdoc! { "replSetGetConfig": 1_i32, "$db": "admin" });
+    let config = answer.get_document("config").unwrap();
+    let version = config.get_i32("version").unwrap() + 1;
+    let members = RawArrayBuf::from_iter([rawdoc! { "_id": 0_i32, "host": member.to_string() }]);
+    set.ask(&rawdoc! {
+        "replSetReconfig": { "_id": "ciphertax", "version": version, "members": members },
+        "force": true,
+        "$db": "admin",
+    });
+
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("plain.toml"), PLAIN).unwrap();
+    let url = format!("mongodb://app:tr0ub4dor@{}/?replicaSet=ciphertax", set.hosts());
+    let mut running = sandbox.start(&["run", "plain.toml", &url, "--out=run"]);
+    running.measures();
+    *target.lock().unwrap() = standalone.nodes()[0];
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    let stranger = format!("{member} is no member of ciphertax");
+    let says = |reason: &VoidReason| reason.to_string().contains(&stranger);
+    let void = record(&sandbox.run()).results.void;
+    assert!(void.iter().any(|row| says(&row.reason)), "{void:?}");
+
+    for command in [
+        vec!["run", "plain.toml", &url, "--time=2", "--out=other"],
+        vec!["clean", &url],
+    ] {
+        let finished = sandbox.finish(&command);
+        finished.refuses(&[
+            &stranger,
+            "by the names they have in its configuration",
+            "directConnection=true",
+        ]);
+    }
+    let alone = format!("mongodb://app:tr0ub4dor@{}/?replicaSet=rs0", standalone.hosts());
+    let finished = sandbox.finish(&["connect", &alone]);
+    finished.refuses(&["is no replica set", "leave replicaSet out"]);
+    assert_eq!(standalone.contents(), before[1]);
+    // What it could not remove, it does when the member is back.
+    *target.lock().unwrap() = set.nodes()[0];
+    assert_eq!(sandbox.finish(&["clean", &url]).code, Some(0));
+    assert_eq!(set.contents(), before[0]);
+}
+
+/// stunnel in the way of a plain arm, whose canary any relay before it reads.
+#[test]
+fn a_plain_arm_that_reaches_the_server_over_tls_is_refused() {
+    let server = OwnMongoDb::start();
+    let Some(front) = over_tls(&server) else {
+        return not_tested("there is no stunnel");
+    };
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("plain.toml"), PLAIN).unwrap();
+    let url = format!("mongodb://{}:{}@{front}/", server.user(), server.password());
+    let finished = sandbox.finish(&["run", "plain.toml", &url, "--out=run"]);
+    finished.refuses(&[
+        "arm plain is not what it says",
+        "handshakes of TLSv1.3; expected 0",
+        "connect to the server itself",
+    ]);
+    assert_eq!(server.contents(), before);
+}
+
+/// An address from which each connection travels to the server inside TLS; `None` where there is no stunnel.
+fn over_tls(server: &OwnMongoDb) -> Option<SocketAddr> {
+    let root = unpacked_tunnels().unwrap_or_else(|| "/".into());
+    let program = root.join("usr/bin/stunnel4");
+    if !program.exists() {
+        return None;
+    }
+    let settings = server.folder().join("stunnel.conf");
+    let connect = format!("client = yes\nsyslog = no\nconnect = {}\n", server.nodes()[0]);
+    fs::write(&settings, connect).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming().map(Result::unwrap) {
+            let mut command = Command::new(&program);
+            command
+                .arg(&settings)
+                .env("LD_LIBRARY_PATH", root.join("usr/lib/x86_64-linux-gnu"))
+                .stdin(OwnedFd::from(client.try_clone().unwrap()))
+                .stdout(OwnedFd::from(client))
+                .stderr(Stdio::null());
+            let mut stunnel = command.spawn().unwrap();
+            // What it was given must be its own, so that its end is that of the connection.
+            drop(command);
+            thread::spawn(move || stunnel.wait());
+        }
+    });
+    Some(address)
+}
+
+/// An address from which each new connection leads to where `target` says by then.
+fn forwarder(target: Arc<Mutex<SocketAddr>>) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming().map(Result::unwrap) {
+            let server = TcpStream::connect(*target.lock().unwrap()).unwrap();
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let [mut from, mut to] = [from, to].map(|stream| stream.try_clone().unwrap());
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    address
 }
 
 #[test]

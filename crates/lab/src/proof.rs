@@ -8,7 +8,7 @@ use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sql::SqlSession;
-use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
+use ciphertax_wire::{Client, Endpoint, Expectation, WireError, Word};
 
 use crate::error::Error;
 use crate::files::random_digits;
@@ -27,6 +27,8 @@ const NOT_BACK: &str = "the canary did not come back from the server";
 pub struct Proved {
     /// The evidence.
     pub proofs: Vec<Proof>,
+    /// Why the server does not prove what TLS its sessions have; `None` if it does.
+    pub unproved: Option<String>,
     /// What its session negotiated.
     pub facts: SessionFacts,
     /// What every further session must be.
@@ -113,11 +115,8 @@ pub(crate) trait Provable: Client {
     /// Who else connects to the server meanwhile, where it counts that.
     type Others;
 
-    /// Opens a session as the arm does. What follows from what the server counted meanwhile; `None` if it does not tell.
-    async fn open(
-        claim: &Claim<'_, Self>,
-        reactor: &Rc<Reactor>,
-    ) -> Result<(Self, Option<Proof>), Objection> {
+    /// Opens a session as the arm does. What follows from what the server counted meanwhile; `None` if it is asked otherwise.
+    async fn open(claim: &Claim<'_, Self>, reactor: &Rc<Reactor>) -> Result<(Self, Option<Word>), Objection> {
         Self::warm_up(reactor, claim.options, 1).await?;
         let mut session = Self::connect_as(reactor, claim.options, claim.expectation).await?;
         session.override_settings().await?;
@@ -165,29 +164,39 @@ pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Prov
 
 impl<S: Provable> Claim<'_, S> {
     async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, Objection> {
-        let (facts, mut proofs) = self.both_sides(reactor).await?;
+        let (facts, mut proofs, unproved) = self.both_sides(reactor).await?;
         proofs.push(self.canary_on_the_wire(reactor).await?);
         proofs.extend(self.wrong_login(reactor).await?);
         proofs.extend(S::others(self, reactor).await?);
         Ok(Proved {
             expectation: self.expectation.proved(&facts),
             proofs,
+            unproved,
             facts,
         })
     }
 
-    /// What client and server say of a session.
-    async fn both_sides(&self, reactor: &Rc<Reactor>) -> Result<(SessionFacts, Vec<Proof>), Objection> {
+    /// What client and server say of a session, and why the server says nothing, if so.
+    async fn both_sides(
+        &self,
+        reactor: &Rc<Reactor>,
+    ) -> Result<(SessionFacts, Vec<Proof>, Option<String>), Objection> {
         let (mut session, counted) = S::open(self, reactor).await?;
         self.expectation.check(&session).map_err(Objection::Disproved)?;
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
-        proofs.extend(counted);
         let seen_by_server = self.seen_by_server.as_ref().unwrap_or(self.expectation);
         let by_server = session.check_by_server(self.options, seen_by_server).await?;
-        proofs.push(by_server.map_err(Objection::Disproved)?);
+        let mut unproved = None;
+        for word in counted.into_iter().chain([by_server]) {
+            match word {
+                Word::Agrees(proof) => proofs.push(proof),
+                Word::Contradicts(problem) => return Err(Objection::Disproved(problem)),
+                Word::Silent(why) => unproved = Some(why),
+            }
+        }
         let _ = session.close().await;
-        Ok((facts, proofs))
+        Ok((facts, proofs, unproved))
     }
 
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.

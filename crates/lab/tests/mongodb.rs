@@ -99,7 +99,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         let witnesses = [
             "client",
             "server",
-            "server",
+            "authentication",
             "wire",
             "authentication",
             "access control",

@@ -417,6 +417,9 @@ pub struct SessionRecord {
     pub beside: Option<String>,
     /// The evidence that the arm is what it says.
     pub proofs: Vec<Proof>,
+    /// Why the server does not prove what TLS the sessions have; absent if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproved: Option<String>,
     /// What stays readable on the disk; absent where no arm of the study is about that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskRecord>,

@@ -4,12 +4,13 @@ use ciphertax_base::Witness;
 use ciphertax_base::format;
 use ciphertax_model::{Command, Counts, Link, Pace, Placement, Workload};
 use ciphertax_records::{
-    Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, MemberRecord,
-    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
+    Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, PublishedRow, Run,
+    RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
 };
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 use crate::lookup;
+use crate::way::way_in_words;
 use crate::words::bound;
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
@@ -330,10 +331,13 @@ pub(crate) fn proofs_in_words(run: &Run) -> impl Iterator<Item = (&str, String)>
             }
         }
         let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
-        let words = match names.as_slice() {
+        let mut words = match names.as_slice() {
             [] => "not proved, the run ended before".to_owned(),
             names => format!("proved by {}", names.join(", ")),
         };
+        if let Some(why) = arm.sessions.iter().find_map(|session| session.unproved.as_ref()) {
+            words.push_str(&format!("; not proved by the server: {why}"));
+        }
         (arm.name.as_str(), words)
     })
 }
@@ -450,25 +454,8 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         "{} {}, {whose} {place}{}",
         server.product,
         server.version,
-        way_in_words(server)
+        way_in_words(run, server)
     )
-}
-
-/// `, through haproxy` where that listens in its place; `; the load goes to h1:3306 (PRIMARY), beside h2:3306 (SECONDARY)` for
-/// several servers that form one database.
-pub(crate) fn way_in_words(server: &ServerRecord) -> String {
-    let mut words: String = server
-        .through
-        .iter()
-        .map(|it| format!(", through {it}"))
-        .collect();
-    let in_words = |member: &MemberRecord| format!("{} ({})", member.address, member.role);
-    let members: Vec<String> = server.members.iter().map(in_words).collect();
-    if !members.is_empty() {
-        let first_beside_others = members.join(", ").replacen(", ", ", beside ", 1);
-        words += &format!("; the load goes to {first_beside_others}");
-    }
-    words
 }
 
 /// Void slices with the same kind of reason.

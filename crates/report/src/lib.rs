@@ -17,6 +17,7 @@ mod answer;
 mod describe;
 mod lookup;
 mod storage;
+mod way;
 mod words;
 
 use ciphertax_estimate::EstimateError;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ciphertax_model::{Link, Metric, TlsVersion};
+use ciphertax_model::{Link, Metric, ReadPreference, TlsVersion};
 use ciphertax_records::{
-    Agreement, LeftOut, LeftOutReason, LinkRecord, PublishedRow, RunStatus, ServerId, VoidReason,
+    Agreement, LeftOut, LeftOutReason, LinkRecord, MemberRecord, PublishedRow, RunStatus, ServerId,
+    VoidReason,
 };
 use ciphertax_report::terminal::{self, Style};
 
@@ -213,6 +214,47 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
     let told = |words: &str| text.lines().any(|line| line.contains(words));
     assert!(told("1 ms away and 0 ms, 10 ms between its nodes: "), "{text}");
     assert!(told(", nodes 10 ms apart"), "{text}");
+}
+
+#[test]
+fn what_the_server_does_not_prove_is_said_with_the_reason() {
+    let mut run = fixture::run();
+    run.head.arms[0].sessions[0].unproved = Some("it has no variables Ssl_version and Ssl_cipher".into());
+    let page = terminal::render(&run, UNBOUND);
+    let words = "; not proved by the server: it has no variables Ssl_version and Ssl_cipher\n";
+    assert_eq!(page.matches(words).count(), 1, "{page}");
+}
+
+#[test]
+fn the_load_goes_to_the_members_that_are_read_from() {
+    let mut run = fixture::run();
+    let member = |address: &str, role: &str| MemberRecord {
+        address: address.into(),
+        role: role.into(),
+    };
+    run.head.servers[0].members = vec![
+        member("db1:1", "PRIMARY"),
+        member("db2:1", "SECONDARY"),
+        member("db3:1", "SECONDARY"),
+    ];
+    let mut says = |preference, words: &str| {
+        run.head.study.read_preference = preference;
+        let page = terminal::render(&run, UNBOUND);
+        assert!(page.contains(words), "{words:?} is not in: {page}");
+    };
+    let [first, second, third] = ["db1:1 (PRIMARY)", "db2:1 (SECONDARY)", "db3:1 (SECONDARY)"];
+    says(
+        ReadPreference::Primary,
+        &format!("the load goes to {first}, beside {second}, {third}."),
+    );
+    says(
+        ReadPreference::Secondary,
+        &format!("the load goes to {second}, {third}, beside {first}."),
+    );
+    says(
+        ReadPreference::Nearest,
+        &format!("the load goes to {first}, {second}, {third}."),
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::{CpuCounter, Study, TlsVersion, Transport};
+use ciphertax_model::{Arm, CpuCounter, Study, TlsVersion, Transport};
 use ciphertax_records::{LeftOut, LeftOutReason};
 use ciphertax_wire::{Target, WireError};
 
@@ -28,27 +28,27 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let arms = &plan.study.arms;
     progress.stage(&Stage::Connecting(target.to_string()));
     let mut lets_in = true;
-    let mut lacking: BTreeMap<TlsVersion, Option<LeftOutReason>> = BTreeMap::new();
-    for arm in arms {
-        let Some(version) = arm.transport.tls_version() else {
-            continue;
-        };
-        if !lacking.contains_key(&version) {
-            let reason = match own.negotiate(arm.transport)? {
-                Ok(_) => None,
-                Err(error) if error.is_failed_handshake() => lacks(own.as_ref(), arm.transport, &error)?,
-                // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
-                Err(_) => {
-                    lets_in = false;
-                    break;
-                }
-            };
-            lacking.insert(version, reason);
+    let version = |arm: &Arm| Some((arm.transport.tls_version()?, arm.transport));
+    let versions: BTreeMap<TlsVersion, Transport> = arms.iter().filter_map(version).collect();
+    for transport in versions.into_values() {
+        match own.negotiate(transport)? {
+            Ok(_) => {}
+            Err(error) if error.is_failed_handshake() => {
+                let reason = lacks(own.as_ref(), transport, &error)?;
+                let of_version = arms.iter().filter(|arm| arm.transport == transport);
+                left_out.extend(of_version.filter_map(|arm| {
+                    Some(LeftOut {
+                        arm: arm.name.clone(),
+                        reason: reason.clone()?,
+                    })
+                }));
+            }
+            // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
+            Err(_) => {
+                lets_in = false;
+                break;
+            }
         }
-        left_out.extend(lacking[&version].clone().map(|reason| LeftOut {
-            arm: arm.name.clone(),
-            reason,
-        }));
     }
     let without = |left_out: &[LeftOut]| {
         let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();

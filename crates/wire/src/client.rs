@@ -4,13 +4,13 @@ use std::path::Path;
 use std::rc::Rc;
 
 use ciphertax_base::{
-    AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, Proof, SeenByServer, SessionFacts,
+    AuthenticationFacts, ChainCertificate, ConnectTrace, PhaseTrace, SeenByServer, SessionFacts,
 };
 use ciphertax_reactor::Reactor;
 
 use crate::Protocol;
 use crate::error::Result;
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Word};
 use crate::session_settings::Overridden;
 use crate::stream::Stream;
 use crate::tls::{TlsSession, TlsSummary};
@@ -144,12 +144,8 @@ pub trait Client: Session {
     /// Asks the server what it thinks of this session, which `options` opened.
     ///
     /// # Errors
-    /// The outer for a question that failed; the inner says what was expected and what was found.
-    async fn check_by_server(
-        &mut self,
-        options: &Self::Options,
-        expectation: &Expectation,
-    ) -> Result<Result<Proof, String>>;
+    /// Those of a question.
+    async fn check_by_server(&mut self, options: &Self::Options, expectation: &Expectation) -> Result<Word>;
 
     /// Asks the server from where it sees this session, and which process it is.
     ///

@@ -119,6 +119,14 @@ pub enum WireError {
         /// True if that message began TLS.
         encrypted: bool,
     },
+    /// Another server answers than the one that is expected.
+    #[error("{address} {problem}")]
+    OtherServer {
+        /// Where it answers.
+        address: String,
+        /// What it is, and the remedy where there is one.
+        problem: String,
+    },
     /// A replica set cannot be written to.
     #[error("the replica set {0:?} has no primary")]
     NoPrimary(String),

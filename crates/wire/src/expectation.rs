@@ -1,6 +1,6 @@
 //! The expectation that every session of an arm must meet.
 
-use ciphertax_base::{AuthenticationFacts, LoginPath, SessionFacts};
+use ciphertax_base::{AuthenticationFacts, LoginPath, Proof, SessionFacts};
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,17 @@ pub struct Expectation {
     pub resumed: bool,
     /// How every login goes; `None` for any way, until the arm is proved.
     pub login: Option<ExpectedLogin>,
+}
+
+/// A server's word on what sessions are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// It agrees.
+    Agrees(Proof),
+    /// It contradicts: what was expected and what was found.
+    Contradicts(String),
+    /// It does not tell, for this reason.
+    Silent(String),
 }
 
 /// How a login must go.

@@ -31,7 +31,7 @@ pub use crate::url::{
 pub use address::Address;
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
-pub use expectation::{Expectation, ExpectedLogin};
+pub use expectation::{Expectation, ExpectedLogin, Word};
 pub use session_settings::Overridden;
 pub use trace::{Traffic, is_silent_once_reached, note_thread_cpu};
 pub use value::Value;

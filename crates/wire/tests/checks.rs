@@ -7,4 +7,5 @@ mod hostile_login;
 mod mongodb_hostile;
 mod postgresql_hostile;
 mod scram_signature;
+mod silent_servers;
 mod sqlite;

@@ -4,8 +4,9 @@ use ciphertax_wire::Session as _;
 use std::sync::Mutex;
 
 use ciphertax_wire::Address;
-use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf};
-use ciphertax_wire::mongodb::{ConnectOptions, Session, Topology};
+use ciphertax_wire::mongodb::bson::oid::ObjectId;
+use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
+use ciphertax_wire::mongodb::{ConnectOptions, Identity, Session, Topology};
 use proptest::prelude::*;
 
 use crate::common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};
@@ -197,15 +198,8 @@ fn a_member_that_says_nothing_does_not_keep_the_primary_from_being_found() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let addresses = [&silent, &listener].map(address_of);
     let hello = set_of(&addresses);
-    let serve_all = move |listener: TcpListener, hello: RawDocumentBuf| {
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let script = (1..=7).map(|number| answer(number, &hello)).collect();
-                serve(stream.unwrap(), script, Ending::Close);
-            }
-        })
-    };
-    serve_all(listener, hello.clone());
+    let said = hello.clone();
+    serve_all(listener, move || said.clone());
     let options = ConnectOptions::new("", 0, Login::None);
     let look = || run(async |reactor| Topology::discover(reactor, &addresses, &options).await.unwrap());
     let topology = look();
@@ -230,7 +224,7 @@ fn a_member_that_says_nothing_does_not_keep_the_primary_from_being_found() {
     assert_eq!(looks, Some(()));
 
     // As soon as it speaks, it is a member again.
-    serve_all(silent, hello);
+    serve_all(silent, move || hello.clone());
     assert!(within(PATIENCE, || look().members.len() == 2));
 }
 
@@ -269,6 +263,74 @@ fn members_are_timed_one_after_the_other() {
     let mut order = answered.lock().unwrap().clone();
     order.dedup();
     assert_eq!(order, [0, 1, 2]);
+}
+
+/// A set of one, behind a forwarder, whose configuration names an address at which another server listens.
+#[test]
+fn whoever_answers_in_the_place_of_a_member_is_none() {
+    let listeners = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let [forwarder, member] = listeners.each_ref().map(address_of);
+    let process = |byte| rawdoc! { "processId": ObjectId::from_bytes([byte; 12]), "counter": 1_i64 };
+    let mut hello = set_of(std::slice::from_ref(&member));
+    hello.append(cstr!("me"), member.to_string());
+    hello.append(cstr!("topologyVersion"), process(1));
+    let standalone = rawdoc! { "isWritablePrimary": true, "maxWireVersion": 17_i32, "ok": 1.0 };
+    let mut namesake = set_of(std::slice::from_ref(&member));
+    namesake.append(cstr!("me"), member.to_string());
+    namesake.append(cstr!("topologyVersion"), process(2));
+    let answers = Arc::new(Mutex::new(standalone));
+    let [front, back] = listeners;
+    serve_all(front, move || hello.clone());
+    let stranger = Arc::clone(&answers);
+    serve_all(back, move || stranger.lock().unwrap().clone());
+
+    let options = ConnectOptions::new("", 0, Login::None);
+    let look = || {
+        run(async |reactor| {
+            let deadline = std::time::Instant::now() + PATIENCE;
+            Topology::wait_for_primary(reactor, std::slice::from_ref(&forwarder), &options, deadline).await
+        })
+    };
+    says(look().unwrap_err(), &format!("{member} is no member of rs,"));
+    *answers.lock().unwrap() = namesake;
+    says(look().unwrap_err(), &format!("{member} leads to another process"));
+
+    // Each session is held to what was seen of its member.
+    let found =
+        |options: &ConnectOptions| run(async |reactor| Session::connect(reactor, options).await.map(drop));
+    let expecting = |identity| ConnectOptions {
+        identity,
+        ..ConnectOptions::new(&member.host, member.port, Login::None)
+    };
+    let known = Identity {
+        set_name: Some("rs".into()),
+        process: Some(ObjectId::from_bytes([2; 12])),
+        ..Identity::default()
+    };
+    found(&expecting(known.clone())).unwrap();
+    let other = Identity {
+        set_name: Some("rs1".into()),
+        ..Identity::default()
+    };
+    says(
+        found(&expecting(other)).unwrap_err(),
+        "named rs; say replicaSet=rs",
+    );
+    let restarted = Identity {
+        process: Some(ObjectId::from_bytes([3; 12])),
+        ..known
+    };
+    says(found(&expecting(restarted)).unwrap_err(), "another process");
+}
+
+/// Answers whatever is asked by the same words.
+fn serve_all(listener: TcpListener, hello: impl Fn() -> RawDocumentBuf + Send + 'static) {
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let script = (1..=7).map(|number| answer(number, &hello())).collect();
+            serve(stream.unwrap(), script, Ending::Close);
+        }
+    });
 }
 
 fn address_of(listener: &TcpListener) -> Address {

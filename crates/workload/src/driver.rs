@@ -88,10 +88,10 @@ pub trait Access: Clone + Send + Sync + 'static {
 
 /// What an error of a connection is to the engine.
 pub(crate) fn failure(error: WireError) -> Failure {
-    if error.is_disconnect() {
-        Failure::Disconnected(error.to_string())
-    } else {
-        Failure::Error(error.to_string())
+    match error {
+        WireError::OtherServer { .. } => Failure::FactsDiffer(error.to_string()),
+        _ if error.is_disconnect() => Failure::Disconnected(error.to_string()),
+        _ => Failure::Error(error.to_string()),
     }
 }
 

@@ -90,6 +90,7 @@ pub(crate) fn session(verification: &str) -> SessionRecord {
         beside_id: None,
         beside: None,
         proofs: Vec::new(),
+        unproved: None,
         disk: None,
         facts,
     }

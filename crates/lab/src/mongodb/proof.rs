@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use ciphertax_base::{Proof, Witness};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
-use ciphertax_wire::{Client, Session as _, WireError};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session, Verdict};
+use ciphertax_wire::{Client, Session as _, WireError, Word};
 
 use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, proof};
 use crate::server::family::Canary;
@@ -61,18 +62,32 @@ pub fn find_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> 
 impl Provable for Session {
     type Others = Others;
 
-    async fn open(
-        claim: &Claim<'_, Self>,
-        reactor: &Rc<Reactor>,
-    ) -> Result<(Self, Option<Proof>), Objection> {
+    async fn open(claim: &Claim<'_, Self>, reactor: &Rc<Reactor>) -> Result<(Self, Option<Word>), Objection> {
         let (mut observer, _) = Self::connect(reactor, claim.options).await?;
         Self::warm_up(reactor, claim.options, 1).await?;
-        let before = ServerCounters::read(&mut observer).await;
+        let before = match ServerCounters::read(&mut observer).await {
+            Err(error) if error.is_access_denied() => None,
+            before => Some(before?),
+        };
         let (session, _) = Self::connect(reactor, claim.options).await?;
-        let after = ServerCounters::read(&mut observer).await;
-        let _ = observer.close().await;
         claim.expectation.check(&session).map_err(Objection::Disproved)?;
-        Ok((session, counted(claim, before, after)?))
+        let word = match (before, claim.others) {
+            (None, _) => Word::Silent(
+                "the account may not read its counters of TLS handshakes, which the role clusterMonitor allows"
+                    .into(),
+            ),
+            (Some(_), Others::MayUseTls) => counted_among_others(claim, reactor, &mut observer).await?,
+            (Some(before), others) => {
+                let counted = ServerCounters::read(&mut observer).await?.since(&before);
+                let speculative = is_speculative(claim.options);
+                let checked = claim
+                    .expectation
+                    .check_counters(&counted, 1, speculative, others);
+                checked.map_or_else(Word::Contradicts, |()| agreement(&counted, 1))
+            }
+        };
+        let _ = observer.close().await;
+        Ok((session, Some(word)))
     }
 
     /// A search that finds nothing is answered by the server alone.
@@ -103,11 +118,8 @@ impl Provable for Session {
                 "a write without a login succeeds",
                 "one document was written and removed".to_owned(),
             ),
-            // A secondary takes no writes, but says so only to those who may ask.
-            (Login::None, Err(error)) if error.is_not_primary() => (
-                "a write without a login is not refused for want of one",
-                error.to_string(),
-            ),
+            // Another primary has been elected: nothing was tried.
+            (Login::None, Err(error)) if error.is_not_primary() => return Err(error.into()),
             (Login::Scram(_) | Login::X509, Err(error)) if error.is_access_denied() => {
                 ("a write without a login is refused", error.to_string())
             }
@@ -125,23 +137,64 @@ impl Provable for Session {
     }
 }
 
-/// An account that may not ask is told nothing.
-fn counted(
+/// Sessions that are opened at a time among those of others, but where they take longer than this.
+const SESSIONS: u64 = 8;
+const AT_MOST: Duration = Duration::from_secs(1);
+/// How often they are opened until it is known what they are, and how long at most.
+const ATTEMPTS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Times that as many TLS sessions of another kind have to come, and none in the quiet, so that they are no others'.
+const NO_CHANCE: usize = 3;
+
+/// The server's word where others use it: opens sessions several times, each time beside as long a quiet in which it opens
+/// none, since others may open some as well.
+async fn counted_among_others(
     claim: &Claim<'_, Session>,
-    before: Result<ServerCounters, WireError>,
-    after: Result<ServerCounters, WireError>,
-) -> Result<Option<Proof>, Objection> {
-    let (before, after) = match (before, after) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(error), _) | (_, Err(error)) if error.is_access_denied() => return Ok(None),
-        (Err(error), _) | (_, Err(error)) => return Err(error.into()),
-    };
-    let counted = after.since(&before);
-    let speculative = claim.options.speculative && claim.options.login != Login::None;
-    claim
-        .expectation
-        .check_counters(&counted, 1, speculative, claim.others)
-        .map_err(Objection::Disproved)?;
+    reactor: &Rc<Reactor>,
+    observer: &mut Session,
+) -> Result<Word, Objection> {
+    let speculative = is_speculative(claim.options);
+    let mut surplus = 0;
+    let first = Instant::now();
+    for _ in (0..ATTEMPTS).take_while(|_| first.elapsed() < PATIENCE) {
+        Session::warm_up(reactor, claim.options, SESSIONS as usize).await?;
+        let before = ServerCounters::read(observer).await?;
+        let (began, mut sessions) = (Instant::now(), 0);
+        while sessions < SESSIONS && began.elapsed() < AT_MOST {
+            let (session, _) = Session::connect(reactor, claim.options).await?;
+            session.close().await?;
+            sessions += 1;
+        }
+        let after = ServerCounters::read(observer).await?;
+        reactor.sleep_until(Instant::now() + began.elapsed()).await;
+        let quiet = ServerCounters::read(observer).await?.since(&after);
+        let ours = after.since(&before);
+        match claim.expectation.decide(&ours, &quiet, sessions, speculative) {
+            Verdict::Agrees => return Ok(agreement(&ours, sessions)),
+            Verdict::Lacks(problem) => return Ok(Word::Contradicts(problem)),
+            Verdict::Surplus(problem) => {
+                surplus += 1;
+                if surplus == NO_CHANCE {
+                    return Ok(Word::Contradicts(format!(
+                        "{problem}, for {sessions} sessions, and none comes while there are none: something between here and the \
+                         server opens them, as stunnel does; connect to the server itself, or leave this arm out"
+                    )));
+                }
+            }
+            Verdict::CannotTell => {}
+        }
+    }
+    Ok(Word::Silent(
+        "others open TLS sessions meanwhile, so its counters do not tell these apart".into(),
+    ))
+}
+
+fn is_speculative(options: &ConnectOptions) -> bool {
+    options.speculative && options.login != Login::None
+}
+
+/// The proof that `counted` is what so many sessions are.
+fn agreement(counted: &ServerCounters, sessions: u64) -> Word {
     let handshakes = counted.handshakes.iter();
     let logins = counted.logins.iter();
     let words: Vec<String> = handshakes
@@ -153,13 +206,14 @@ fn counted(
                 .map(|(mechanism, logins)| format!("{} by {mechanism}", logins.successful)),
         )
         .collect();
-    let evidence = if words.is_empty() {
-        "no handshake and no login".to_owned()
-    } else {
-        words.join(", ")
+    let words = match words.is_empty() {
+        true => "no handshake and no login".to_owned(),
+        false => words.join(", "),
     };
+    let plural = if sessions == 1 { "" } else { "s" };
+    let evidence = format!("{words}, of {sessions} session{plural}");
     let claim = "its counters of TLS handshakes and logins agree";
-    Ok(Some(proof(Witness::Server, claim, &evidence)))
+    Word::Agrees(proof(Witness::Server, claim, &evidence))
 }
 
 /// True if the server knows no account of the certificate, which it says to its owner alone.

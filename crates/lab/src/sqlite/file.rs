@@ -86,6 +86,7 @@ pub(super) fn witnesses(options: &ConnectOptions) -> Result<ProvedFile, Objectio
     Ok(ProvedFile {
         proved: Proved {
             proofs,
+            unproved: None,
             expectation: Expectation::new(Transport::Plain).proved(&facts),
             facts,
         },

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Item};
 use crate::describe;
+use crate::way::way_in_words;
 
 /// How it was measured and what the figures mean.
 pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
@@ -90,7 +91,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }
-        text.push_str(&describe::way_in_words(server));
+        text.push_str(&way_in_words(run, server));
         if let Some(link) = describe::link_in_words(server) {
             text.push_str(&format!("; {link}"));
         }

@@ -13,9 +13,16 @@ pub(super) struct Chosen {
     pub(super) suite: u16,
 }
 
+const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const SERVER_HELLO: u8 = 2;
 const SUPPORTED_VERSIONS: u16 = 43;
+
+/// True if a TLS record of a handshake or an alert begins there (RFC 8446, 5.1). The first answers of a database in plaintext are too
+/// short to look so.
+pub(super) fn is_tls(answers: &[u8]) -> bool {
+    matches!(answers, [ALERT | HANDSHAKE, 3, 1..=3, ..])
+}
 
 impl Chosen {
     /// From where TLS begins in what a server sends: with a ServerHello (RFC 8446, 4.1.3; RFC 5246, 7.4.1.3). `None` for a

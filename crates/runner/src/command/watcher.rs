@@ -6,7 +6,7 @@ use ciphertax_lab::Relay;
 use ciphertax_model::Arm;
 use ciphertax_wire::Client;
 
-use super::server_hello::Chosen;
+use super::server_hello::{Chosen, is_tls};
 use crate::database::{Control, Database, Endpoint, ReachedArm};
 use crate::error::Result;
 
@@ -75,7 +75,7 @@ impl Watcher {
 
     /// Compares what the program negotiated.
     pub(super) fn judge(&self) -> Result<(), String> {
-        let seen = chosen(&self.relay, self.tls_begins_at);
+        let seen = chosen(&self.relay, self.tls_begins_at)?;
         if seen.is_empty() {
             return Err(
                 "the program made connections, but none to the host and port that its environment names"
@@ -123,18 +123,62 @@ fn seen_of_own<D: Database>(
 ) -> Result<Option<Chosen>> {
     let relay = Relay::start(target)?;
     let address = relay.address();
-    control.visit(
-        &D::Session::at(own, &address.ip().to_string(), address.port()),
-        async |_| Ok(()),
-    )?;
-    Ok(chosen(&relay, D::Session::tls_begins_at)
-        .into_iter()
-        .next()
-        .flatten())
+    let at = D::Session::at(own, &address.ip().to_string(), address.port());
+    control.visit(&at, async |_| Ok(()))?;
+    let seen = chosen(&relay, D::Session::tls_begins_at);
+    Ok(seen.unwrap_or_default().into_iter().next().flatten())
 }
 
 /// What the server chose on each connection; `None` for one in plaintext, which the server's counters tell too.
-fn chosen(relay: &Relay, tls_begins_at: fn(&[u8]) -> Option<usize>) -> Vec<Option<Chosen>> {
-    let chosen = |answers: Vec<u8>| Chosen::from_tls(answers.get(tls_begins_at(&answers)?..)?);
+///
+/// # Errors
+/// Says that one was over TLS, and not what was chosen there.
+fn chosen(relay: &Relay, tls_begins_at: fn(&[u8]) -> Option<usize>) -> Result<Vec<Option<Chosen>>, String> {
+    let chosen = |answers: Vec<u8>| {
+        let tls = tls_begins_at(&answers).and_then(|begin| answers.get(begin..));
+        match tls.and_then(Chosen::from_tls) {
+            None if tls.is_some_and(is_tls) => Err(
+                "the server began TLS on a connection of the program and chose no version there: the handshake failed, or cannot \
+                 be read; look what the program says of it"
+                    .to_owned(),
+            ),
+            chosen => Ok(chosen),
+        }
+    };
     relay.answers(BEGINNING).into_iter().map(chosen).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use ciphertax_wire::mongodb::Session;
+
+    use super::*;
+
+    #[test]
+    fn a_tls_record_that_cannot_be_read_is_no_connection_in_plaintext() {
+        let alert = [21, 3, 3, 0, 2, 2, 40];
+        let fragment = [22, 3, 3, 0, 2, 2, 0];
+        let plaintext = [26, 0, 0, 0, 1, 0, 0, 0, 2];
+        for (answer, is_readable) in [(&alert[..], false), (&fragment, false), (&plaintext, true)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let relay = Relay::start(listener.local_addr().unwrap()).unwrap();
+            let mut client = TcpStream::connect(relay.address()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            server.write_all(answer).unwrap();
+            drop(server);
+            client.read_to_end(&mut Vec::new()).unwrap();
+            let watcher = Watcher {
+                relay,
+                expected: None,
+                is_suite_pinned: false,
+                tls_begins_at: Session::tls_begins_at,
+                is_counted: false,
+                programs_read: "its options",
+            };
+            assert_eq!(watcher.judge().is_ok(), is_readable, "{answer:?}");
+        }
+    }
 }

@@ -70,7 +70,12 @@ pub(crate) trait Clients: Sized + 'static {
     }
 
     /// How a session is opened that says nothing of an arm.
-    fn options(endpoint: &Endpoint, login: &Self::Login, tls: Option<Arc<TlsConnector>>) -> Self::Options;
+    fn options(
+        &self,
+        endpoint: &Endpoint,
+        login: &Self::Login,
+        tls: Option<Arc<TlsConnector>>,
+    ) -> Self::Options;
 
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;

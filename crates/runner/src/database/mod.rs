@@ -70,8 +70,8 @@ pub(crate) trait Database: Tables {
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server
-    /// of its own.
-    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
+    /// of its own. From now on it tells them from others.
+    fn members(&mut self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         Ok(None)
     }
 

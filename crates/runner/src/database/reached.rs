@@ -87,7 +87,7 @@ impl<D: Clients> ReachedArm<D> {
             ..policy.clone()
         });
         let tls = policy.as_ref().map(TlsConnector::new).transpose()?;
-        let options = D::options(&self.endpoint, &self.login, tls.map(Arc::new));
+        let options = database.options(&self.endpoint, &self.login, tls.map(Arc::new));
         Ok(database.options_of_arm(options, arm))
     }
 }

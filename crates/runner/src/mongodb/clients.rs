@@ -9,7 +9,7 @@ use ciphertax_lab::Account;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::find_canary;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
-use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Login, ScramKeys, Session};
+use ciphertax_wire::mongodb::{self as wire, ConnectOptions, Identity, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Address, Expectation};
 use ciphertax_workload::mongodb::MongodbAccess;
@@ -27,7 +27,7 @@ pub(crate) struct MongoDb {
     pub(super) is_replica_set: bool,
     /// The name that the replica set must have.
     pub(super) set_name: Option<String>,
-    /// The members of a private replica set, as these call each other.
+    /// The members of the replica set, as these call each other; of the user's own as soon as they are found.
     pub(super) members: Vec<Address>,
 }
 
@@ -55,10 +55,15 @@ impl Clients for MongoDb {
         }
     }
 
-    fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
+    fn options(&self, endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
         ConnectOptions {
             tls,
             scram_keys: ScramKeys::kept(),
+            identity: Identity {
+                set_name: self.set_name.clone(),
+                me: Some(address(endpoint)).filter(|me| self.members.contains(me)),
+                ..Identity::default()
+            },
             ..ConnectOptions::new(&endpoint.host, endpoint.port, login.clone())
         }
     }

@@ -9,7 +9,7 @@ use ciphertax_lab::mongodb::{self as lab, prove};
 use ciphertax_model::{ReadPreference, Transport};
 use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Others, Role, Session, Topology};
+use ciphertax_wire::mongodb::{ConnectOptions, Identity, Login, Others, Role, Session, Topology};
 use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target, WireError};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
@@ -69,16 +69,17 @@ impl MongoDb {
         }
     }
 
-    /// Where measured connections reach the primary; `None` for a server of its own.
-    fn primary(&self, control: &Control<Self>, measured: &[Endpoint]) -> Result<Option<Address>> {
+    /// Where measured connections reach the primary, and who answers there; `None` for a server of its own.
+    fn primary(&self, control: &Control<Self>, measured: &[Endpoint]) -> Result<Option<(Address, Identity)>> {
         if !self.is_replica_set {
             return Ok(None);
         }
         let access = self.default_access(control);
-        let primary = address_of(&control.primary(&access)?);
+        let options = control.primary(&access)?;
+        let primary = address_of(&options);
         let index = access.seeds.iter().position(|seed| *seed == primary);
         let endpoint = index.and_then(|index| measured.get(index));
-        Ok(Some(endpoint.map_or(primary, address)))
+        Ok(Some((endpoint.map_or(primary, address), options.identity)))
     }
 
     /// Where members of a private replica set are reached, by what they call each other; but for those that are reached by it.
@@ -135,29 +136,30 @@ impl Database for MongoDb {
         }])
     }
 
-    /// The set must have the name that is given.
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
+    /// The set must have the name that is given, and whoever answers by a member's name must be that member.
+    fn members(&mut self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         if !self.is_replica_set {
             return Ok(None);
         }
         let seeds: Vec<Address> = control.ways.iter().map(address_of).collect();
         let deadline = Instant::now() + TIMEOUT / 2;
         let look = Topology::wait_for_primary(&control.reactor, &seeds, &control.ways[0], deadline);
-        let topology = control.wait_for(TIMEOUT, look)?.map_err(|error| {
+        let with_remedy = |error| {
             control.unusable(format!(
-                "{error}; its members must be reached by the names they have in its configuration: for one server alone, add \
+                "{error}; the members of a set must be reached by the names they have in its configuration: for one server alone, add \
                  directConnection=true"
             ))
-        })?;
-        match (self.set_name.as_deref(), &topology.set_name) {
-            (Some(name), Some(found)) if name != found => {
-                return Err(control.unusable(format!(
-                    "its replica set is named {found}; say replicaSet={found}"
-                )));
-            }
-            (Some(_), None) => return Err(control.unusable("it is no replica set; leave replicaSet out")),
-            _ => {}
+        };
+        let mut topology = control.wait_for(TIMEOUT, look)?.map_err(with_remedy)?;
+        if let Some(stranger) = topology.strangers.pop() {
+            return Err(with_remedy(stranger));
         }
+        self.set_name = topology.set_name;
+        self.members = topology
+            .members
+            .iter()
+            .map(|member| member.address.clone())
+            .collect();
         let mut members: Vec<_> = topology.members.iter().collect();
         members.sort_by_key(|member| member.role != Role::Primary);
         let members = members.into_iter().map(|member| Member {
@@ -224,9 +226,10 @@ impl Database for MongoDb {
         let primary = self.primary(control, conditions.measured)?;
         let at_primary = |options: ConnectOptions| match primary.clone() {
             None => options,
-            Some(Address { host, port }) => ConnectOptions {
+            Some((Address { host, port }, identity)) => ConnectOptions {
                 host,
                 port,
+                identity,
                 ..options
             },
         };

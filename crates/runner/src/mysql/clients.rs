@@ -110,7 +110,7 @@ impl Clients for MySql {
         (login.user.clone(), login.password.clone())
     }
 
-    fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
+    fn options(&self, endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
         ConnectOptions {
             socket: endpoint.socket.clone(),
             database: login.schema.clone(),

@@ -161,7 +161,7 @@ impl Database for MySql {
         Ok(limits)
     }
 
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
+    fn members(&mut self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         control.members_by(standing)
     }
 

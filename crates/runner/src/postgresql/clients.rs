@@ -116,7 +116,7 @@ impl Clients for PostgreSql {
         (login.user.clone(), login.password.clone())
     }
 
-    fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
+    fn options(&self, endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
         ConnectOptions {
             socket: endpoint.socket.clone(),
             database: login.database.clone(),

@@ -128,7 +128,7 @@ impl Database for PostgreSql {
         Ok(NAMES.into_iter().enumerate().filter_map(limit).collect())
     }
 
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
+    fn members(&mut self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
         control.members_by(standing)
     }
 

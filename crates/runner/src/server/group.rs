@@ -210,12 +210,13 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.
-    pub(crate) fn remove_leftovers(target: TargetServers<D>) -> Result<bool> {
+    pub(crate) fn remove_leftovers(mut target: TargetServers<D>) -> Result<bool> {
         let mut route = Route::to_target(&target);
         let connect = |route: &Route| {
+            let tls = route.default_tls.as_ref();
             let ways = ControlOptions {
-                default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
-                is_encrypted: route.default_tls.is_some(),
+                default: ways(&target.database, &route.control, &target.login, tls),
+                is_encrypted: tls.is_some(),
                 encrypted: Vec::new(),
                 lacks_password: D::lacks_password(&target.login),
                 patience: target.patience,
@@ -233,7 +234,8 @@ impl<D: Database> GroupServer<D> {
         };
         if let Some(members) = target.database.members(&mut control)? {
             let members = answering(&members);
-            control.switch_to(ways::<D>(&members, &target.login, route.default_tls.as_ref()))?;
+            let tls = route.default_tls.as_ref();
+            control.switch_to(ways(&target.database, &members, &target.login, tls))?;
         }
         D::claim(&mut control)?;
         target.database.remove(&control)
@@ -355,7 +357,8 @@ impl<D: Database> GroupServer<D> {
         };
         let members = answering(&found);
         self.first_record.members = found.iter().map(Member::record).collect();
-        let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
+        let tls = self.route.default_tls.as_ref();
+        let ways = ways(&self.database, &members, &self.login, tls);
         self.control.switch_to(ways)?;
         self.processes = Processes::looked_for(&self.control, &members)?;
         self.route.trust.host.clone_from(&members[0].host);

@@ -180,7 +180,7 @@ pub(crate) fn connect<D: Clients>(
             reached.options(database, arm).ok()
         });
     let ways = ControlOptions {
-        default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
+        default: ways(database, &route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
         lacks_password: D::lacks_password(login),
@@ -191,10 +191,11 @@ pub(crate) fn connect<D: Clients>(
 
 /// How each server is reached for what is not measured.
 pub(super) fn ways<D: Clients>(
+    database: &D,
     endpoints: &[Endpoint],
     login: &D::Login,
     tls: Option<&Arc<TlsConnector>>,
 ) -> Vec<D::Options> {
-    let way = |endpoint| D::options(endpoint, login, tls.cloned());
+    let way = |endpoint| database.options(endpoint, login, tls.cloned());
     endpoints.iter().map(way).collect()
 }

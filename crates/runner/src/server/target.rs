@@ -85,7 +85,8 @@ impl<D: Clients> TargetServers<D> {
             ..TlsPolicy::new(transport.tls_version(), self.verification.clone())
         };
         let tls = transport.is_encrypted().then(|| TlsConnector::new(&policy));
-        let options = D::options(endpoint, &self.login, tls.transpose()?.map(Arc::new));
+        let tls = tls.transpose()?.map(Arc::new);
+        let options = self.database.options(endpoint, &self.login, tls);
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {
             let (session, _) = D::Session::connect(&reactor, &options).await?;

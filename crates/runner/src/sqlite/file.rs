@@ -91,6 +91,7 @@ impl SqliteFile {
         let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
         let Proved {
             proofs,
+            unproved,
             facts,
             expectation,
         } = proved;
@@ -105,6 +106,7 @@ impl SqliteFile {
                 server: self.record.name.clone(),
                 beside: beside.map(|beside| beside.name.clone()),
                 proofs,
+                unproved,
                 facts,
                 disk: Some(disk),
             },

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bson::{RawDocument, rawdoc};
-use ciphertax_base::{Proof, Secret, SeenByServer, SessionFacts};
+use ciphertax_base::{Proof, Secret, SeenByServer, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, Login, connect_offering};
@@ -14,7 +14,7 @@ use super::unreadable;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Word};
 use crate::scram::ScramKeys;
 use crate::tls::Offer;
 
@@ -42,7 +42,7 @@ impl Client for Session {
         &mut self,
         options: &ConnectOptions,
         _expectation: &Expectation,
-    ) -> Result<Result<Proof, String>> {
+    ) -> Result<Word> {
         let found = authenticated_users(self).await?;
         let agrees = match &options.login {
             Login::None => found.is_empty(),
@@ -54,10 +54,12 @@ impl Client for Session {
             false => found.join(", "),
         };
         if !agrees {
-            return Ok(Err(format!("the server takes the session for {found}")));
+            return Ok(Word::Contradicts(format!(
+                "the server takes the session for {found}"
+            )));
         }
-        Ok(Ok(Proof {
-            witness: ciphertax_base::Witness::Server,
+        Ok(Word::Agrees(Proof {
+            witness: Witness::Authentication,
             claim: "knows who is logged in".into(),
             evidence: found,
         }))

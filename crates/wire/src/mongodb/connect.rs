@@ -11,6 +11,7 @@ use ciphertax_base::{ConnectTrace, LoginPath, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 
+use super::identity::Identity;
 use super::login::{self, Account, Attempt};
 use super::message::Messages;
 use super::reply::number;
@@ -25,7 +26,8 @@ use crate::trace::Tracer;
 /// What MongoDB 4.4 says of itself: the first to know `hello` and logins that begin with it.
 const OLDEST_WIRE_VERSION: i64 = 9;
 
-/// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
+/// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in, unless another server answers than
+/// the one that is expected.
 pub(super) async fn connect_offering(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
@@ -46,7 +48,16 @@ pub(super) async fn connect_offering(
         .filter(|_| options.speculative)
         .map(Attempt::speculative_step);
     let greeted = greet(&mut messages, step.as_deref()).await;
-    let answer = greeted.map_err(|error| messages.stream.hung_up(error, options.tls.is_some()))?;
+    let (identity, answer) =
+        greeted.map_err(|error| messages.stream.hung_up(error, options.tls.is_some()))?;
+    if let Some(problem) = options.identity.contradicted_by(&identity) {
+        let address = Address {
+            host: options.host.clone(),
+            port: options.port,
+        }
+        .to_string();
+        return Err(WireError::OtherServer { address, problem });
+    }
     tracer.end(Phase::Preface, messages.stream.traffic(), None);
 
     let mut path = LoginPath::Single;
@@ -56,14 +67,17 @@ pub(super) async fn connect_offering(
         path = logged_in.path;
     }
     Ok((
-        Session::new(messages, login::facts(options, path)),
+        Session::new(messages, login::facts(options, path), identity),
         tracer.finish(),
     ))
 }
 
-/// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one.
-/// Compression is not offered, so it is not had.
-async fn greet(messages: &mut Messages, step: Option<&RawDocument>) -> Result<Option<RawDocumentBuf>> {
+/// Says `hello`, along with the first `step` of a login, and returns who answered and the answer to that step, if there is
+/// one. Compression is not offered, so it is not had.
+async fn greet(
+    messages: &mut Messages,
+    step: Option<&RawDocument>,
+) -> Result<(Identity, Option<RawDocumentBuf>)> {
     let mut hello = rawdoc! {
         "hello": 1_i32,
         "client": {
@@ -81,6 +95,7 @@ async fn greet(messages: &mut Messages, step: Option<&RawDocument>) -> Result<Op
     if version < OLDEST_WIRE_VERSION {
         return Err(WireError::protocol("the server is older than MongoDB 4.4"));
     }
+    let identity = Identity::parse(answer);
     let longest = get("maxMessageSizeBytes")?.and_then(number);
     let step = match get("speculativeAuthenticate")? {
         Some(RawBsonRef::Document(answer)) if step.is_some() => Some(answer.to_owned()),
@@ -89,7 +104,7 @@ async fn greet(messages: &mut Messages, step: Option<&RawDocument>) -> Result<Op
     if let Some(longest) = longest {
         messages.limit(usize::try_from(longest).unwrap_or(0));
     }
-    Ok(step)
+    Ok((identity, step))
 }
 
 /// What a connection needs to know.
@@ -107,6 +122,8 @@ pub struct ConnectOptions {
     pub speculative: bool,
     /// Where SCRAM takes its keys from.
     pub scram_keys: ScramKeys,
+    /// Who must answer: any other server is refused before the login.
+    pub identity: Identity,
 }
 
 impl ConnectOptions {
@@ -119,6 +136,7 @@ impl ConnectOptions {
             tls: None,
             speculative: true,
             scram_keys: ScramKeys::Derived,
+            identity: Identity::default(),
         }
     }
 }

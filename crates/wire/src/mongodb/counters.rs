@@ -123,8 +123,8 @@ pub enum Others {
 }
 
 impl Expectation {
-    /// The server's word: what it counted while `sessions` sessions were opened by `speculative` logins or not, and no
-    /// others. What `others` may have added is no contradiction; what is counted too little is one.
+    /// The server's word: what it counted while `sessions` sessions were opened by `speculative` logins or not. What `others`
+    /// may have added is no contradiction; what is counted too little is one.
     ///
     /// # Errors
     /// Says what was expected and what was found.
@@ -189,6 +189,52 @@ impl Expectation {
     }
 }
 
+/// What a server's counters tell of sessions among those of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The sessions are what they are said to be.
+    Agrees,
+    /// Some of them are not.
+    Lacks(String),
+    /// As many TLS sessions came as there are none of, while nobody else opens any.
+    Surplus(String),
+    /// Others open TLS sessions too.
+    CannotTell,
+}
+
+impl Expectation {
+    /// What the counters tell of `sessions` sessions at least, by how they rose while these were opened (`ours`) and in a time
+    /// as long in which they were not (`quiet`).
+    pub fn decide(
+        &self,
+        ours: &ServerCounters,
+        quiet: &ServerCounters,
+        sessions: u64,
+        speculative: bool,
+    ) -> Verdict {
+        let check = |others| self.check_counters(ours, sessions, speculative, others);
+        if let Err(problem) = check(Others::MayUseTls) {
+            return Verdict::Lacks(problem);
+        }
+        let is_quiet = quiet.handshakes.values().all(|count| *count == 0);
+        let is_plain = !self.transport.is_encrypted();
+        let Err(problem) = check(Others::InPlaintext) else {
+            // All sessions are among those that were counted, so where none is of TLS, none of these is.
+            return match is_plain || is_quiet {
+                true => Verdict::Agrees,
+                false => Verdict::CannotTell,
+            };
+        };
+        let own = self.transport.tls_version().map(TlsVersion::name);
+        let is_other = |version: &str| (is_plain || own.is_some()) && Some(version) != own;
+        let mut rose = ours.handshakes.iter();
+        match is_quiet && rose.any(|(version, count)| is_other(version) && *count >= sessions) {
+            true => Verdict::Surplus(problem),
+            false => Verdict::CannotTell,
+        }
+    }
+}
+
 /// Who the server takes this session for, as `user@database`; nobody without access control, or before a login.
 ///
 /// # Errors
@@ -239,4 +285,59 @@ fn document<'a>(outer: &'a RawDocument, name: &str) -> Result<Option<&'a RawDocu
 
 fn count(value: RawBsonRef<'_>) -> Option<u64> {
     number(value).and_then(|number| u64::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::Transport;
+
+    use super::*;
+
+    fn rose(handshakes: &[(&str, u64)]) -> ServerCounters {
+        let handshakes = handshakes.iter();
+        ServerCounters {
+            handshakes: handshakes
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
+            ..ServerCounters::default()
+        }
+    }
+
+    #[test]
+    fn counters_decide_where_nobody_else_opens_tls_sessions_and_say_so_where_others_do() {
+        let none = || rose(&[("TLSv1.2", 0), ("TLSv1.3", 0)]);
+        let of = |older, newer| rose(&[("TLSv1.2", older), ("TLSv1.3", newer)]);
+        let (plain, tls) = (Transport::Plain, Transport::Tls13);
+        let verdict = |transport, ours, quiet| {
+            let verdict = Expectation::new(transport).decide(&ours, &quiet, 8, true);
+            match verdict {
+                Verdict::Agrees => "agrees",
+                Verdict::Lacks(_) => "lacks",
+                Verdict::Surplus(_) => "surplus",
+                Verdict::CannotTell => "cannot tell",
+            }
+        };
+        for (transport, ours, quiet, expected) in [
+            (plain, none(), none(), "agrees"),
+            // Others may come at other times: none came while these did.
+            (plain, none(), of(0, 3), "agrees"),
+            (plain, of(0, 8), none(), "surplus"),
+            (plain, of(8, 1), none(), "surplus"),
+            (plain, of(0, 7), none(), "cannot tell"),
+            (plain, of(0, 8), of(0, 1), "cannot tell"),
+            (tls, of(0, 8), none(), "agrees"),
+            (tls, of(0, 8), of(0, 1), "cannot tell"),
+            (tls, none(), none(), "lacks"),
+            (tls, of(0, 7), of(0, 20), "lacks"),
+            (tls, of(8, 0), none(), "lacks"),
+            (tls, of(8, 8), none(), "surplus"),
+            (tls, of(0, 9), none(), "cannot tell"),
+            (Transport::Tls, of(4, 4), none(), "agrees"),
+            (Transport::Tls, of(4, 3), none(), "lacks"),
+            (Transport::Tls, of(8, 4), none(), "cannot tell"),
+        ] {
+            let row = format!("{transport}: {ours:?}, {quiet:?}");
+            assert_eq!(verdict(transport, ours, quiet), expected, "{row}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod client;
 mod connect;
 mod counters;
+mod identity;
 mod login;
 mod message;
 mod reply;
@@ -12,7 +13,8 @@ mod topology;
 pub use bson;
 
 pub use connect::{ConnectOptions, Login};
-pub use counters::{Logins, Others, ServerCounters, authenticated_users};
+pub use counters::{Logins, Others, ServerCounters, Verdict, authenticated_users};
+pub use identity::Identity;
 pub use login::Account;
 #[cfg(test)]
 pub(crate) use login::RULES;

@@ -8,6 +8,7 @@ use ciphertax_base::{AuthenticationFacts, ConnectTrace};
 use ciphertax_reactor::Reactor;
 
 use super::connect::{ConnectOptions, connect_offering};
+use super::identity::Identity;
 use super::message::{Messages, Request};
 use super::reply::Reply;
 use crate::client;
@@ -22,13 +23,16 @@ const MOST_COLLECTED: usize = 16 << 20;
 pub struct Session {
     pub(super) messages: Messages,
     pub(super) authentication: AuthenticationFacts,
+    /// What the server said of itself before the login.
+    pub(super) identity: Identity,
 }
 
 impl Session {
-    pub(super) fn new(messages: Messages, authentication: AuthenticationFacts) -> Self {
+    pub(super) fn new(messages: Messages, authentication: AuthenticationFacts, identity: Identity) -> Self {
         Self {
             messages,
             authentication,
+            identity,
         }
     }
 

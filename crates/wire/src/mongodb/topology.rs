@@ -10,6 +10,7 @@ use ciphertax_model::ReadPreference;
 use ciphertax_reactor::{Reactor, Together};
 
 use super::connect::{ConnectOptions, Login, Silence};
+use super::identity::Identity;
 use super::session::Session;
 use super::unreadable;
 use crate::address::Address;
@@ -34,12 +35,14 @@ const A_MOMENT: Duration = Duration::from_millis(50);
 const MOST_MEMBERS: usize = 50;
 
 /// A server, or the members of a replica set that can be read from: hidden members and arbiters are none.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Topology {
     /// Name of the replica set; `None` for a server of its own.
     pub set_name: Option<String>,
     /// Who answered, in the order of the set's configuration.
     pub members: Vec<Member>,
+    /// Servers that answer where the set's configuration names a member, and are none, each with what it is.
+    pub strangers: Vec<WireError>,
 }
 
 /// A member that answers.
@@ -49,6 +52,8 @@ pub struct Member {
     pub address: Address,
     /// What it is.
     pub role: Role,
+    /// What it says of itself.
+    pub identity: Identity,
     /// Time of a `hello`, the shortest of a few, while no other member is asked.
     pub round_trip: Duration,
 }
@@ -67,8 +72,9 @@ pub enum Role {
 impl Topology {
     /// Asks all of `seeds` for the other members and takes the first answer; then asks each member for its role, all at
     /// the same time, and times their round trips one after the other. Everything but host and port is as in `options`;
-    /// nobody logs in. Members that cannot be reached, and those that answer three seconds later than the first or never,
-    /// are left out; the latter are hardly waited for again within a minute, wherever in this process.
+    /// nobody logs in. If `options` name a set, all must be of it. Members that cannot be reached, and those that answer
+    /// three seconds later than the first or never, are left out; the latter are hardly waited for again within a minute,
+    /// wherever in this process.
     ///
     /// # Errors
     /// That of the last seed when none answers within ten seconds.
@@ -86,25 +92,34 @@ impl Topology {
         seeds: &[Address],
         options: &ConnectOptions,
     ) -> Result<Self> {
-        let looks = Together::new(seeds.iter().map(|seed| look_at(reactor, seed, options)));
+        let looks = Together::new(seeds.iter().map(|seed| {
+            let expected = Identity {
+                set_name: options.identity.set_name.clone(),
+                me: options.identity.me.clone().filter(|me| me == seed),
+                ..Identity::default()
+            };
+            look_at(reactor, seed, options, expected)
+        }));
         let first = reactor.until(deadline, looks.first_ok()).await;
         let nobody = || WireError::Request("there is no server to ask for the others".into());
         let look = first.ok_or_else(|| silent(seeds))?.ok_or_else(nobody)??;
         if look.hello.set_name.is_some() {
+            let seed = look.session.identity.clone();
             reactor.until(deadline, look.session.close()).await;
-            return Ok(Self::of_set(deadline, reactor, look.hello, options).await);
+            return Ok(Self::of_set(deadline, reactor, look.hello, &seed, options).await);
         }
         let timed = reactor.until(deadline, look.timed()).await;
         Ok(Self {
             set_name: None,
             members: vec![timed.ok_or_else(|| silent(seeds))??],
+            strangers: Vec::new(),
         })
     }
 
     /// As [`Topology::discover`], again and again until there is a primary.
     ///
     /// # Errors
-    /// When there is none at `deadline`.
+    /// When there is none at `deadline`, or other servers answer than members of the set.
     pub async fn wait_for_primary(
         reactor: &Rc<Reactor>,
         seeds: &[Address],
@@ -114,11 +129,14 @@ impl Topology {
         loop {
             let problem = match Self::discover_until(deadline, reactor, seeds, options).await {
                 Ok(topology) if topology.primary().is_some() => return Ok(topology),
-                Ok(topology) => WireError::NoPrimary(topology.set_name.unwrap_or_default()),
+                Ok(mut topology) => topology
+                    .strangers
+                    .pop()
+                    .unwrap_or_else(|| WireError::NoPrimary(topology.set_name.unwrap_or_default())),
                 Err(error) => error,
             };
             let now = Instant::now();
-            if now >= deadline {
+            if now >= deadline || matches!(problem, WireError::OtherServer { .. }) {
                 return Err(problem);
             }
             reactor.sleep_until(deadline.min(now + LOOK_AGAIN)).await;
@@ -165,18 +183,32 @@ impl Topology {
         deadline: Instant,
         reactor: &Rc<Reactor>,
         hello: Hello,
+        seed: &Identity,
         options: &ConnectOptions,
     ) -> Self {
         let addresses = &hello.members;
-        let mut looks = Together::new(addresses.iter().map(|address| look_at(reactor, address, options)));
+        let mut looks = Together::new(addresses.iter().map(|address| {
+            let expected = Identity {
+                set_name: hello.set_name.clone(),
+                me: Some(address.clone()),
+                process: seed.process.filter(|_| seed.me.as_ref() == Some(address)),
+                ..Identity::default()
+            };
+            look_at(reactor, address, options, expected)
+        }));
+        let mut strangers = Vec::new();
         let mut waiting: Vec<&Address> = addresses.iter().collect();
         let mut found = Vec::with_capacity(addresses.len());
         let (mut end, mut patience) = (deadline, None);
         while let Some(Some((place, outcome))) = reactor.until(end, looks.next()).await {
             waiting.retain(|address| **address != addresses[place]);
-            if let Ok(look) = outcome {
-                Silence::is_over(&look.address);
-                found.push((place, look));
+            match outcome {
+                Ok(look) => {
+                    Silence::is_over(&look.address);
+                    found.push((place, look));
+                }
+                Err(stranger @ WireError::OtherServer { .. }) => strangers.push(stranger),
+                Err(_) => {}
             }
             if !found.is_empty() {
                 let now = Instant::now();
@@ -200,6 +232,7 @@ impl Topology {
         Self {
             set_name: hello.set_name,
             members,
+            strangers,
         }
     }
 
@@ -263,11 +296,17 @@ struct Look {
     hello: Hello,
 }
 
-async fn look_at(reactor: &Rc<Reactor>, address: &Address, options: &ConnectOptions) -> Result<Look> {
+async fn look_at(
+    reactor: &Rc<Reactor>,
+    address: &Address,
+    options: &ConnectOptions,
+    identity: Identity,
+) -> Result<Look> {
     let options = ConnectOptions {
         host: address.host.clone(),
         port: address.port,
         login: Login::None,
+        identity,
         ..options.clone()
     };
     let (mut session, _) = Session::connect(reactor, &options).await?;
@@ -293,8 +332,10 @@ impl Look {
                 break;
             }
         }
+        let identity = self.session.identity.clone();
         self.session.close().await?;
         Ok(Member {
+            identity,
             address: self.address,
             role: self.hello.role,
             round_trip,
@@ -317,6 +358,7 @@ mod tests {
                 port,
             },
             role,
+            identity: Identity::default(),
             round_trip: Duration::from_millis(round_trip_ms),
         }
     }
@@ -340,6 +382,7 @@ mod tests {
                 member(3, Role::Neither, 0),
                 member(4, Role::Secondary, 1),
             ],
+            strangers: Vec::new(),
         };
         assert_eq!(ports(&topology, ReadPreference::Primary), [Some(2); 3]);
         assert_eq!(

@@ -13,7 +13,7 @@ use super::session::Session;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Word};
 use crate::sql::SqlSession as _;
 use crate::tls::Offer;
 
@@ -50,9 +50,17 @@ impl Client for Session {
         &mut self,
         _options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Proof, String>> {
-        let checked = expectation.check_status(self).await?;
-        Ok(checked.map(|status| Proof {
+    ) -> Result<Word> {
+        let status = match expectation.check_status(self).await? {
+            Err(problem) => return Ok(Word::Contradicts(problem)),
+            Ok(status) if !status.is_told => {
+                return Ok(Word::Silent(
+                    "it has no variables Ssl_version and Ssl_cipher".into(),
+                ));
+            }
+            Ok(status) => status,
+        };
+        Ok(Word::Agrees(Proof {
             witness: Witness::Server,
             claim: "its status variables Ssl_version and Ssl_cipher agree".into(),
             evidence: match status.version.is_empty() {

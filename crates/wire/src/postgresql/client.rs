@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Word};
 use crate::scram::ScramKeys;
 use crate::sql::SqlSession as _;
 use crate::tls::Offer;
@@ -42,21 +42,27 @@ impl Client for Session {
         &mut self,
         _options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Result<Proof, String>> {
-        let checked = expectation.check_backend(self).await?;
-        Ok(checked.map(|status| {
-            let tls = match status.version.is_empty() {
-                true => "no TLS".into(),
-                false => format!("{} {}", status.version, status.cipher),
-            };
-            Proof {
-                witness: Witness::Server,
-                claim: "its view pg_stat_ssl agrees".into(),
-                evidence: match status.login {
-                    None => tls,
-                    Some(login) => format!("{tls}, logged in by {login}"),
-                },
+    ) -> Result<Word> {
+        let status = match expectation.check_backend(self).await? {
+            Err(problem) => return Ok(Word::Contradicts(problem)),
+            Ok(status) if !status.is_told => {
+                return Ok(Word::Silent(
+                    "its view pg_stat_ssl has no row for the session".into(),
+                ));
             }
+            Ok(status) => status,
+        };
+        let tls = match status.version.is_empty() {
+            true => "no TLS".into(),
+            false => format!("{} {}", status.version, status.cipher),
+        };
+        Ok(Word::Agrees(Proof {
+            witness: Witness::Server,
+            claim: "its view pg_stat_ssl agrees".into(),
+            evidence: match status.login {
+                None => tls,
+                Some(login) => format!("{tls}, logged in by {login}"),
+            },
         }))
     }
 

@@ -76,6 +76,13 @@ pub(crate) fn one_column() -> Vec<u8> {
     [packet(1, [1]), packet(2, definition)].concat()
 }
 
+/// The same of two columns.
+pub(crate) fn two_columns() -> Vec<u8> {
+    let one = one_column();
+    let definition = &one[packet(1, [1]).len() + 4..];
+    [packet(1, [2]), packet(2, definition), packet(3, definition)].concat()
+}
+
 /// The end of rows where `CLIENT_DEPRECATE_EOF` was agreed on.
 pub(crate) fn end_of_rows(sequence: u8) -> Vec<u8> {
     packet(sequence, [0xFE, 0, 0, 2, 0, 0, 0])

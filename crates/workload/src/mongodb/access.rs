@@ -204,6 +204,7 @@ impl MongodbAccess {
         ConnectOptions {
             host,
             port,
+            identity: member.identity.clone(),
             ..self.options.clone()
         }
     }

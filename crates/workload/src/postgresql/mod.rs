@@ -8,7 +8,7 @@ use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_wire::{Client as _, Session as _};
+use ciphertax_wire::{Client as _, Session as _, Word};
 
 use crate::dataset::Result;
 use crate::driver::{Access, Job, failure};
@@ -53,7 +53,9 @@ impl Access for PostgresqlAccess {
         if !self.is_pooled {
             session.override_settings().await.map_err(failure)?;
             let word = session.check_by_server(&self.options, &self.expectation).await;
-            word.map_err(failure)?.map_err(Failure::FactsDiffer)?;
+            if let Word::Contradicts(problem) = word.map_err(failure)? {
+                return Err(Failure::FactsDiffer(problem));
+            }
         }
         Ok(session)
     }

@@ -92,6 +92,7 @@ impl<D: Database> GroupServer<D> {
                 server: self.first_record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
+                unproved: proved.unproved,
                 disk: at_rest.map(|proved| proved.disk),
                 facts: proved.facts,
             },

@@ -230,6 +230,7 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
         target,
         encdb: None,
         ranks: None,
+        no_wrong_logins: arguments.no_wrong_logins,
         seed,
     })
 }
@@ -277,6 +278,7 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         .chain(option("--time", arguments.time))
         .chain(option("--profile", arguments.profile))
         .chain(arguments.server_cpu.words())
+        .chain(arguments.no_wrong_logins.then(|| "--no-wrong-logins".to_owned()))
         .chain(words.options)
         .chain(option("--cell", &arguments.cell))
         .chain(option("--arm", &arguments.arm))

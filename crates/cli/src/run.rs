@@ -146,7 +146,9 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
             ));
         }
     }
+    let is_recorded = head.command.split(' ').any(|word| word == "--no-wrong-logins");
     let plan = Plan {
+        no_wrong_logins: is_recorded || arguments.measuring.no_wrong_logins,
         study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,
         target: same_target(folder, head.target.as_deref(), target)?,
         encdb: encdb_account(arguments.encdb_account.as_deref(), false)?,

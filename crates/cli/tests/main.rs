@@ -49,5 +49,6 @@ mod test_all;
 mod tpcc;
 mod transit;
 mod two_runs;
+mod wrong_logins;
 
 ciphertax_testkit::plays_roles!();

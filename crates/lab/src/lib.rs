@@ -44,6 +44,6 @@ pub use install::install;
 pub use link::{LinkReport, RunningLink};
 pub use locate::{InstallStep, Installation};
 pub use mysql::check_cluster;
-pub use proof::{ProofError, Proved, ProvedAtRest};
+pub use proof::{ProofError, Proved, ProvedAtRest, WrongLogins};
 pub use relay::Relay;
 pub use server::{PrivateServer, PrivateServerBuilder};

@@ -1,8 +1,10 @@
 //! Proof that an arm is what it says, before anything is measured.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
@@ -19,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long one canary may take.
 const CANARY_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long a wrong login may take to be refused.
+const WRONG_LOGIN: Duration = Duration::from_secs(20);
 
 const NOT_BACK: &str = "the canary did not come back from the server";
 
@@ -63,6 +68,24 @@ pub enum ProofError {
         /// What was expected and what was found.
         problem: String,
     },
+}
+
+/// The wrong logins on a server: one that is refused is enough for all arms that log in by its method.
+#[derive(Debug, Default)]
+pub struct WrongLogins {
+    /// What was refused, by method.
+    refused: RefCell<BTreeMap<String, Proof>>,
+    is_forbidden: bool,
+}
+
+impl WrongLogins {
+    /// Those on a server where none is to be made if they are forbidden.
+    pub fn new(is_forbidden: bool) -> Self {
+        Self {
+            is_forbidden,
+            ..Self::default()
+        }
+    }
 }
 
 /// What keeps an arm from being proved.
@@ -145,6 +168,7 @@ pub(crate) struct Claim<'a, S: Provable> {
     pub(crate) seen_by_server: Option<Expectation>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<&'a S::Options>,
+    pub(crate) wrong_logins: &'a WrongLogins,
     pub(crate) others: S::Others,
 }
 
@@ -166,7 +190,7 @@ impl<S: Provable> Claim<'_, S> {
     async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, Objection> {
         let (facts, mut proofs, unproved) = self.both_sides(reactor).await?;
         proofs.push(self.canary_on_the_wire(reactor).await?);
-        proofs.extend(self.wrong_login(reactor).await?);
+        proofs.extend(self.wrong_login(reactor, &facts.authentication.method).await?);
         proofs.extend(S::others(self, reactor).await?);
         Ok(Proved {
             expectation: self.expectation.proved(&facts),
@@ -224,19 +248,46 @@ impl<S: Provable> Claim<'_, S> {
     }
 
     /// A server that lets anybody in would make the login cost nothing.
-    async fn wrong_login(&self, reactor: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
+    async fn wrong_login(&self, reactor: &Rc<Reactor>, method: &str) -> Result<Option<Proof>, Objection> {
         let of_nobody = self
             .unknown_client
             .map(|unknown| ("a certificate of nobody", unknown.clone()));
-        let Some((what, wrong)) = of_nobody.or_else(|| S::with_wrong_secret(self.options)) else {
+        let wrong = of_nobody.or_else(|| S::with_wrong_secret(self.options));
+        let Some((what, wrong)) = wrong.filter(|_| !self.wrong_logins.is_forbidden) else {
             return Ok(None);
         };
-        match S::connect(reactor, &wrong).await {
-            Ok(_) => Err(Objection::Disproved(format!("the server accepts {what}"))),
-            Err(error) if S::is_refusal(&error) => Ok(Some(proof(
-                Witness::Authentication,
-                &format!("{what} is refused"),
-                &error.to_string(),
+        if let Some(proof) = self.wrong_logins.refused.borrow().get(method) {
+            return Ok(Some(proof.clone()));
+        }
+        let deadline = Instant::now() + WRONG_LOGIN;
+        let Some(outcome) = reactor.until(deadline, S::connect(reactor, &wrong)).await else {
+            return Err(Objection::NotTried(format!(
+                "{what}, which is to prove the login, was not answered within {} s: a server that delays wrong logins \
+                 (auth_delay, connection control) takes runs with --no-wrong-logins",
+                WRONG_LOGIN.as_secs()
+            )));
+        };
+        let refusal = match outcome {
+            Ok(_) => return Err(Objection::Disproved(format!("the server accepts {what}"))),
+            Err(error) if S::is_refusal(&error) => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
+        self.log_in_again(reactor, what).await?;
+        let proof = proof(Witness::Authentication, &format!("{what} is refused"), &refusal);
+        let mut refused = self.wrong_logins.refused.borrow_mut();
+        Ok(Some(refused.entry(method.to_owned()).or_insert(proof).clone()))
+    }
+
+    /// A right login has servers forget the wrong one that they counted; if they refuse it, the wrong one has locked the account.
+    async fn log_in_again(&self, reactor: &Rc<Reactor>, what: &str) -> Result<(), Objection> {
+        match S::connect(reactor, self.options).await {
+            Ok((session, _)) => {
+                let _ = session.close().await;
+                Ok(())
+            }
+            Err(error) if error.is_access_denied() => Err(Objection::NotTried(format!(
+                "{what}, by which ciphertax proves the login, has locked the account: {}; then run with --no-wrong-logins",
+                with_remedy::<S>(&error)
             ))),
             Err(error) => Err(error.into()),
         }

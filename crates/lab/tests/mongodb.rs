@@ -1,6 +1,7 @@
 //! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
 use ciphertax_base::Secret;
+use ciphertax_lab::WrongLogins;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
 use ciphertax_wire::Session as _;
@@ -90,7 +91,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     let tls = Expectation::new(Transport::Tls13);
     let over_tls = encrypted(&server, default_account.clone(), false);
     for (options, expectation) in [(&default_account, &plain), (&over_tls, &tls)] {
-        let proved = mongodb::prove("it", options, expectation, alone).unwrap();
+        let proved = mongodb::prove("it", options, expectation, &WrongLogins::default(), alone).unwrap();
         let claims: Vec<String> = proved
             .proofs
             .iter()
@@ -107,7 +108,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         assert_eq!(claims, witnesses, "{:?}", proved.proofs);
     }
     for (options, expectation) in [(&default_account, &tls), (&over_tls, &plain)] {
-        let error = mongodb::prove("it", options, expectation, alone).unwrap_err();
+        let error = mongodb::prove("it", options, expectation, &WrongLogins::default(), alone).unwrap_err();
         assert!(matches!(error, ProofError::Disproved { .. }), "{error}");
     }
 
@@ -125,7 +126,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         unknown_client: Some(&unknown),
         ..alone
     };
-    let proved = mongodb::prove("it", &by_certificate, &tls, conditions).unwrap();
+    let proved = mongodb::prove("it", &by_certificate, &tls, &WrongLogins::default(), conditions).unwrap();
     assert!(
         proved
             .proofs
@@ -134,10 +135,24 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     );
 
     let open = builder().access_control(false).start().unwrap();
-    let proved = mongodb::prove("it", &anonymous(open.address()), &plain, alone).unwrap();
+    let proved = mongodb::prove(
+        "it",
+        &anonymous(open.address()),
+        &plain,
+        &WrongLogins::default(),
+        alone,
+    )
+    .unwrap();
     let last = proved.proofs.last().unwrap();
     assert_eq!(last.claim, "a write without a login succeeds");
-    let error = mongodb::prove("it", &anonymous(server.address()), &plain, alone).unwrap_err();
+    let error = mongodb::prove(
+        "it",
+        &anonymous(server.address()),
+        &plain,
+        &WrongLogins::default(),
+        alone,
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("requires authentication"), "{error}");
 }
 

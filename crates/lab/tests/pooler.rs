@@ -1,6 +1,7 @@
 //! Real poolers before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
 //! that nothing of them stays.
 
+use ciphertax_lab::WrongLogins;
 use ciphertax_wire::Session as _;
 use std::sync::OnceLock;
 
@@ -40,8 +41,14 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
                 behind_pooler: Some(behind),
                 ..postgresql::Conditions::default()
             };
-            let proved = postgresql::prove("arm", &arm, &Expectation::new(transport), conditions)
-                .unwrap_or_else(|error| panic!("{}, {transport}, {behind}: {error}", account.user));
+            let proved = postgresql::prove(
+                "arm",
+                &arm,
+                &Expectation::new(transport),
+                &WrongLogins::default(),
+                conditions,
+            )
+            .unwrap_or_else(|error| panic!("{}, {transport}, {behind}: {error}", account.user));
             let has_password = account.method != AuthenticationMethod::Trust;
             assert_eq!(proved.proofs.len(), if has_password { 4 } else { 3 });
             let by_pooler = pooler.prove("arm", &arm).unwrap();

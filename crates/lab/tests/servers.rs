@@ -20,5 +20,6 @@ mod sqlite;
 mod test_all;
 mod tls_libraries;
 mod tunnels;
+mod wrong_logins;
 
 ciphertax_testkit::plays_roles!();

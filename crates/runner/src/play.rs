@@ -333,6 +333,7 @@ fn open(
         servers: 0,
         column_key,
         ranks: plan.ranks.clone(),
+        no_wrong_logins: plan.no_wrong_logins,
         progress,
         go_on: &go_on,
     };

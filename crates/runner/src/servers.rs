@@ -147,6 +147,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) column_key: Option<MasterKey>,
     /// The load generators; `None` for this one alone.
     pub(crate) ranks: Option<Ranks>,
+    /// True if no wrong password proves the logins on a server of the user's own.
+    pub(crate) no_wrong_logins: bool,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) go_on: &'a dyn Fn() -> Result<()>,
 }
@@ -158,7 +160,13 @@ impl<D: Database> GroupServers<D> {
         let mut open = Self::none(None, opening);
         let identity = opening.next_server(None);
         open.add(
-            GroupServer::target(opening.study, target, identity, opening.ranks.as_ref())?,
+            GroupServer::target(
+                opening.study,
+                target,
+                identity,
+                opening.ranks.as_ref(),
+                opening.no_wrong_logins,
+            )?,
             arms,
             opening,
         )?;

@@ -22,6 +22,8 @@ pub struct Plan {
     pub encdb: Option<EncdbAccount>,
     /// The load generators that make the load together; `None` for this one alone.
     pub ranks: Option<Ranks>,
+    /// True if no wrong password proves the logins on the user's own server.
+    pub no_wrong_logins: bool,
     /// Seed of the order of the slices.
     pub seed: u64,
     /// Who measures.

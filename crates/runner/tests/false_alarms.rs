@@ -85,6 +85,7 @@ fn judge(title: &str, runs: u32, study: &Study, judged: &[Metric]) -> Option<Tal
             target: None,
             encdb: None,
             ranks: None,
+            no_wrong_logins: false,
             seed: number.into(),
             tool: Tool {
                 name: "ciphertax".into(),

@@ -170,8 +170,10 @@ impl WireError {
     pub fn is_access_denied(&self) -> bool {
         match self {
             // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
-            // ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
-            Self::Server { code, .. } => matches!(code, 1044 | 1045 | 1142 | 1227 | 1698),
+            // ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, and accounts that are locked
+            Self::Server { code, .. } => {
+                matches!(code, 1044 | 1045 | 1142 | 1227 | 1698 | 3118 | 3955 | 4150)
+            }
             // Unauthorized, AuthenticationFailed
             Self::Command { code, .. } => matches!(code, 13 | 18),
             // invalid_authorization_specification, invalid_password, insufficient_privilege

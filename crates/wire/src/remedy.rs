@@ -9,6 +9,10 @@ impl WireError {
     pub fn remedy(&self, protocol: Protocol) -> &'static str {
         if let Self::NotTrusted { why, .. } = self {
             why.remedy(protocol)
+        } else if let Self::Server { code, .. } = self
+            && let Some(remedy) = of_locked_account(*code)
+        {
+            remedy
         } else if self.is_over_socket() && self.is_of_pg_hba() {
             "; no line of pg_hba.conf lets this user in over the socket: add a line for this user and database that begins with \
              local, and have it read: SELECT pg_reload_conf()"
@@ -46,6 +50,15 @@ impl WireError {
         } else {
             ""
         }
+    }
+}
+
+/// What lets an account in again that somebody (3118) or wrong passwords have locked, on MySQL (3955) or MariaDB (4150).
+fn of_locked_account(code: u16) -> Option<&'static str> {
+    match code {
+        3118 | 3955 => Some("; ALTER USER with its name and ACCOUNT UNLOCK lets it in again"),
+        4150 => Some("; FLUSH PRIVILEGES lets it in again"),
+        _ => None,
     }
 }
 

@@ -85,6 +85,12 @@ pub(crate) struct MeasuringArguments {
     /// Measure these arms alone, and the baseline, which is always measured; as for --cell
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub(crate) arm: Vec<Pattern>,
+    /// Prove no login on your own server by a wrong password
+    ///
+    /// One wrong password is tried for each method that arms log in by, and a right one after it. A policy that locks accounts, or
+    /// a watcher of logs, may take that for an attack. Without it the report does not say *authentication* among the proofs.
+    #[arg(long, requires = "target")]
+    pub(crate) no_wrong_logins: bool,
     /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

@@ -10,7 +10,7 @@ use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session, Verdict};
 use ciphertax_wire::{Client, Session as _, WireError, Word};
 
-use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, proof};
+use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, WrongLogins, proof};
 use crate::server::family::Canary;
 
 /// The database of ciphertax's own; nothing else is touched.
@@ -37,6 +37,7 @@ pub fn prove(
     arm: &str,
     options: &ConnectOptions,
     expectation: &Expectation,
+    wrong_logins: &WrongLogins,
     conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
     let is_by_certificate = matches!(options.login, Login::X509);
@@ -45,6 +46,7 @@ pub fn prove(
         expectation,
         seen_by_server: None,
         unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
+        wrong_logins,
         others: conditions.others,
     };
     proof::prove(arm, &claim)

@@ -5,19 +5,25 @@ use std::net::SocketAddr;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
-use crate::proof::{self, Claim, ProofError, Provable, Proved};
+use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 use crate::server::family::Canary;
 
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
-pub fn prove(arm: &str, options: &ConnectOptions, expectation: &Expectation) -> Result<Proved, ProofError> {
+pub fn prove(
+    arm: &str,
+    options: &ConnectOptions,
+    expectation: &Expectation,
+    wrong_logins: &WrongLogins,
+) -> Result<Proved, ProofError> {
     let claim = Claim::<Session> {
         options,
         expectation,
         seen_by_server: None,
         unknown_client: None,
+        wrong_logins,
         others: (),
     };
     proof::prove(arm, &claim)

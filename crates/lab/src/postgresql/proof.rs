@@ -6,7 +6,7 @@ use ciphertax_model::Transport;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 
-use crate::proof::{self, Claim, ProofError, Provable, Proved};
+use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
 #[derive(Clone, Copy, Default)]
@@ -26,6 +26,7 @@ pub fn prove(
     arm: &str,
     options: &ConnectOptions,
     expectation: &Expectation,
+    wrong_logins: &WrongLogins,
     conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
     let is_by_certificate = options.method == Some(Method::Certificate);
@@ -34,6 +35,7 @@ pub fn prove(
         expectation,
         seen_by_server: conditions.behind_pooler.map(Expectation::new),
         unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
+        wrong_logins,
         others: (),
     };
     proof::prove(arm, &claim)

@@ -1,5 +1,6 @@
 //! Accounts, and proofs of arms.
 
+use ciphertax_lab::WrongLogins;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 
@@ -117,7 +118,7 @@ pub(crate) fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
                 behind_pooler: None,
             };
             let expectation = Expectation::new(Transport::Tls13);
-            let proved = postgresql::prove("arm", &arm, &expectation, conditions)
+            let proved = postgresql::prove("arm", &arm, &expectation, &WrongLogins::default(), conditions)
                 .unwrap_or_else(|error| panic!("{entry}: {method}: {error}"));
             let witnesses = proved.proofs.iter().map(|proof| proof.witness.to_string());
             let witnesses: Vec<String> = witnesses.collect();
@@ -135,6 +136,7 @@ pub(crate) fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
             "plain",
             &plain,
             &plain_expected,
+            &WrongLogins::default(),
             postgresql::Conditions::default(),
         )
         .unwrap();
@@ -142,6 +144,7 @@ pub(crate) fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
             "lies",
             &plain,
             &Expectation::new(Transport::Tls13),
+            &WrongLogins::default(),
             postgresql::Conditions::default(),
         );
         assert!(matches!(error, Err(ProofError::Disproved { .. })), "{error:?}");

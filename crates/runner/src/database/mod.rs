@@ -19,7 +19,7 @@ use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
-use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest, WrongLogins};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Expectation, WireError};
@@ -68,6 +68,11 @@ pub(crate) trait Database: Tables {
     fn claim(control: &mut Control<Self>) -> Result<()>;
 
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
+
+    /// The setting by which one wrong login locks the account; `None` where none does, as far as it may be seen.
+    fn locked_by_one_wrong_login(_control: &mut Control<Self>) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server
     /// of its own. From now on it tells them from others.
@@ -226,4 +231,5 @@ pub(crate) struct Conditions<'a, D: Database> {
     pub(crate) column_relay: Option<&'a RunningColumnRelay>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<D::Options>,
+    pub(crate) wrong_logins: &'a WrongLogins,
 }

@@ -234,11 +234,12 @@ impl Database for MongoDb {
             },
         };
         let unknown_client = conditions.unknown_client.map(at_primary);
-        let conditions = lab::Conditions {
+        let by = lab::Conditions {
             others: self.others(conditions.is_private),
             unknown_client: unknown_client.as_ref(),
         };
-        Ok(prove(arm, &at_primary(options.clone()), expectation, conditions)?)
+        let options = at_primary(options.clone());
+        Ok(prove(arm, &options, expectation, conditions.wrong_logins, by)?)
     }
 
     /// In memory the collection is as it is, on the disk as the server has compressed it.

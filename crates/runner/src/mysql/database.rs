@@ -207,6 +207,21 @@ impl Database for MySql {
         })
     }
 
+    fn locked_by_one_wrong_login(control: &mut Control<Self>) -> Result<Option<&'static str>> {
+        let most = control.variables(&["max_password_errors"])?;
+        if most.values().any(|most| most == "1") {
+            return Ok(Some("max_password_errors = 1"));
+        }
+        let ask = "SHOW CREATE USER CURRENT_USER()";
+        let account = control.ask(async |session| match session.query(ask).await {
+            // Servers before MySQL 5.7 and MariaDB 10.2 lock nobody.
+            Err(error) if error.is_refusal() => Ok(String::new()),
+            rows => Ok(rows?.first().map(|row| row.text(0)).unwrap_or_default() + " "),
+        })?;
+        let locks = account.contains("FAILED_LOGIN_ATTEMPTS 1 ");
+        Ok(locks.then_some("FAILED_LOGIN_ATTEMPTS 1"))
+    }
+
     fn prove(
         &self,
         control: &Control<Self>,
@@ -215,7 +230,7 @@ impl Database for MySql {
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved> {
-        let mut proved = prove(arm, options, expectation)?;
+        let mut proved = prove(arm, options, expectation, conditions.wrong_logins)?;
         if let (Some(relay), Some(direct)) = (conditions.column_relay, control.ways.first()) {
             proved.proofs.push(relay.prove(arm, options, direct)?);
         }

@@ -185,7 +185,7 @@ impl Database for PostgreSql {
             unknown_client: conditions.unknown_client.as_ref(),
             behind_pooler: pooler.map(RunningPooler::server_transport),
         };
-        let mut proved = prove(arm, &options, expectation, by)?;
+        let mut proved = prove(arm, &options, expectation, conditions.wrong_logins, by)?;
         if let Some(pooler) = pooler {
             proved.proofs.extend(pooler.prove(arm, &options)?);
         }

@@ -11,7 +11,7 @@ use proofs::{arms_on, functions_beside};
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
-use ciphertax_lab::{PrivateServer, ProvedAtRest};
+use ciphertax_lab::{PrivateServer, ProvedAtRest, WrongLogins};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{LiesOn, ServerPlacement, ServerRecord};
@@ -52,6 +52,7 @@ pub(crate) struct GroupServer<D: Database> {
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
+    wrong_logins: WrongLogins,
     /// What the report says of it before anything is measured.
     pub(crate) first_record: ServerRecord,
     /// What a probe has changed for a slice that runs.
@@ -138,6 +139,7 @@ impl<D: Database> GroupServer<D> {
             route,
             login,
             processes,
+            wrong_logins: WrongLogins::default(),
             changed: None,
             is_loaded: false,
         };
@@ -151,6 +153,7 @@ impl<D: Database> GroupServer<D> {
         target: TargetServers<D>,
         identity: Identity,
         ranks: Option<&Ranks>,
+        no_wrong_logins: bool,
     ) -> Result<Self> {
         let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
@@ -171,6 +174,7 @@ impl<D: Database> GroupServer<D> {
             route,
             private: None,
             login: target.login,
+            wrong_logins: WrongLogins::new(no_wrong_logins),
             changed: None,
             is_loaded: false,
         };
@@ -189,6 +193,11 @@ impl<D: Database> GroupServer<D> {
         let problem = too_many(study, &limits).or_else(|| uncommitted(study, &server.control.overridden));
         if let Some(problem) = problem {
             return Err(server.control.unusable(problem));
+        }
+        if !no_wrong_logins && let Some(setting) = D::locked_by_one_wrong_login(&mut server.control)? {
+            return Err(server.control.unusable(format!(
+                "the wrong password that proves the login would lock this account ({setting}): --no-wrong-logins goes without it"
+            )));
         }
         server
             .database

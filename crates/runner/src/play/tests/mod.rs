@@ -37,6 +37,7 @@ fn played(study: &str, time_variable: &str, options: Vec<(&'static str, &'static
         target: None,
         encdb: None,
         ranks: None,
+        no_wrong_logins: false,
         seed: 1,
         tool: Tool {
             name: "ciphertax".into(),

@@ -51,6 +51,7 @@ impl<D: Database> GroupServer<D> {
             pooler: self.route.proxies.pooler(arm),
             column_relay: self.route.proxies.column_relay(arm),
             unknown_client: unknown_client.transpose()?,
+            wrong_logins: &self.wrong_logins,
         };
         let expectation = D::expectation(arm, &reached.login);
         let options = reached.options(&self.database, arm)?;

@@ -261,3 +261,53 @@ fn a_tls_arm_on_a_server_without_tls() {
         assert_eq!(server.all(), before);
     }
 }
+
+#[test]
+fn statements_that_a_run_prepares_are_left_to_others_too() {
+    const WORKLOADS: [&str; 8] = [
+        "oltp_point_select",
+        "oltp_read_write",
+        "oltp_update_index",
+        "select_random_points",
+        "bulk_read",
+        "pgbench_select_only",
+        "ycsb_a",
+        "connect",
+    ];
+    let server = OwnServer::start();
+    let cells: Vec<String> = WORKLOADS
+        .iter()
+        .map(|cell| format!("{{ name = \"{cell}\", workload = \"{cell}\", load = {{ connections = 2 }} }}"))
+        .collect();
+    let study = format!(
+        "name = \"statements\"\nquestion = \"What does it cost?\"\ntime_s = 4\nslice_s = 0.05\n\
+         dataset = {{ tables = 3, table_size = 1000 }}\nycsb = {{ record_count = 1000 }}\n\
+         arm = [{{ name = \"plain\", transport = \"plain\" }}, {{ name = \"tls\", transport = \"tls1.3\" }}]\ncell = [{}]\n",
+        cells.join(", ")
+    );
+    let sandbox = Sandbox::new();
+    let start = || {
+        let mut command = sandbox.study(&study, &[]);
+        command.arg(server.url_with(server.password()));
+        Running::start(command)
+    };
+    // Three arms, the baseline again among them, with two connections each; a tenth stays free.
+    let needed = 3 * 2 * (3 + (2 + 3 * 9) + 3 + 1 + 1 + 1 + 14);
+    let limit = |most: u64| server.query(&format!("SET GLOBAL max_prepared_stmt_count = {most}"));
+    let enough = needed * 10 / 9 + 1;
+    limit(enough - 2);
+    let words = format!("the run prepares {needed} statements at a time");
+    start()
+        .finish()
+        .refuses(&[&words, "max_prepared_stmt_count", "load.connections=1"]);
+    limit(enough);
+    let mut running = start();
+    running.measures();
+    let there: u64 = server.session(|query| {
+        let ask = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Prepared_stmt_count'";
+        query(ask)[0].parse().unwrap()
+    });
+    running.finish().measured();
+    assert!((needed * 8 / 10..=needed).contains(&there), "{there} of {needed}");
+    no_slice_failed(&record(&sandbox.run()));
+}

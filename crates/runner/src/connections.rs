@@ -1,7 +1,8 @@
-//! How many connections a run opens, and whether a server of the user's own has them to spare.
+//! How many connections a run opens and statements it prepares, and whether a server of the user's own has them to spare.
 
 use ciphertax_model::{Arm, Cell, Study, Workload};
 use ciphertax_wire::Overridden;
+use ciphertax_workload::sql::statements_of_connection;
 
 use crate::groups::{groups, holds, measured_at};
 
@@ -13,12 +14,20 @@ const LOADERS: u64 = 4;
 const RESERVE: u64 = 10;
 const LEAST_RESERVE: u64 = 5;
 
-/// A limit on connections, and how much of it is used.
+/// What a limit is on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limited {
+    Connections,
+    Statements,
+}
+
+/// A limit, and how much of it is used.
 pub(crate) struct Limit {
     pub(crate) name: &'static str,
-    /// Connections that there may be.
+    pub(crate) of: Limited,
+    /// Connections or statements that there may be.
     pub(crate) most: u64,
-    /// Connections that there are, the control session among them.
+    /// Those that there are, the control session among connections.
     pub(crate) open: u64,
 }
 
@@ -27,7 +36,7 @@ impl Limit {
         (self.most / RESERVE).max(LEAST_RESERVE)
     }
 
-    /// Connections that a run may open besides its control session.
+    /// Those that a run may have, besides its control session.
     fn free(&self) -> u64 {
         self.most.saturating_sub(self.open).saturating_sub(self.reserve())
     }
@@ -111,29 +120,45 @@ fn of_each_server(study: &Study, what: impl Fn(u64, bool) -> u64) -> impl Iterat
     all.into_iter()
 }
 
-/// Why a run would take too many of a server's connections, and what to do; `None` if it leaves enough to others.
+/// Statements that a run has prepared at a time, at most, of which connections keep theirs from the beginning on.
+fn prepared(study: &Study) -> u64 {
+    let own = study.cells.iter().filter(|cell| cell.command.is_none());
+    let of_cell = |cell: &Cell| {
+        let connections = u64::from(cell.load.connections) * study.measured_arms_of(cell).len() as u64;
+        connections * statements_of_connection(study, cell.workload)
+    };
+    own.map(of_cell).sum()
+}
+
+/// Why a run would take too much of what a server has, and what to do; `None` if it leaves enough to others.
 pub(crate) fn too_many(study: &Study, limits: &[Limit]) -> Option<String> {
-    let opened = needed(study);
-    let limit = limits.iter().find(|limit| opened - CONTROL > limit.free())?;
-    let fits = |study: &Study| needed(study) - CONTROL <= limit.free();
-    let fewer = match fitting(study, fits) {
+    let wanted = |study: &Study, limit: &Limit| match limit.of {
+        Limited::Connections => needed(study) - CONTROL,
+        Limited::Statements => prepared(study),
+    };
+    let limit = limits.iter().find(|limit| wanted(study, limit) > limit.free())?;
+    let ([takes, things, are, end], control) = match limit.of {
+        Limited::Connections => (["opens", "connections", "open", "close"], CONTROL),
+        Limited::Statements => (["prepares", "statements", "prepared", "have clients close"], 0),
+    };
+    let fewer = match fitting(study, |study| wanted(study, limit) <= limit.free()) {
         Some(connections) => format!(
-            "take fewer with ciphertax run {} … --set load.connections={connections}, or ",
+            "take fewer connections with ciphertax run {} … --set load.connections={connections}, or ",
             study.name
         ),
         None => format!(
-            "it fits with no load.connections: with the fewest it opens {}; ",
-            needed(&with_connections(study, fewest(study)))
+            "it fits with no load.connections: with the fewest it {takes} {}; ",
+            wanted(&with_connections(study, fewest(study)), limit) + control
         ),
     };
     Some(format!(
-        "the run opens {opened} connections at a time, and of the {} that {} allows {} are open and {} are kept for other \
-         clients; {}raise {} or close some",
+        "the run {takes} {} {things} at a time, and of the {} that {} allows {} are {are} and {} are kept for other clients; \
+         {fewer}raise {} or {end} some",
+        wanted(study, limit) + control,
         limit.most,
         limit.name,
-        limit.open - CONTROL.min(limit.open),
+        limit.open - control.min(limit.open),
         limit.reserve(),
-        fewer,
         limit.name
     ))
 }
@@ -206,6 +231,7 @@ mod tests {
     fn limit(most: u64, open: u64) -> Limit {
         Limit {
             name: "max_connections",
+            of: Limited::Connections,
             most,
             open,
         }

@@ -22,7 +22,7 @@ const SRC: [(&str, usize); 21] = [
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_350),
-    ("workload", 12_350),
+    ("workload", 12_400),
     ("runner", 20_250),
     ("ranks", 600),
     ("testkit", 1_050),

@@ -17,7 +17,7 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 use super::clients::MongoDb;
 use super::control::{address_of, grant, number, server_status};
 use super::counters;
-use crate::connections::Limit;
+use crate::connections::{Limit, Limited};
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member};
 use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
@@ -131,6 +131,7 @@ impl Database for MongoDb {
         };
         Ok(vec![Limit {
             name: "maxIncomingConnections",
+            of: Limited::Connections,
             most: open + available,
             open,
         }])

@@ -8,7 +8,7 @@ use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_workload::dataset;
 
 use super::clients::MySql;
-use crate::connections::Limit;
+use crate::connections::{Limit, Limited};
 use crate::database::Control;
 use crate::error::Result;
 
@@ -25,6 +25,7 @@ impl Control<MySql> {
         let open = sessions.into_values().filter(|other| *other == user).count() as u64;
         Ok((most > 0).then_some(Limit {
             name: "max_user_connections",
+            of: Limited::Connections,
             most,
             open,
         }))

@@ -22,7 +22,7 @@ use super::counters;
 use super::encdb::Encdb;
 use super::members::{product, standing};
 use super::variable::VARIABLES;
-use crate::connections::Limit;
+use crate::connections::{Limit, Limited};
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, Variables};
 use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
@@ -153,11 +153,24 @@ impl Database for MySql {
         if let (Ok(Some(most)), Ok(Some(open))) = (most, open) {
             limits.push(Limit {
                 name: "max_connections",
+                of: Limited::Connections,
                 most,
                 open,
             });
         }
         limits.extend(control.limit_of_user().ok().flatten());
+        let most = control.variables(&["max_prepared_stmt_count"]).map(numbers);
+        let there = control
+            .pairs("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
+            .map(numbers);
+        if let (Ok(Some(most)), Ok(Some(open))) = (most, there) {
+            limits.push(Limit {
+                name: "max_prepared_stmt_count",
+                of: Limited::Statements,
+                most,
+                open,
+            });
+        }
         Ok(limits)
     }
 

@@ -17,7 +17,7 @@ use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
 use super::counters::asking;
 use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
-use crate::connections::Limit;
+use crate::connections::{Limit, Limited};
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, OpenAsk};
 use crate::error::{Result, RunError};
 use crate::footprint::{Footprint, TableSize};
@@ -120,6 +120,7 @@ impl Database for PostgreSql {
         let limit = |(index, name): (usize, &'static str)| {
             Some(Limit {
                 name,
+                of: Limited::Connections,
                 // A number below zero is no limit.
                 most: row.text(2 * index).parse().ok()?,
                 open: row.text(2 * index + 1).parse().ok()?,

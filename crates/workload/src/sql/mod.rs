@@ -20,8 +20,8 @@ mod tests;
 pub mod tpcc;
 
 use ciphertax_engine::{Engine, EngineError};
-use ciphertax_model::Workload;
 use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{StatementKind, Study, Workload};
 
 use crate::connect::{self, Nothing};
 use crate::driver::{Access, Job};
@@ -46,6 +46,45 @@ pub(crate) const VOCABULARIES: [Vocabulary; 4] = [
     Vocabulary::KeyValue,
     Vocabulary::Program,
 ];
+
+/// Statements that each connection of a workload has prepared, at most. Over connections that pass nothing is prepared.
+pub fn statements_of_connection(study: &Study, workload: Workload) -> u64 {
+    let tables = u64::from(study.dataset.tables);
+    let oltp = |scenario: Scenario| scenario.statements_of_connection(tables);
+    match workload {
+        Workload::OltpPointSelect => tables,
+        Workload::OltpDelete => oltp(Scenario::Delete),
+        Workload::OltpReadOnly => oltp(Scenario::ReadOnly),
+        Workload::OltpReadWrite => oltp(Scenario::ReadWrite),
+        Workload::OltpUpdateIndex => oltp(Scenario::UpdateIndex),
+        Workload::OltpUpdateNonIndex => oltp(Scenario::UpdateNonIndex),
+        Workload::OltpWriteOnly => oltp(Scenario::WriteOnly),
+        Workload::SelectRandomPoints
+        | Workload::SelectRandomRanges
+        | Workload::BulkRead
+        | Workload::PgbenchSelectOnly => 1,
+        Workload::PgbenchTpcbLike => 7,
+        Workload::Tpcc => match study.tpcc.statements {
+            StatementKind::Prepared => tpcc::MOST_STATEMENTS,
+            StatementKind::Text => 0,
+        },
+        // Reads, scans, inserts, an update for each field, and the key for fields that the server encrypts.
+        Workload::YcsbA
+        | Workload::YcsbB
+        | Workload::YcsbC
+        | Workload::YcsbD
+        | Workload::YcsbE
+        | Workload::YcsbF
+        | Workload::Ycsb => 4 + u64::from(study.ycsb.field_count),
+        Workload::OltpInsert
+        | Workload::BulkInsert
+        | Workload::YcsbLoad
+        | Workload::Connect
+        | Workload::ConnectOnly
+        | Workload::ConnectInsertCount
+        | Workload::Command => 0,
+    }
+}
 
 /// Starts the load threads of a workload on a database that speaks SQL; `columns` is how a client's server encrypts the fields of
 /// YCSB's table.

@@ -144,6 +144,12 @@ impl Scenario {
         self != Self::ReadOnly
     }
 
+    /// Statements that a connection has prepared, with the two around a transaction.
+    pub(crate) fn statements_of_connection(self, tables: u64) -> u64 {
+        let bounds = if self.is_transaction() { 2 } else { 0 };
+        bounds + tables * self.statements().len() as u64
+    }
+
     /// True if BEGIN and COMMIT are around the statements.
     pub(super) fn is_transaction(self) -> bool {
         matches!(self, Self::ReadOnly | Self::ReadWrite | Self::WriteOnly)

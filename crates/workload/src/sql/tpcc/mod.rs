@@ -20,6 +20,7 @@ use super::session::SqlSession;
 use crate::dataset::tpcc::{TableNames, TpccContents};
 use crate::driver::{Access, Job};
 
+pub(super) use statements::MOST_STATEMENTS;
 pub use terminal::{Terminal, Terminals};
 
 /// Draws the constants of a run from those of its tables: the same for all cells, whose orders lie in the same tables.

@@ -311,3 +311,24 @@ fn statements_that_a_run_prepares_are_left_to_others_too() {
     assert!((needed * 8 / 10..=needed).contains(&there), "{there} of {needed}");
     no_slice_failed(&record(&sandbox.run()));
 }
+
+#[test]
+fn an_account_that_a_run_would_lock_out_for_an_hour_is_refused() {
+    let server = OwnServer::start();
+    server.query("CREATE USER app@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
+    server.query("GRANT ALL ON ciphertax.* TO app@'127.0.0.1'");
+    for limit in [
+        "MAX_CONNECTIONS_PER_HOUR",
+        "MAX_UPDATES_PER_HOUR",
+        "MAX_QUERIES_PER_HOUR",
+    ] {
+        server.query(&format!("ALTER USER app@'127.0.0.1' WITH {limit} 200"));
+        let remedy = format!("WITH {limit} 0");
+        refused(&server.app_url(), &[&remedy, "until the hour is over"]);
+        server.query(&format!("ALTER USER app@'127.0.0.1' {remedy}"));
+    }
+    assert!(!server.has_ours());
+    start_study(&Sandbox::new(), &server.app_url(), &[])
+        .finish()
+        .measured();
+}

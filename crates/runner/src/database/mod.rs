@@ -69,6 +69,11 @@ pub(crate) trait Database: Tables {
 
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
 
+    /// A limit of the account's to what it may do in an hour; `None` without one, as far as it may be seen.
+    fn hourly_limit(_control: &mut Control<Self>) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
+
     /// The setting by which one wrong login locks the account; `None` where none does, as far as it may be seen.
     fn locked_by_one_wrong_login(_control: &mut Control<Self>) -> Result<Option<&'static str>> {
         Ok(None)

@@ -48,6 +48,15 @@ impl Control<MySql> {
         Ok(self.pairs(account)?.into_keys().next().unwrap_or_default())
     }
 
+    /// The statement that makes the account, ended by a blank; empty on servers before MySQL 5.7 and MariaDB 10.2.
+    pub(super) fn account_definition(&mut self) -> Result<String> {
+        let ask = "SHOW CREATE USER CURRENT_USER()";
+        self.ask(async |session| match session.query(ask).await {
+            Err(error) if error.is_refusal() => Ok(String::new()),
+            rows => Ok(rows?.first().map(|row| row.text(0)).unwrap_or_default() + " "),
+        })
+    }
+
     /// Runs a statement that answers nothing.
     pub(super) fn run(&mut self, sql: &str) -> Result<()> {
         self.pairs(sql).map(|_| ())

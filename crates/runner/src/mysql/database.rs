@@ -225,14 +225,19 @@ impl Database for MySql {
         if most.values().any(|most| most == "1") {
             return Ok(Some("max_password_errors = 1"));
         }
-        let ask = "SHOW CREATE USER CURRENT_USER()";
-        let account = control.ask(async |session| match session.query(ask).await {
-            // Servers before MySQL 5.7 and MariaDB 10.2 lock nobody.
-            Err(error) if error.is_refusal() => Ok(String::new()),
-            rows => Ok(rows?.first().map(|row| row.text(0)).unwrap_or_default() + " "),
-        })?;
-        let locks = account.contains("FAILED_LOGIN_ATTEMPTS 1 ");
+        let locks = control.account_definition()?.contains("FAILED_LOGIN_ATTEMPTS 1 ");
         Ok(locks.then_some("FAILED_LOGIN_ATTEMPTS 1"))
+    }
+
+    fn hourly_limit(control: &mut Control<Self>) -> Result<Option<&'static str>> {
+        let account = control.account_definition()?;
+        let limits = [
+            "MAX_QUERIES_PER_HOUR",
+            "MAX_UPDATES_PER_HOUR",
+            "MAX_CONNECTIONS_PER_HOUR",
+        ];
+        let is_there = |name: &str| account.contains(name) && !account.contains(&format!("{name} 0 "));
+        Ok(limits.into_iter().find(|name| is_there(name)))
     }
 
     fn prove(

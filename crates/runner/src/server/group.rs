@@ -194,6 +194,12 @@ impl<D: Database> GroupServer<D> {
         if let Some(problem) = problem {
             return Err(server.control.unusable(problem));
         }
+        if let Some(limit) = D::hourly_limit(&mut server.control)? {
+            return Err(server.control.unusable(format!(
+                "the account has a limit {limit}, which a run uses up, and then nobody logs in to it until the hour is over: ALTER \
+                 USER with its name WITH {limit} 0, or take another account"
+            )));
+        }
         if !no_wrong_logins && let Some(setting) = D::locked_by_one_wrong_login(&mut server.control)? {
             return Err(server.control.unusable(format!(
                 "the wrong password that proves the login would lock this account ({setting}): --no-wrong-logins goes without it"

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_base::{HardwareCounts, Phase};
-use ciphertax_model::workload::CELLS;
+use ciphertax_model::workload::{CELLS, NOT_DONE};
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{Round, Sample, Samples};
 
@@ -62,6 +62,8 @@ pub struct Figures {
     bytes: u64,
     /// Cells that the client encrypted and decrypted.
     pub cells: u64,
+    /// What its operations asked and found not to be done.
+    not_done: u64,
     /// Read into the server's cache, and written from it.
     pages: Pages,
     /// Of the client's threads, then of the server's.
@@ -291,6 +293,19 @@ impl<'a> CellSamples<'a> {
         (begun > 1).then(|| slices as f64 / 1e9 / begun as f64)
     }
 
+    /// What an operation found not to be done, over the first and over the last third of the slices that count; `None` of few slices.
+    pub fn not_done_at_both_ends(&self) -> Option<[f64; 2]> {
+        let valid: Vec<&Figures> = self.slices().filter(|slice| slice.counts()).collect();
+        let third = valid.len() / 3;
+        let an_operation = |slices: &[&Figures]| {
+            let not_done: u64 = slices.iter().map(|slice| slice.not_done).sum();
+            let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
+            not_done as f64 / operations.max(1) as f64
+        };
+        let ends = [valid.get(..third)?, valid.get(valid.len() - third..)?];
+        (third > 0).then(|| ends.map(an_operation))
+    }
+
     /// True if the load generator was the bottleneck in more than half of the slices of some arm.
     pub fn is_client_bound(&self) -> bool {
         (0..self.arms.len()).any(|arm| {
@@ -359,6 +374,7 @@ impl Figures {
             column_relay_cpu_ns: server.column_relay_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
             cells: encrypted + decrypted,
+            not_done: load.counts_of(NOT_DONE).iter().sum(),
             pages: Pages::of(&server.server_counters),
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,

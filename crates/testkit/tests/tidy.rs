@@ -23,7 +23,7 @@ const SRC: [(&str, usize); 21] = [
     ("profile", 5_550),
     ("lab", 17_350),
     ("workload", 12_400),
-    ("runner", 20_250),
+    ("runner", 20_300),
     ("ranks", 600),
     ("testkit", 1_050),
     ("cli", 3_700),

@@ -177,6 +177,24 @@ pub(super) fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
     })
 }
 
+/// Operations that do less from one end of the run to the other, since what they ask is gone.
+pub(super) fn operations_change(cell: &CellSamples<'_>) -> Option<Finding> {
+    const MUCH: f64 = 0.05;
+    let [first, last] = cell.not_done_at_both_ends()?;
+    ((last - first).abs() > MUCH).then(|| {
+        suspicion(
+            "operations-change",
+            format!(
+                "{}: an operation found {first:.2} things not to be done in the first third of the run and {last:.2} in the last, so its \
+                 mean is of two kinds of work, and depends on how long is measured. Take a mix that makes as much as it takes (of TPC-C \
+                 at least as many new orders as deliveries ask), or more data.",
+                cell.cell.name
+            ),
+            "rolled back and skipped deliveries, per operation, of all arms",
+        )
+    })
+}
+
 /// Links that kept a longer distance than was asked for.
 pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
     /// Microseconds at the median that are not worth a word.

@@ -51,6 +51,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(disturbed::client_bound(run, cells));
     findings.extend(cells.iter().filter_map(disturbed::whose_cpu));
     findings.extend(cells.iter().filter_map(disturbed::lateness));
+    findings.extend(cells.iter().filter_map(disturbed::operations_change));
     findings.extend(encryption::gains(run));
     findings.extend(disturbed::late_links(run));
     findings.extend(encryption::unverified(run));

@@ -6,7 +6,9 @@ use ciphertax_model::{Metric, Study};
 use ciphertax_records::{OpenLoopSample, OperationSample};
 use ciphertax_stats::{Verdict, histogram};
 
-use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, of_arm, samples, says, study_with};
+use crate::made_up::{
+    ARMS, OPERATIONS, STUDY, explain, explained, head, of_arm, samples, says, study, study_with,
+};
 
 #[test]
 fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency() {
@@ -65,6 +67,27 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
     );
     let reached = precision(&study, &study.cells[1], &samples.into()).unwrap();
     assert!(reached.throughput_half_width.is_some());
+}
+
+#[test]
+fn operations_that_do_less_and_less_are_told() {
+    let told = |skipped: fn(u32) -> u64| {
+        let mut samples = samples(9);
+        for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "connect") {
+            let count = skipped(sample.slice.block);
+            sample.load.counts.insert("skipped_deliveries".to_owned(), count);
+        }
+        let run = explain(&head(study()), samples.as_slice()).unwrap();
+        let found = run
+            .findings
+            .into_iter()
+            .find(|finding| finding.id == "operations-change");
+        found.map(|finding| finding.summary)
+    };
+    // As many in every block, and none at first.
+    assert_eq!(told(|_| 10 * OPERATIONS), None);
+    let summary = told(|block| if block < 4 { 0 } else { 10 * OPERATIONS }).unwrap();
+    says(&summary, "connect: … found 0.00 things … and 10.00 in the last");
 }
 
 #[test]

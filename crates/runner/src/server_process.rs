@@ -93,13 +93,13 @@ impl ServerProcess {
     /// The process that serves a session which is open, and of which the server says what is `seen`: what listens at the endpoint may
     /// only pass connections on.
     pub(crate) fn of(endpoint: &Endpoint, seen: &SeenByServer, served_by: ServedBy, asker: Asker) -> Self {
-        let (Ok(Some(listener)), false) = (
-            listening_at(endpoint),
-            seen.peer_port.is_none() && endpoint.socket.is_some(),
-        ) else {
-            return Self::listening_at(endpoint, served_by, asker);
-        };
         let server = serving(seen, served_by);
+        let listener = match listening_at(endpoint) {
+            // By the address of its container it is not of this machine.
+            Ok(None) if server != SocketOwner::Nobody => server.clone(),
+            Ok(Some(listener)) if seen.peer_port.is_some() || endpoint.socket.is_none() => listener,
+            _ => return Self::listening_at(endpoint, served_by, asker),
+        };
         let through = name_of_another(&listener, &server);
         let process = match (&server, &through) {
             (SocketOwner::Nobody, None) => process_of(&listener, served_by, asker),
@@ -241,12 +241,12 @@ fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{BufRead, BufReader, Read};
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::process::parent_id;
     use std::process::{self, Command, Stdio};
 
-    use ciphertax_testkit::{PATIENCE, within};
+    use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
 
     use super::*;
 
@@ -358,6 +358,47 @@ mod tests {
         ] {
             assert_eq!(name_of_another(&listener, &server), name);
         }
+    }
+
+    #[test]
+    fn a_server_in_a_network_namespace_of_its_own_is_found() {
+        if !is_root() {
+            return not_tested("only root may look into other network namespaces");
+        }
+        let script = "use IO::Socket::INET; $| = 1; system('ip', 'link', 'set', 'lo', 'up'); \
+                      my $listens = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1'); \
+                      my $client = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $listens->sockport); \
+                      my $end = $listens->accept; print '127.0.0.1:', $client->sockport, ' ', $listens->sockport, \"\\n\"; sleep 60;";
+        let mut server = Command::new("unshare")
+            .args(["--net", "perl", "-e", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut output = BufReader::new(server.stdout.take().unwrap());
+        output.read_line(&mut said).unwrap();
+        let Some((peer, port)) = said.trim().split_once(' ') else {
+            server.wait().unwrap();
+            return not_tested("root may not make a network here");
+        };
+        let seen = SeenByServer {
+            port: port.parse().ok(),
+            ..SeenByServer::from_peer(peer)
+        };
+        // As if it were another machine.
+        let found = ServerProcess::of(
+            &Endpoint::new("192.0.2.1", 3306),
+            &seen,
+            ServedBy::Threads,
+            Asker::Run,
+        );
+        let pid = found.process.map(|meter| meter.root.pid());
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!(
+            (pid, found.same_host, found.through),
+            (Ok(server.id()), true, None)
+        );
     }
 
     #[test]

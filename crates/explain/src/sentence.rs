@@ -28,6 +28,21 @@ pub(crate) fn verdict(run: &Run) -> String {
 }
 
 fn nothing(run: &Run) -> String {
+    // More time gives more of what does not count.
+    let slices: u32 = run
+        .results
+        .cells
+        .iter()
+        .map(|cell| cell.blocks * run.head.arms.len() as u32)
+        .sum();
+    let void = &run.results.void;
+    if let Some(last) = void.last().filter(|_| void.len() > slices as usize) {
+        return format!(
+            "Nothing can be said: {} slices did not count, the last since {}.",
+            void.len(),
+            last.reason
+        );
+    }
     match run.results.cells.iter().map(|cell| cell.blocks).max() {
         None | Some(0) => "Nothing can be said: no block was measured completely.".into(),
         Some(blocks) => format!(

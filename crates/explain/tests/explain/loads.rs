@@ -3,7 +3,7 @@
 use ciphertax_base::Phase;
 use ciphertax_estimate::precision;
 use ciphertax_model::{Metric, Study};
-use ciphertax_records::{OpenLoopSample, OperationSample};
+use ciphertax_records::{OpenLoopSample, OperationSample, VoidReason};
 use ciphertax_stats::{Verdict, histogram};
 
 use crate::made_up::{
@@ -88,6 +88,21 @@ fn operations_that_do_less_and_less_are_told() {
     assert_eq!(told(|_| 10 * OPERATIONS), None);
     let summary = told(|block| if block < 4 { 0 } else { 10 * OPERATIONS }).unwrap();
     says(&summary, "connect: … found 0.00 things … and 10.00 in the last");
+}
+
+#[test]
+fn more_time_helps_nobody_whose_slices_do_not_count() {
+    let mut samples = samples(6);
+    for sample in samples.iter_mut().filter(|sample| sample.slice.arm == "tls") {
+        sample.void = Some(VoidReason::ServerDied {
+            detail: "its process ended".to_owned(),
+        });
+    }
+    let run = explain(&head(study()), samples.as_slice()).unwrap();
+    says(
+        &run.verdict,
+        "slices did not count, the last since the server died: its process ended.",
+    );
 }
 
 #[test]

@@ -38,7 +38,8 @@ pub(crate) fn run_compare(arguments: &CompareArguments) -> Result<Exit, String> 
     show::record(&comparison, arguments.json, |style| {
         terminal::compare(&comparison, style)
     })?;
-    Ok(Exit::Done)
+    let is_whole = comparison.runs.iter().all(|run| run.cut_off.is_none());
+    Ok(if is_whole { Exit::Done } else { Exit::Partial })
 }
 
 /// Refuses a folder that is given twice: a run is no other than itself.

@@ -146,7 +146,7 @@ fn a_run_is_not_held_to_itself_and_runs_in_the_wrong_order_are_said_to_be() {
 }
 
 #[test]
-fn a_gate_of_a_run_that_was_cut_off_does_not_end_with_0() {
+fn what_is_said_of_a_run_that_was_cut_off_does_not_end_with_0() {
     let sandbox = with_runs();
     edit(&sandbox.work().join("same"), |run| {
         run["status"] = json!({ "state": "partial", "reason": "stopped by SIGINT" });
@@ -167,6 +167,10 @@ fn a_gate_of_a_run_that_was_cut_off_does_not_end_with_0() {
         let finished = sandbox.finish(&[&["gate"], &arguments[..]].concat());
         assert_eq!(finished.code, Some(code), "{finished:?}");
         finished.shows(&[words]);
+    }
+    for (runs, code) in [(["before", "same"], 4), (["before", "dearer"], 0)] {
+        let finished = sandbox.finish(&[&["compare"], &runs[..]].concat());
+        assert_eq!(finished.code, Some(code), "{finished:?}");
     }
 }
 

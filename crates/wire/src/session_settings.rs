@@ -1,5 +1,7 @@
 //! Settings of a server under which statements of ciphertax would mean something else, or fail.
 
+use ciphertax_base::joined;
+
 /// A setting that a session does not take over from its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overridden {
@@ -26,6 +28,11 @@ pub(crate) fn to_override(
             Some((Overridden { name, was }, instead))
         });
     differing.collect()
+}
+
+/// The statements' part that sets them, each as `set` writes name and value.
+pub(crate) fn in_sql(settings: &[(Overridden, String)], set: impl Fn(&str, &str) -> String) -> String {
+    joined(settings.iter().map(|(one, value)| set(one.name, value)), ", ")
 }
 
 /// Of a limit that is none where it is zero.

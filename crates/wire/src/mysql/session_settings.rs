@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::error::Result;
-use crate::session_settings::{Overridden, Setting, to_override, unlimited};
+use crate::session_settings::{Overridden, Setting, in_sql, to_override, unlimited};
 use crate::sql::SqlSession as _;
 
 /// In the order of [`SETTINGS`]; by comments that only a server executes which has the setting.
@@ -64,17 +64,12 @@ pub(super) async fn override_settings(session: &mut Session) -> Result<Vec<Overr
     let Some(row) = row else {
         return Ok(Vec::new());
     };
-    let (overridden, settings): (Vec<_>, Vec<_>) = to_override(&SETTINGS, |place| row.text(place))
-        .into_iter()
-        .map(|(one, value)| {
-            let setting = format!("@@SESSION.{} = {value}", one.name);
-            (one, setting)
-        })
-        .unzip();
-    if !settings.is_empty() {
-        session.command(&format!("SET {}", settings.join(", "))).await?;
+    let differing = to_override(&SETTINGS, |place| row.text(place));
+    if !differing.is_empty() {
+        let settings = in_sql(&differing, |name, value| format!("@@SESSION.{name} = {value}"));
+        session.command(&format!("SET {settings}")).await?;
     }
-    Ok(overridden)
+    Ok(differing.into_iter().map(|(one, _)| one).collect())
 }
 
 fn below(was: &str, least: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::error::Result;
-use crate::session_settings::{Overridden, Setting, to_override, unlimited};
+use crate::session_settings::{Overridden, Setting, in_sql, to_override, unlimited};
 use crate::sql::SqlSession as _;
 
 const SETTINGS: [Setting; 8] = [
@@ -43,17 +43,11 @@ pub(super) async fn override_settings(session: &mut Session) -> Result<Vec<Overr
     if is_pooled || differing.is_empty() {
         return Ok(Vec::new());
     }
-    let (overridden, settings): (Vec<_>, Vec<_>) = differing
-        .into_iter()
-        .map(|(one, value)| {
-            let setting = format!("pg_catalog.set_config('{}', '{value}', false)", one.name);
-            (one, setting)
-        })
-        .unzip();
-    session
-        .command(&format!("SELECT {}", settings.join(", ")))
-        .await?;
-    Ok(overridden)
+    let settings = in_sql(&differing, |name, value| {
+        format!("pg_catalog.set_config('{name}', '{value}', false)")
+    });
+    session.command(&format!("SELECT {settings}")).await?;
+    Ok(differing.into_iter().map(|(one, _)| one).collect())
 }
 
 /// As it is shown: a number with a unit.

@@ -7,5 +7,6 @@ mod hostile_login;
 mod mongodb_hostile;
 mod postgresql_hostile;
 mod scram_signature;
+mod server_names;
 mod silent_servers;
 mod sqlite;

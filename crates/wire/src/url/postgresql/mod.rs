@@ -465,7 +465,10 @@ const REFUSED_PARAMETERS: &[(&str, &str)] = &[
         "sslpassword",
         "keys that are encrypted are not read; name one that is not, which nobody else may read",
     ),
-    ("sslsni", ARMS_SAY_TLS),
+    (
+        "sslsni",
+        "the server is told the name that it is asked for wherever the host is one",
+    ),
     ("tcp_user_timeout", NO_KEEPALIVE),
 ];
 

@@ -342,6 +342,14 @@ mod test_all {
             server.secondary()
         );
         server.session(|_| drop(refused(&of_secondary, &["another ciphertax measures it", "wait"])));
+        let (alone, _) = of_secondary.split_once("&replicaSet").unwrap();
+        refused(
+            alone,
+            &[
+                "it is a member of a replica set, and not its primary",
+                "replicaSet=NAME",
+            ],
+        );
 
         let sandbox = Sandbox::new();
         let target = format!("{own}?{options}=ciphertax");

@@ -5,34 +5,33 @@ use std::path::Path;
 
 use ciphertax_base::Secret;
 use ciphertax_explain::{CONFIRMING, explain_folder};
-use ciphertax_lab::catalogue::{CATALOGUE, Protocol};
+use ciphertax_lab::catalogue::CATALOGUE;
 use ciphertax_model::{Study, StudyText};
 use ciphertax_records::{CutOff, Destination, refuse_foreign_folder, write_run};
 use ciphertax_runner::{EncdbAccount, Plan, RunError, confirming};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
-use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option, quoted};
+use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option};
 use crate::exit::{Exit, Stop};
 use crate::measuring::{self, Played, Words, measure, parse_target, play_with, target};
 use crate::progress::Verbosity;
-use crate::studies::{self, QUICK_NAME, find};
+use crate::studies::{QUICK_NAME, find};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
     if let Some(folder) = &arguments.resume {
         return resume(folder, arguments);
     }
     let name = arguments.study.as_deref().unwrap_or_default();
-    let (file, text) = find(name)?;
-    let mut study = StudyText::new(&file, &text)
+    let target = target(&arguments.measuring)?;
+    let (file, text) = find(name, target.as_ref())?;
+    let settings = settings(arguments);
+    let text = StudyText::new(&file, &text)
         .scale(arguments.scale.as_deref())
-        .settings(&settings(arguments))
-        .study()
-        .map_err(|error| error.to_string())?;
-    if name == QUICK_NAME
-        && let Some(target) = target(&arguments.measuring)?
-    {
-        study = of_its_kind(study, &target)?;
+        .settings(&settings);
+    let mut study = text.study().map_err(|error| error.to_string())?;
+    if !text.names_server() {
+        of_its_kind(&mut study, target.as_ref());
     }
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
     if arguments.keep_operations {
@@ -83,14 +82,11 @@ fn shown(setting: String) -> String {
     }
 }
 
-/// The study that answers on MongoDB what `quick` answers elsewhere.
-const FOR_MONGODB: &str = "mongodb-tls-connection";
-
 pub(crate) fn quick(arguments: &QuickArguments) -> Result<Exit, String> {
-    let mut study = Study::from_toml(studies::QUICK).map_err(|error| error.to_string())?;
-    if let Some(target) = target(&arguments.measuring)? {
-        study = of_its_kind(study, &target)?;
-    }
+    let target = target(&arguments.measuring)?;
+    let (_, text) = find(QUICK_NAME, target.as_ref())?;
+    let mut study = Study::from_toml(&text).map_err(|error| error.to_string())?;
+    of_its_kind(&mut study, target.as_ref());
     study.certificate = arguments.certificate.unwrap_or(study.certificate);
     let words = Words {
         command: vec!["quick".to_owned()],
@@ -99,21 +95,14 @@ pub(crate) fn quick(arguments: &QuickArguments) -> Result<Exit, String> {
     measure(study, &arguments.measuring, None, words)
 }
 
-/// The study is the same for every database that speaks SQL, and about servers of the target's kind.
-///
-/// # Errors
-/// When the target speaks none; names the study that answers there.
-pub(crate) fn of_its_kind(mut study: Study, target: &Target) -> Result<Study, String> {
-    if target.protocol() == Protocol::MongoDb {
-        return Err(format!(
-            "quick asks SQL; for MongoDB say: ciphertax run {FOR_MONGODB} {}",
-            quoted(target.url())
-        ));
-    }
+/// Has a study that names no server be about servers of the target's kind.
+fn of_its_kind(study: &mut Study, target: Option<&Target>) {
+    let Some(own) = target.map(Target::protocol) else {
+        return;
+    };
     let mut entries = CATALOGUE.iter();
-    let entry = entries.find(|entry| entry.protocol() == Some(target.protocol()));
-    study.server = entry.map_or(study.server, |entry| entry.name.to_owned());
-    Ok(study)
+    let entry = entries.find(|entry| entry.protocol() == Some(own));
+    study.server = entry.map_or_else(|| study.server.clone(), |entry| entry.name.to_owned());
 }
 
 /// Goes on with the run in `folder`, whose study, target and seed are those of its record.
@@ -133,7 +122,7 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
     }
     let (study, target) = study_and_target(arguments);
     if let Some(study) = study {
-        let (file, text) = find(study)?;
+        let (file, text) = find(study, None)?;
         let named = StudyText::new(&file, &text)
             .study()
             .map_err(|error| error.to_string())?

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
 use ciphertax_report::json;
+use ciphertax_wire::Target;
 use serde_json::Value;
 
 use crate::arguments::StudiesArguments;
@@ -14,7 +15,9 @@ use crate::show;
 pub(crate) const QUICK_NAME: &str = "quick";
 
 /// What does TLS cost, in two minutes?
-pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
+const QUICK: &str = include_str!("../studies/quick.toml");
+/// The same of a MongoDB, which speaks no SQL.
+const QUICK_ON_MONGODB: &str = include_str!("../studies/quick-mongodb.toml");
 
 /// Each study's name and its file, which is called so.
 macro_rules! studies {
@@ -45,9 +48,13 @@ pub(crate) fn text(name: &str) -> Option<&'static str> {
     study.map(|(_, text)| *text)
 }
 
-/// The name and the text of a study. A file is named as the user has named it.
-pub(crate) fn find(study: &str) -> Result<(String, String), String> {
-    if let Some(text) = text(study) {
+/// The name and the text of a study for this target. A file is named as the user has named it.
+pub(crate) fn find(study: &str, target: Option<&Target>) -> Result<(String, String), String> {
+    let built_in = match target {
+        Some(Target::MongoDb(_)) if study == QUICK_NAME => Some(QUICK_ON_MONGODB),
+        _ => text(study),
+    };
+    if let Some(text) = built_in {
         return Ok((format!("{study}.toml"), text.to_owned()));
     }
     if study.contains("://") {
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_study_is_good_at_every_scale_and_knows_its_name() {
-        for (name, toml) in STUDIES {
+        for (name, toml) in STUDIES.into_iter().chain([(QUICK_NAME, QUICK_ON_MONGODB)]) {
             let text = StudyText::new(name, toml);
             let scales = text.scales().unwrap();
             for scale in [None]

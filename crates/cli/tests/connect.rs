@@ -316,6 +316,19 @@ fn whoever_is_not_served_is_told_why_and_what_to_do() {
     refused.refuses(&["offers no TLS", "--transport plain"]);
 }
 
+/// It has TLS, and none that begins without a question.
+#[test]
+fn direct_tls_is_not_said_to_be_all_of_tls() {
+    let server = OwnPostgreSql::start();
+    let url = format!("{}?sslnegotiation=direct", server.url_with(server.password()));
+    let refused = Sandbox::new().finish(&["connect", &url]);
+    refused.refuses(&[
+        "direct TLS (sslnegotiation=direct) needs PostgreSQL 17",
+        "leave it out",
+    ]);
+    assert!(!refused.stderr.contains("no TLS"), "{}", refused.stderr);
+}
+
 /// PostgreSQL has no TLS there.
 #[test]
 fn over_a_unix_socket_of_postgresql_a_connection_is_plaintext_unless_that_is_asked_otherwise() {

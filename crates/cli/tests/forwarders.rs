@@ -18,6 +18,10 @@ struct Forwarder {
 impl Forwarder {
     /// `option` is of the server behind it. `None` where there is no HAProxy.
     fn start(to: u16, option: &str) -> Option<Self> {
+        Self::start_on("127.0.0.1", to, option)
+    }
+
+    fn start_on(host: &str, to: u16, option: &str) -> Option<Self> {
         let unpacked = unpacked_tunnels().filter(|root| root.join("usr/sbin/haproxy").exists());
         let root = unpacked.unwrap_or_else(|| "/".into());
         let program = Some(root.join("usr/sbin/haproxy")).filter(|program| program.exists());
@@ -32,7 +36,7 @@ impl Forwarder {
              listen forwarder\n bind fd@0\n server database 127.0.0.1:{to} {option}\n"
         );
         fs::write(&settings, text).unwrap();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let process = Command::new(program)
             .args(["-db", "-f"])
@@ -150,6 +154,23 @@ fn behind_a_forwarder_that_gives_its_clients_addresses_nobody_is_billed() {
         unread.contains("haproxy listens there and passes connections on"),
         "{unread}"
     );
+}
+
+/// Providers put many databases behind one address and tell them apart so.
+#[test]
+fn a_router_by_the_names_of_servers_lets_tls_through() {
+    let server = OwnMongoDb::start();
+    let by_name = "\n tcp-request inspect-delay 5s\n tcp-request content accept if { req.ssl_sni localhost }\n \
+                   tcp-request content reject if { req.ssl_hello_type 1 }";
+    let Some(forwarder) = Forwarder::start_on("localhost", server.port(), by_name) else {
+        return;
+    };
+    let url = forwarder.url(&server);
+    for url in [url.replacen("127.0.0.1", "localhost", 1), url] {
+        let is_named = url.contains("localhost");
+        let finished = Sandbox::new().finish(&["connect", &url, "--count=2"]);
+        assert_eq!(finished.stdout.contains("TLSv1.3"), is_named, "{finished:?}");
+    }
 }
 
 mod test_all {

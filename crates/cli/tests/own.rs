@@ -215,6 +215,11 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         };
         sandbox.finish(&run).refuses(&words);
         assert!(!sandbox.run().exists());
+
+        // Nor is there a study of versions where the server demands the one that it has.
+        mysql.query("SET GLOBAL require_secure_transport = ON");
+        let said = refused(&mysql.verified_url(), &["demands TLS", "without a plain arm"]);
+        assert!(!said.contains("tls-versions"), "{said}");
     }
 }
 

@@ -301,11 +301,23 @@ fn forwarder(target: Arc<Mutex<SocketAddr>>) -> SocketAddr {
 }
 
 #[test]
-fn quick_names_the_study_for_mongodb() {
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", "mongodb://app:tr0ub4dor@h/", "--out", "run"]);
-    finished.refuses(&["ciphertax run mongodb-tls-connection mongodb://app@h:27017/"]);
-    assert!(!finished.stderr.contains("tr0ub4dor"), "{}", finished.stderr);
+fn quick_asks_a_mongodb_in_its_own_words() {
+    let server = OwnMongoDb::start();
+    let target = server.url_with(server.password());
+    for command in [&["quick"][..], &["run", "quick"]] {
+        let sandbox = Sandbox::new();
+        let options = [&target, "--time=5", "--out=run"];
+        sandbox.finish(&[command, &options].concat()).measured();
+        let run = record(&sandbox.run());
+        assert_eq!(
+            (&*run.head.study.name, &*run.head.study.server),
+            ("quick", "mongodb")
+        );
+        let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["plain", "baseline again", "tls1.3", "tls1.2"]);
+        let cells = run.results.cells.iter();
+        assert!(cells.map(|cell| &*cell.name).eq(["ycsb_c", "connect"]));
+    }
 }
 
 mod test_all {
@@ -330,6 +342,14 @@ mod test_all {
             server.secondary()
         );
         server.session(|_| drop(refused(&of_secondary, &["another ciphertax measures it", "wait"])));
+        let (alone, _) = of_secondary.split_once("&replicaSet").unwrap();
+        refused(
+            alone,
+            &[
+                "it is a member of a replica set, and not its primary",
+                "replicaSet=NAME",
+            ],
+        );
 
         let sandbox = Sandbox::new();
         let target = format!("{own}?{options}=ciphertax");

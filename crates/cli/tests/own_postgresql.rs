@@ -50,6 +50,44 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     assert_eq!(server.contents(), before);
 }
 
+/// Where the study does not say of which server it is, the target does.
+#[test]
+fn a_study_that_names_no_server_is_about_the_targets() {
+    let server = OwnPostgreSql::start();
+    let text = r#"
+name = "mine"
+question = "What does TLS cost?"
+time_s = 2
+SERVER
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls1.3"
+transport = "tls1.3"
+
+[[cell]]
+name = "select"
+workload = "pgbench_select_only"
+load = { connections = 2 }
+"#;
+    let play = |named: &str, setting: &str| {
+        let (text, url) = (text.replace("SERVER", named), server.url_with(server.password()));
+        let options = [&*url, setting];
+        let sandbox = Sandbox::new();
+        let finished = sandbox.start_study(&text, &options).finish();
+        (sandbox, finished)
+    };
+    let (sandbox, finished) = play("", "--quiet");
+    finished.measured();
+    assert_eq!(record(&sandbox.run()).head.study.server, "postgresql");
+    for (named, setting) in [("server = \"mariadb\"", "--quiet"), ("", "--set=server=mariadb")] {
+        let (_, finished) = play(named, setting);
+        finished.refuses(&["about mariadb servers", "write server = \"postgresql\""]);
+    }
+}
+
 mod test_all {
     use super::*;
 

@@ -120,6 +120,23 @@ fn a_missing_right_is_named_with_the_statement_that_gives_it_before_anything_is_
     }
 }
 
+/// An account of any name goes before one of any host, has no rights, and must get none.
+#[test]
+fn an_anonymous_account_before_the_users_is_named_and_not_given_rights() {
+    let server = OwnServer::start();
+    let anonymous = "DROP USER ''@'127.0.0.1'";
+    let url = server.url_of("app:tr0ub4dor");
+    // One session, since the anonymous account goes before the administrator's too.
+    server.session(|query| {
+        query("GRANT ALL ON ciphertax.* TO app@'%' IDENTIFIED BY 'tr0ub4dor'");
+        query("CREATE USER ''@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
+        let said = refused(&url, &["an anonymous account that goes before", anonymous]);
+        assert!(!said.contains("GRANT"), "{said}");
+        query(anonymous);
+    });
+    measured(&url);
+}
+
 #[test]
 fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
     let server = OwnServer::start();

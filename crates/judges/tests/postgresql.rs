@@ -523,6 +523,7 @@ fn said(error: &WireError) -> (String, String, String) {
             severity,
             sql_state,
             message,
+            ..
         } => (severity.clone(), sql_state.clone(), message.clone()),
         error => panic!("{error}"),
     }

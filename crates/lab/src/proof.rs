@@ -317,7 +317,7 @@ pub(crate) async fn exchange<S: Provable>(
     address: SocketAddr,
     canary: &str,
 ) -> Result<bool, WireError> {
-    let options = S::at(options, &address.ip().to_string(), address.port());
+    let options = S::through(options, address);
     let (mut session, _) = S::connect(reactor, &options).await?;
     let is_back = session.send(canary).await?;
     let _ = session.close().await;

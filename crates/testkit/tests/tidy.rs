@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Lines of a crate's `src` that are no tests. A crate uses only those before it.
 const SRC: [(&str, usize); 21] = [
     ("base", 1_150),
-    ("model", 7_200),
+    ("model", 7_250),
     ("stats", 2_300),
     ("records", 4_650),
     ("estimate", 3_850),
@@ -18,7 +18,7 @@ const SRC: [(&str, usize); 21] = [
     ("supervise", 2_100),
     ("observe", 2_550),
     ("columns", 2_050),
-    ("wire", 13_450),
+    ("wire", 13_500),
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_350),

@@ -61,19 +61,21 @@ pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
         .ok_or_else(|| failed(io::Error::other("the name has no address")))
 }
 
-/// Connects over a server's Unix socket, for which there is no name to resolve and the phase `tcp` is that of its connect,
-/// or else over TCP.
-pub(crate) async fn reach(
-    reactor: &Rc<Reactor>,
-    socket: Option<&Path>,
-    host: &str,
-    port: u16,
-    tracer: &mut Tracer,
-) -> Result<Stream> {
-    let stream = match socket {
-        Some(path) => Stream::connect_unix(reactor, path).await?,
-        None => {
-            let address = resolve(host, port)?;
+/// Where a server is reached: through a relay, over its Unix socket or else by its name.
+pub(crate) struct Place<'a> {
+    pub(crate) relay: Option<SocketAddr>,
+    pub(crate) socket: Option<&'a Path>,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+}
+
+/// Connects. Over a Unix socket there is no name to resolve, and the phase `tcp` is that of its connect.
+pub(crate) async fn reach(reactor: &Rc<Reactor>, place: Place<'_>, tracer: &mut Tracer) -> Result<Stream> {
+    let stream = match (place.relay, place.socket) {
+        (Some(relay), _) => Stream::connect(reactor, relay).await?,
+        (None, Some(path)) => Stream::connect_unix(reactor, path).await?,
+        (None, None) => {
+            let address = resolve(place.host, place.port)?;
             tracer.end(Phase::Resolve, Default::default(), None);
             Stream::connect(reactor, address).await?
         }

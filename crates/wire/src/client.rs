@@ -1,5 +1,6 @@
 //! What the clients of all databases have, for code that need not know which database it is.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -168,8 +169,8 @@ pub trait Client: Session {
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;
 
-    /// The same, over TCP to another place.
-    fn at(options: &Self::Options, host: &str, port: u16) -> Self::Options;
+    /// The same through a relay before the server.
+    fn through(options: &Self::Options, relay: SocketAddr) -> Self::Options;
 
     /// The same with a secret that the server must refuse, and what that is (`a wrong password`); `None` where the
     /// options hold no secret that could be wrong.

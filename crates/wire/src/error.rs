@@ -92,8 +92,10 @@ pub enum WireError {
         severity: String,
         /// The five characters of SQLSTATE.
         sql_state: String,
-        /// The server's message.
+        /// The server's message, in its language.
         message: String,
+        /// The function of the server that said so, which is in no language; empty where that is not said, as by poolers.
+        routine: String,
     },
     /// The server said no to a command, in MongoDB's way.
     #[error("the server refused with error {code} ({name}): {message}")]
@@ -180,6 +182,11 @@ impl WireError {
             Self::PostgreSql { sql_state, .. } => matches!(&**sql_state, "28000" | "28P01" | "42501"),
             _ => false,
         }
+    }
+
+    /// True if that may be for the password.
+    pub fn is_of_password(&self) -> bool {
+        self.is_access_denied() && !self.is_of_pg_hba() && self.of_login().is_none()
     }
 
     /// True if the server says that it cannot do this, for anybody.
@@ -317,6 +324,8 @@ impl WireError {
             Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. } => true,
             // admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped, idle_session_timeout
             Self::PostgreSql { sql_state, .. } => sql_state.starts_with("57P"),
+            // ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED (MariaDB), ER_CLIENT_INTERACTION_TIMEOUT (MySQL): it has closed the session
+            Self::Server { code, .. } => matches!(code, 1053 | 1927 | 4031),
             _ => false,
         }
     }

@@ -29,12 +29,14 @@ impl WireError {
         } else if self.is_of_pg_hba() {
             "; add a line for this user, database and address to the server's pg_hba.conf, and have it read: SELECT \
              pg_reload_conf()"
+        } else if let Some(remedy) = self.of_login() {
+            remedy
         } else if let Self::PostgreSql { sql_state, .. } = self
             && let Some(remedy) = of_postgresql(sql_state)
         {
             remedy
         } else if matches!((self, protocol), (Self::HungUp { .. }, Protocol::PostgreSql)) {
-            "; direct TLS needs PostgreSQL 17 or newer with TLS switched on: leave arms with it out"
+            "; direct TLS (sslnegotiation=direct) needs PostgreSQL 17 or newer with TLS switched on: leave it out"
         } else if matches!(self, Self::HungUp { .. }) {
             "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
         } else if self.is_missing_right() {
@@ -45,11 +47,51 @@ impl WireError {
                     "; the user needs rights in the schema ciphertax, or CREATE on the database"
                 }
             }
+        } else if let Self::Command {
+            code: 10107 | 13435 | 13436,
+            ..
+        } = self
+        {
+            "; it is a member of a replica set, and not its primary, which replicaSet=NAME in the URL finds"
+        } else if matches!(self, Self::Server { code: 1045, .. }) {
+            // One code is for all of it, so that nobody learns which accounts there are.
+            "; check user and password; in the same words it refuses an account that is to show a certificate (REQUIRE X509, \
+             ISSUER or SUBJECT), which no mysql:// URL names, and a user whom an anonymous account (''@'localhost') stands \
+             before"
         } else if self.is_access_denied() {
             "; check user and password"
         } else {
             ""
         }
+    }
+
+    /// The remedy where not the password but the way in is what a server refuses.
+    pub(crate) fn of_login(&self) -> Option<&'static str> {
+        Some(match self {
+            // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+            Self::Server { code: 1698, .. } => {
+                "; it lets this user in by no password, but as the system's user of that name over its Unix socket: take an \
+                 account with a password"
+            }
+            // invalid_authorization_specification
+            Self::PostgreSql {
+                sql_state, routine, ..
+            } if sql_state == "28000" && !self.is_of_pg_hba() => match routine.as_str() {
+                "InitializeSessionUserId" => {
+                    "; no role of this name may log in: have its administrator run CREATE ROLE … LOGIN, or ALTER ROLE … LOGIN"
+                }
+                "auth_failed" => {
+                    "; pg_hba.conf lets this user in by no password: by peer and ident as the system's user of that name, by \
+                         cert with a client's certificate for that name (sslcert=FILE and sslkey=FILE in the URL)"
+                }
+                "ClientAuthentication" => {
+                    "; pg_hba.conf demands a client's certificate of this user: name it, and its key, by sslcert=FILE and \
+                         sslkey=FILE in the URL"
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
     }
 }
 
@@ -138,6 +180,7 @@ mod tests {
             message: format!(
                 "no pg_hba.conf entry for host \"{from}\", user \"app\", database \"shop\", no encryption"
             ),
+            routine: "ClientAuthentication".into(),
         };
         let here = refused("[local]");
         assert!(!here.is_tls_demanded());

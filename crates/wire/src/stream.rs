@@ -63,10 +63,15 @@ impl Stream {
         self.is_local
     }
 
-    /// Switches to TLS. Returns the CPU time that the client's handshake took, in nanoseconds.
-    pub(crate) async fn start_tls(&mut self, connector: &TlsConnector, offer: Offer) -> Result<u64> {
+    /// Switches to TLS with the server of this host. Returns the CPU time that the client's handshake took, in nanoseconds.
+    pub(crate) async fn start_tls(
+        &mut self,
+        connector: &TlsConnector,
+        host: &str,
+        offer: Offer,
+    ) -> Result<u64> {
         let began = crate::trace::thread_cpu_ns();
-        let mut session = connector.session(offer)?;
+        let mut session = connector.session(host, offer)?;
         let mut cpu_ns = crate::trace::thread_cpu_ns() - began;
         let mut has_answered = false;
         loop {

@@ -6,6 +6,8 @@ mod common;
 mod hostile_login;
 mod mongodb_hostile;
 mod postgresql_hostile;
+mod refused_logins;
 mod scram_signature;
+mod server_names;
 mod silent_servers;
 mod sqlite;

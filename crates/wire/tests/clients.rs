@@ -17,7 +17,7 @@ fn mysqls_client_does_what_all_do() {
     };
     let endpoint = mysql::Session::endpoint(&by_socket);
     assert_eq!(endpoint, Endpoint::Unix(server.socket().unwrap()));
-    let over_tcp = mysql::Session::at(&by_socket, "127.0.0.1", server.address().port());
+    let over_tcp = mysql::Session::through(&by_socket, server.address());
     assert_eq!(crate::common::ask(&over_tcp).unwrap(), ["1"]);
 }
 
@@ -83,8 +83,7 @@ fn what_all_do<C: Client>(options: &C::Options) -> Protocol {
         let refusal = C::connect(reactor, &wrong).await.err().unwrap();
         assert!(refusal.is_access_denied(), "{refusal}");
 
-        let elsewhere = C::at(options, "127.0.0.1", 1);
-        assert_eq!(C::endpoint(&elsewhere), Endpoint::Tcp("127.0.0.1", 1));
+        let elsewhere = C::through(options, SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
         let refusal = C::connect(reactor, &elsewhere).await.err().unwrap();
         assert!(refusal.is_disconnect(), "{refusal}");
     });

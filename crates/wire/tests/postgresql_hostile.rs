@@ -266,7 +266,7 @@ fn a_server_without_the_right_signature_is_not_believed() {
         [authentication(12, signature), welcome()].concat()
     };
     log_in(4096, right).unwrap();
-    log_in(1000, right).unwrap();
+    log_in(1, right).unwrap();
     let wrong: [(End, &str); 5] = [
         (
             |_| [authentication(12, "v=AAAA"), welcome()].concat(),
@@ -296,7 +296,7 @@ fn a_server_without_the_right_signature_is_not_believed() {
         assert!(matches!(problem, WireError::Authentication(_)), "{problem}");
         assert!(problem.to_string().contains(words), "{problem}");
     }
-    for iterations in [0, 999, 1_000_001] {
+    for iterations in [0, 1_000_001] {
         let problem = log_in(iterations, right).unwrap_err();
         assert!(problem.to_string().contains("iterations"), "{problem}");
     }
@@ -491,7 +491,7 @@ fn serve(mut stream: TcpStream, iterations: usize, end: fn(&[u8]) -> Vec<u8>) ->
     let challenge = format!("r={nonce},s={},i={iterations}", BASE64_STANDARD.encode(SALT));
     stream.write_all(&authentication(11, &challenge)).unwrap();
     let mut last = Vec::new();
-    if (1000..=1_000_000).contains(&iterations) {
+    if (1..=1_000_000).contains(&iterations) {
         last = read(&mut stream, 1);
         let signed = format!("{bare},{challenge},c=biws,r={nonce}");
         let mut salted = [0; 32];

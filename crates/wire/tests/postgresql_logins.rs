@@ -248,7 +248,10 @@ fn a_unix_socket_is_a_way_in_too() {
     let socket = server.socket();
     assert_eq!(Session::endpoint(&options), Endpoint::Unix(&socket));
     assert_eq!(facts(&options).0, "trust");
-    let over_tcp = Session::at(&server.owner(), "127.0.0.1", server.port);
+    let over_tcp = Session::through(
+        &server.owner(),
+        SocketAddr::from((Ipv4Addr::LOCALHOST, server.port)),
+    );
     assert!(refusal(&over_tcp).is_access_denied(), "it has no way in over TCP");
 }
 

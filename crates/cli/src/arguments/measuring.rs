@@ -41,6 +41,7 @@ Examples:
   ciphertax quick --export estimates.csv --export report.md
   ciphertax quick --dry-run                            what it would start, and what is missing
   ciphertax quick 'postgres://app@db.example/shop?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem'
+  ciphertax quick 'mongodb://app@db.example/?replicaSet=rs0'     reads and connections
   ciphertax quick mysql://app@db.example/ --server-agent ssh://mysql@db.example     the server's CPU too
 
 ",

@@ -56,6 +56,15 @@ impl<'a> StudyText<'a> {
         Self { settings, ..self }
     }
 
+    /// True if it says which server it is about, with its scale and settings.
+    pub fn names_server(&self) -> bool {
+        let Ok((mut study, scales)) = self.document() else {
+            return false;
+        };
+        self.patch(&mut study, &scales, &mut Vec::new());
+        get(&study, "server").is_some()
+    }
+
     /// The study that the text describes. What the text says of scales that are not asked for is checked too.
     ///
     /// # Errors
@@ -104,15 +113,7 @@ impl<'a> StudyText<'a> {
 
     /// Patches and checks; a study comes out only if its shape is right.
     fn read(&self, mut study: Table, scales: &Table, faults: &mut Vec<Fault>) -> Option<Study> {
-        if let Some(scale) = self.scale {
-            self.apply_scale(scale, &mut study, scales, faults);
-        }
-        for (index, setting) in self.settings.iter().enumerate() {
-            match patch::from_setting(setting, index, &study) {
-                Ok(patch) => patch::apply(&mut study, &patch, Additions::Refused, faults),
-                Err(fault) => faults.push(fault),
-            }
-        }
+        self.patch(&mut study, scales, faults);
         remove_figures_of_other_scales(&mut study, scales);
         let is_whole = shape::check(&mut study, faults);
         match to_value(&study).try_into::<Study>() {
@@ -132,6 +133,19 @@ impl<'a> StudyText<'a> {
                     message: error.message().to_owned(),
                 });
                 None
+            }
+        }
+    }
+
+    /// Applies the scale and the settings.
+    fn patch(&self, study: &mut Table, scales: &Table, faults: &mut Vec<Fault>) {
+        if let Some(scale) = self.scale {
+            self.apply_scale(scale, study, scales, faults);
+        }
+        for (index, setting) in self.settings.iter().enumerate() {
+            match patch::from_setting(setting, index, study) {
+                Ok(patch) => patch::apply(study, &patch, Additions::Refused, faults),
+                Err(fault) => faults.push(fault),
             }
         }
     }

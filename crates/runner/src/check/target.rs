@@ -153,9 +153,13 @@ fn by_account<'a>(asked: &Asked<'a>) -> impl Iterator<Item = &'a Arm> {
 pub(super) fn of_another_kind(asked: &Asked<'_>) -> Option<Refusal> {
     let (study, own) = (asked.study, asked.target?.protocol());
     let about = catalogue::find(&study.server)?;
+    let its = catalogue::CATALOGUE
+        .iter()
+        .find(|entry| entry.protocol() == Some(own))?;
     let why = format!(
-        "the study {} is about {} servers, and the target is a {own} server; take a study of its kind",
-        study.name, study.server
+        "the study {} is about {} servers, and the target is a {own} server; take a study of its kind, or in a file of your own \
+         write server = \"{}\"",
+        study.name, study.server, its.name
     );
     refuse_if(about.protocol() != Some(own), why)
 }

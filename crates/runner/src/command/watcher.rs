@@ -122,9 +122,8 @@ fn seen_of_own<D: Database>(
     control: &Control<D>,
 ) -> Result<Option<Chosen>> {
     let relay = Relay::start(target)?;
-    let address = relay.address();
-    let at = D::Session::at(own, &address.ip().to_string(), address.port());
-    control.visit(&at, async |_| Ok(()))?;
+    let through = D::Session::through(own, relay.address());
+    control.visit(&through, async |_| Ok(()))?;
     let seen = chosen(&relay, D::Session::tls_begins_at);
     Ok(seen.unwrap_or_default().into_iter().next().flatten())
 }

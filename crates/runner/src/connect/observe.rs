@@ -244,10 +244,13 @@ impl<D: Database> Subject<'_, D> {
     /// Why clients are not served, and what to do.
     fn refused(&self, error: &WireError, options: &D::Options) -> RunError {
         let protocol = D::Session::PROTOCOL;
-        let problem = if matches!(
-            error,
-            WireError::TlsNotOffered | WireError::HungUp { encrypted: true }
-        ) {
+        // A PostgreSQL hangs up on direct TLS alone, which it may not have.
+        let lacks_tls = match error {
+            WireError::TlsNotOffered => true,
+            WireError::HungUp { encrypted: true } => protocol != ciphertax_wire::Protocol::PostgreSql,
+            _ => false,
+        };
+        let problem = if lacks_tls {
             "it offers no TLS; switch TLS on there, or take an unencrypted connection apart: --transport plain".to_owned()
         } else if self.ways(options).find_demand_of_tls(&self.reactor, error) {
             format!("{error}; {}: leave --transport plain out", D::DEMANDS_TLS)
@@ -257,8 +260,7 @@ impl<D: Database> Subject<'_, D> {
             format!(
                 "the server offers no {version} ({error}); --transport tls takes the best version that both sides have"
             )
-        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(&self.servers.login)
-        {
+        } else if error.is_of_password() && D::lacks_password(&self.servers.login) {
             format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
         } else if error.is_missing_right() {
             format!("{error}; leave it out of the URL, or name one that the account may use")

@@ -62,18 +62,24 @@ impl<D: Clients> Control<D> {
                 given_up: Vec::new(),
                 server: server.to_owned(),
             }),
-            Some(Err(error)) if ways.find_demand_of_tls(&reactor, &error) => Err(broken(format!(
-                "{}, and the study has a plain arm; compare TLS versions with each other: ciphertax run {} '{}', or take a \
-                 study of your own without a plain arm",
-                D::DEMANDS_TLS,
-                D::TLS_VERSIONS_STUDY,
-                url.unwrap_or("TARGET")
-            ))),
-            Some(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() && ways.lacks_password => {
+            Some(Err(error)) if ways.find_demand_of_tls(&reactor, &error) => {
+                // Of one version alone there is nothing that study could compare.
+                let versions = match ways.encrypted.len() > 1 {
+                    true => format!(
+                        "compare TLS versions with each other: ciphertax run {} '{}', or ",
+                        D::TLS_VERSIONS_STUDY,
+                        url.unwrap_or("TARGET")
+                    ),
+                    false => String::new(),
+                };
                 Err(broken(format!(
-                    "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
+                    "{}, and the study has a plain arm; {versions}take a study of your own without a plain arm",
+                    D::DEMANDS_TLS
                 )))
             }
+            Some(Err(error)) if error.is_of_password() && ways.lacks_password => Err(broken(format!(
+                "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
+            ))),
             Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(D::Session::PROTOCOL)))),
         }
     }
@@ -84,7 +90,7 @@ impl<D: Clients> Control<D> {
         task: impl AsyncFnOnce(&mut D::Session) -> Result<T, WireError>,
     ) -> Result<T> {
         let outcome = wait_for(&self.reactor, &self.server, TIMEOUT, task(&mut self.session))?;
-        outcome.map_err(|error| self.unusable(error.to_string()))
+        outcome.map_err(|error| self.unusable(format!("{error}{}", error.remedy(D::Session::PROTOCOL))))
     }
 
     /// The same of the data set.

@@ -73,12 +73,19 @@ pub(super) async fn pairs(session: &mut Session, sql: &str) -> Result<BTreeMap<S
     Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
 }
 
-/// The statement that gives an account, written `user@host`, all it needs.
-pub(super) fn grant(account: &str) -> String {
+/// What gives an account, written `user@host`, all it needs. An anonymous one is everybody's, and is given nothing.
+pub(super) fn remedy(account: &str) -> String {
     let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
     let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    if user.is_empty() {
+        let host = quoted(host);
+        return format!(
+            "the server took the user for ''@{host}, an anonymous account that goes before those of other hosts: have its \
+             administrator run DROP USER ''@{host}, or make the user an account at {host} too"
+        );
+    }
     format!(
-        "GRANT ALL ON {}.* TO {}@{}",
+        "have its administrator run: GRANT ALL ON {}.* TO {}@{}",
         dataset::SCHEMA,
         quoted(user),
         quoted(host)
@@ -91,10 +98,13 @@ mod tests {
 
     #[test]
     fn a_statement_names_an_account_as_servers_write_it() {
-        assert_eq!(grant("app@%"), "GRANT ALL ON ciphertax.* TO 'app'@'%'");
+        let grant = |account| format!("have its administrator run: GRANT ALL ON ciphertax.* TO {account}");
+        assert_eq!(remedy("app@%"), grant("'app'@'%'"));
         assert_eq!(
-            grant("o'neil@home@db.example"),
-            "GRANT ALL ON ciphertax.* TO 'o''neil@home'@'db.example'"
+            remedy("o'neil@home@db.example"),
+            grant("'o''neil@home'@'db.example'")
         );
+        let anonymous = remedy("@localhost");
+        assert!(!anonymous.contains("GRANT") && anonymous.contains("DROP USER ''@'localhost'"));
     }
 }

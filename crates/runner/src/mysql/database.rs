@@ -17,7 +17,7 @@ use ciphertax_workload::dataset::{self, CellsProof, DatasetError, SCHEMA};
 use ciphertax_workload::mysql;
 
 use super::clients::{Keys, Login, MySql, is_cold};
-use super::control::grant;
+use super::control::remedy;
 use super::counters;
 use super::encdb::Encdb;
 use super::members::{product, standing};
@@ -189,8 +189,8 @@ impl Database for MySql {
         let Some(error) = refused else { return Ok(()) };
         let account = control.account()?;
         Err(control.unusable(format!(
-            "{error}; ciphertax could not remove what it makes there, so it makes nothing; have its administrator run: {}",
-            grant(&account)
+            "{error}; ciphertax could not remove what it makes there, so it makes nothing; {}",
+            remedy(&account)
         )))
     }
 
@@ -311,10 +311,7 @@ impl Database for MySql {
 
     fn of_missing_right(&self, control: &mut Control<Self>, error: WireError) -> RunError {
         match control.account() {
-            Ok(account) => control.unusable(format!(
-                "{error}; have its administrator run: {}",
-                grant(&account)
-            )),
+            Ok(account) => control.unusable(format!("{error}; {}", remedy(&account))),
             Err(unanswered) => unanswered,
         }
     }

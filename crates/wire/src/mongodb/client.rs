@@ -1,5 +1,6 @@
 //! What MongoDB's client has in common with all others.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use bson::{RawDocument, rawdoc};
@@ -102,10 +103,9 @@ impl Client for Session {
         Endpoint::Tcp(&options.host, options.port)
     }
 
-    fn at(options: &ConnectOptions, host: &str, port: u16) -> ConnectOptions {
+    fn through(options: &ConnectOptions, relay: SocketAddr) -> ConnectOptions {
         ConnectOptions {
-            host: host.to_owned(),
-            port,
+            relay: Some(relay),
             ..options.clone()
         }
     }

@@ -1,6 +1,7 @@
 //! From an address to a session that can be asked, and members that say nothing.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use super::message::Messages;
 use super::reply::number;
 use super::session::Session;
 use super::unreadable;
-use crate::address::{Address, reach};
+use crate::address::{Address, Place, reach};
 use crate::error::{Result, WireError};
 use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::{Offer, TlsConnector};
@@ -35,9 +36,15 @@ pub(super) async fn connect_offering(
 ) -> Result<(Session, ConnectTrace)> {
     let attempt = Attempt::new(options)?;
     let mut tracer = Tracer::start();
-    let mut stream = reach(reactor, None, &options.host, options.port, &mut tracer).await?;
+    let place = Place {
+        relay: options.relay,
+        socket: None,
+        host: &options.host,
+        port: options.port,
+    };
+    let mut stream = reach(reactor, place, &mut tracer).await?;
     if let Some(tls) = &options.tls {
-        let shaken = stream.start_tls(tls, offer).await;
+        let shaken = stream.start_tls(tls, &options.host, offer).await;
         let cpu_ns = shaken.map_err(|error| stream.hung_up(error, true))?;
         tracer.end(Phase::Tls, stream.traffic(), Some(cpu_ns));
     }
@@ -114,6 +121,8 @@ pub struct ConnectOptions {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// A relay before the server, which is then connected to in its place.
+    pub relay: Option<SocketAddr>,
     /// Who logs in, and how.
     pub login: Login,
     /// TLS; `None` for a plaintext connection.
@@ -132,6 +141,7 @@ impl ConnectOptions {
         Self {
             host: host.into(),
             port,
+            relay: None,
             login,
             tls: None,
             speculative: true,

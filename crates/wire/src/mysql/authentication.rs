@@ -119,6 +119,18 @@ impl<'a> Login<'a> {
         answer
     }
 
+    /// What a refusal means here: in answer to the question for its key, that there is none.
+    fn refused(&self, error: WireError) -> WireError {
+        match self.awaits_key && error.is_access_denied() && !self.options.password.expose().is_empty() {
+            true => WireError::PasswordWithheld(format!(
+                "the server has no RSA key to encrypt it with (its variable {}_private_key_path); log in over TLS, or make one \
+                 there",
+                servers_name(&self.plugin)
+            )),
+            false => error,
+        }
+    }
+
     /// The password for the owner of the key that was sent alone, if that is trusted.
     fn answer_key(&mut self, sent: &[u8]) -> Result<Vec<u8>> {
         self.is_said = true;
@@ -168,7 +180,7 @@ pub(super) async fn complete(
         let payload = framed.read().await?;
         let answer = match payload {
             [0x00, ..] => return Ok(()),
-            [0xFF, ..] => return Err(server_error(payload, capabilities)),
+            [0xFF, ..] => return Err(login.refused(server_error(payload, capabilities))),
             // A second key would be a second chance to learn it.
             _ if login.is_said => {
                 return Err(WireError::protocol("a login that goes on after its last step"));

@@ -1,5 +1,6 @@
 //! What MySQL's client has in common with all others.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use ciphertax_base::{LoginPath, Proof, Secret, SeenByServer, SessionFacts, Witness};
@@ -104,10 +105,9 @@ impl Client for Session {
         }
     }
 
-    fn at(options: &ConnectOptions, host: &str, port: u16) -> ConnectOptions {
+    fn through(options: &ConnectOptions, relay: SocketAddr) -> ConnectOptions {
         ConnectOptions {
-            host: host.to_owned(),
-            port,
+            relay: Some(relay),
             socket: None,
             ..options.clone()
         }

@@ -1,5 +1,6 @@
 //! The handshake, what it needs to know, and accounts that the server does not remember.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::framing::{Framed, HEADER};
 use super::public_key::TrustedKeys;
 use super::result::server_error;
 use super::session::Session;
-use crate::address::reach;
+use crate::address::{Place, reach};
 use crate::error::{Result, WireError};
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
@@ -46,14 +47,13 @@ pub(super) async fn connect_offering(
     };
     options.trusted_keys.prepare(reactor, options).await?;
     let mut tracer = Tracer::start();
-    let stream = reach(
-        reactor,
-        options.socket.as_deref(),
-        &options.host,
-        options.port,
-        &mut tracer,
-    )
-    .await?;
+    let place = Place {
+        relay: options.relay,
+        socket: options.socket.as_deref(),
+        host: &options.host,
+        port: options.port,
+    };
+    let stream = reach(reactor, place, &mut tracer).await?;
     let mut framed = Framed::new(stream);
     let greeting = read_greeting(&mut framed).await?;
     let capabilities = client_capabilities(options, &greeting)?;
@@ -69,7 +69,7 @@ pub(super) async fn connect_offering(
             // Bytes injected before the handshake must not be taken for the server's own (CVE-2011-0411 and its kin).
             return Err(WireError::protocol("plaintext data after the request for TLS"));
         }
-        let cpu_ns = framed.stream.start_tls(tls, offer).await?;
+        let cpu_ns = framed.stream.start_tls(tls, &options.host, offer).await?;
         tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));
     }
 
@@ -178,6 +178,8 @@ pub struct ConnectOptions {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// A relay before the server, which is then connected to in its place.
+    pub relay: Option<SocketAddr>,
     /// User name; where there are cold accounts, theirs are used.
     pub user: String,
     /// Password; empty for none.
@@ -207,6 +209,7 @@ impl ConnectOptions {
         Self {
             host: host.into(),
             port,
+            relay: None,
             user: user.into(),
             password,
             database: None,

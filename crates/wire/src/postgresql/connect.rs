@@ -13,7 +13,7 @@ use super::options::{ALPN, ConnectOptions, Negotiation, ProtocolVersion};
 use super::result::{READY, server_error};
 use super::row::int4;
 use super::session::Session;
-use crate::address::reach;
+use crate::address::{Place, reach};
 use crate::error::{Result, WireError};
 use crate::stream::Stream;
 use crate::tls::{Offer, TlsConnector};
@@ -26,14 +26,13 @@ pub(super) async fn open(
     offer: Offer,
     tracer: &mut Tracer,
 ) -> Result<Messages> {
-    let stream = reach(
-        reactor,
-        options.socket.as_deref(),
-        &options.host,
-        options.port,
-        tracer,
-    )
-    .await?;
+    let place = Place {
+        relay: options.relay,
+        socket: options.socket.as_deref(),
+        host: &options.host,
+        port: options.port,
+    };
+    let stream = reach(reactor, place, tracer).await?;
     let mut messages = Messages::new(stream);
     let Some(tls) = &options.tls else {
         return Ok(messages);
@@ -42,9 +41,9 @@ pub(super) async fn open(
         Negotiation::Request => {
             request_tls(&mut messages).await?;
             tracer.end(Phase::Preface, messages.stream.traffic(), None);
-            messages.stream.start_tls(tls, offer).await?
+            messages.stream.start_tls(tls, &options.host, offer).await?
         }
-        Negotiation::Direct => begin_tls(&mut messages.stream, tls, offer).await?,
+        Negotiation::Direct => begin_tls(&mut messages.stream, tls, &options.host, offer).await?,
     };
     tracer.end(Phase::Tls, messages.stream.traffic(), Some(cpu_ns));
     Ok(messages)
@@ -68,8 +67,8 @@ async fn request_tls(messages: &mut Messages) -> Result<()> {
 }
 
 /// Begins TLS without a question. That the server agrees to the protocol's name shows that it knows what is meant.
-async fn begin_tls(stream: &mut Stream, tls: &TlsConnector, offer: Offer) -> Result<u64> {
-    let shaken = stream.start_tls(tls, offer).await;
+async fn begin_tls(stream: &mut Stream, tls: &TlsConnector, host: &str, offer: Offer) -> Result<u64> {
+    let shaken = stream.start_tls(tls, host, offer).await;
     let cpu_ns = shaken.map_err(|error| stream.hung_up(error, true))?;
     match stream.tls().and_then(|tls| tls.alpn()) {
         Some(protocol) if protocol == ALPN.as_bytes() => Ok(cpu_ns),

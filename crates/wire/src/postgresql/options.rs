@@ -1,6 +1,7 @@
 //! Options of a connection.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub struct ConnectOptions {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// A relay before the server, which is then connected to in its place.
+    pub relay: Option<SocketAddr>,
     /// Unix socket of the server to connect over instead of TCP (`…/.s.PGSQL.5432`).
     pub socket: Option<PathBuf>,
     /// User name.
@@ -50,6 +53,7 @@ impl ConnectOptions {
         Self {
             host: host.into(),
             port,
+            relay: None,
             socket: None,
             user: user.into(),
             password,

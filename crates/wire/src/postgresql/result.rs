@@ -175,6 +175,7 @@ pub(super) fn server_error(body: &[u8]) -> WireError {
             severity: error.severity,
             sql_state: error.sql_state,
             message: error.message,
+            routine: error.routine,
         },
         None => WireError::protocol("an error that cannot be read"),
     }
@@ -193,13 +194,15 @@ struct ErrorResponse {
     severity: String,
     sql_state: String,
     message: String,
+    routine: String,
 }
 
 impl ErrorResponse {
     /// `None` for one without severity, SQLSTATE and message, which all have. The severity is the one that is in no
     /// language (since PostgreSQL 9.6), else the other.
     fn parse(mut body: &[u8]) -> Option<Self> {
-        let (mut localised, mut severity, mut sql_state, mut message) = (None, None, None, None);
+        let (mut localised, mut severity, mut sql_state, mut message, mut routine) =
+            (None, None, None, None, None);
         loop {
             let (&kind, rest) = body.split_first()?;
             if kind == 0 {
@@ -211,6 +214,7 @@ impl ErrorResponse {
                 b'V' => Some(&mut severity),
                 b'C' => Some(&mut sql_state),
                 b'M' => Some(&mut message),
+                b'R' => Some(&mut routine),
                 _ => None,
             };
             if let Some(place) = place {
@@ -222,6 +226,7 @@ impl ErrorResponse {
             severity: severity.or(localised)?,
             sql_state: sql_state?,
             message: message?,
+            routine: routine.unwrap_or_default(),
         })
     }
 }

@@ -75,10 +75,11 @@ impl TlsConnector {
         self.is_verified
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
+    /// A session with the server of this host, which is told the name that it is asked for.
+    pub(crate) fn session(&self, host: &str, offer: Offer) -> Result<Box<dyn TlsSession>> {
         match &self.back_end {
-            BackEnd::OpenSsl(connector) => connector.session(offer),
-            BackEnd::Rustls(connector) => connector.session(offer),
+            BackEnd::OpenSsl(connector) => connector.session(host, offer),
+            BackEnd::Rustls(connector) => connector.session(host, offer),
         }
     }
 

@@ -156,6 +156,17 @@ impl Verification {
         }
     }
 
+    /// The name that a server of this host is told it is asked for (SNI, RFC 6066): the one that is verified, else the host's.
+    /// Addresses are none, in any form that resolvers read.
+    pub(super) fn server_name<'a>(&'a self, host: &'a str) -> Option<&'a str> {
+        let host = match self {
+            Self::HostName(_, name) => name,
+            Self::None | Self::Ca(_) => host,
+        };
+        let is_address = host.contains(':') || host.chars().all(|char| char.is_ascii_digit() || char == '.');
+        (!is_address).then(|| host.trim_end_matches('.'))
+    }
+
     pub(super) fn name(&self) -> Option<Result<IpAddr, &str>> {
         match self {
             Self::HostName(_, name) => Some(name.parse::<IpAddr>().map_err(|_| name.as_str())),

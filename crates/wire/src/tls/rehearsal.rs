@@ -35,7 +35,7 @@ pub fn rehearse(policy: &TlsPolicy) {
 }
 
 fn handshake(policy: &TlsPolicy) -> Result<Progress> {
-    let mut client = TlsConnector::new(policy)?.session(Offer::Nothing)?;
+    let mut client = TlsConnector::new(policy)?.session(ServerKey::NAME, Offer::Nothing)?;
     let (mut near, far) = Pipe::pair();
     let mut server = server(far).map_err(|error| WireError::Tls(error.to_string()))?;
     let mut progress = Progress::NeedsInput;

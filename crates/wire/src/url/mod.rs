@@ -120,10 +120,10 @@ impl fmt::Display for Target {
 pub enum TargetError {
     /// Not a URL at all.
     #[error(
-        "the target is not a URL ({0}); expected {mysql}, {postgresql}, or {mongodb}",
+        "the target is not a URL; expected {mysql}, {postgresql}, or {mongodb}",
         mysql = mysql::FORM, postgresql = postgresql::FORM, mongodb = mongodb::FORM
     )]
-    NotAUrl(String),
+    NotAUrl,
     /// A database that is not supported.
     #[error(
         "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL-compatible servers), postgres:// \
@@ -332,13 +332,43 @@ fn have_one_name(
     }
 }
 
-/// What a URL has after its first host.
-fn and_others(others: &[Address]) -> String {
-    others.iter().map(|other| format!(",{other}")).collect()
+/// The hosts as they stand in a URL.
+fn written(host: &str, port: u16, others: &[Address]) -> String {
+    let one = |(host, port): (&str, u16)| match host.contains(':') {
+        true => format!("[{}]:{port}", host.replace('%', "%25")),
+        false => format!("{}:{port}", encoded(host)),
+    };
+    let others = others.iter().map(|other| (&*other.host, other.port));
+    let all: Vec<String> = std::iter::once((host, port)).chain(others).map(one).collect();
+    all.join(",")
+}
+
+/// Gives `take` each option that follows the `authority`, and returns the path before them. A plus is a plus.
+///
+/// An `@` may stand in the value of an option. Elsewhere it ends a password with characters that were not encoded, of which
+/// all that was read is a part and must not be told.
+fn each_option<'a>(
+    authority: &str,
+    path_and_options: &'a str,
+    mut take: impl FnMut(&str, String) -> Result<(), TargetError>,
+) -> Result<&'a str, TargetError> {
+    let (path, options) = path_and_options.split_once('?').unwrap_or((path_and_options, ""));
+    let has_at = options.contains('@');
+    if path.contains('@') || path_and_options.contains('#') || (has_at && !authority.contains('@')) {
+        return Err(TargetError::NotEncoded);
+    }
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        take(&decoded(name), decoded(value))
+            .map_err(|error| if has_at { TargetError::NotEncoded } else { error })?;
+    }
+    Ok(path.trim_matches('/'))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -427,6 +457,32 @@ mod tests {
                     !format!("{error} {error:?}").contains("tr0ub4dor"),
                     "{wrong}: {error}"
                 );
+            }
+        }
+    }
+
+    proptest! {
+        /// What is printed as *Repeat* is the same target, whatever characters are in it.
+        #[test]
+        fn the_url_of_a_target_is_read_as_that_target(
+            user in "\\PC{1,8}",
+            hosts in prop::collection::vec("[\\PC&&[^/\\[\\] :]]{1,8}|::1|fe80::1", 1..3),
+            name in "\\PC{1,8}",
+            path in "/\\PC{0,16}",
+        ) {
+            let hosts: Vec<Address> = hosts.into_iter().map(|host| Address { host, port: 1234 }).collect();
+            let (user, hosts) = (encoded(&user), written(&hosts[0].host, 1234, &hosts[1..]));
+            let (name, path) = (encoded(&name), encoded(&path));
+            for text in [
+                format!("mysql://{user}@{hosts}/{name}?ssl-ca={path}&server-public-key-path={path}"),
+                format!("mysql://{user}@localhost/{name}?socket={path}"),
+                format!("postgresql://{user}@{hosts}/{name}?sslrootcert={path}&passfile={path}&application_name={name}"),
+                format!("postgresql://{user}@{path}/{name}"),
+                format!("mongodb://{user}@{hosts}/?replicaSet={name}&authSource={name}&tlsCAFile={path}&tlsAllowInvalidHostnames=true"),
+            ] {
+                let password = Some(Secret::new("secret"));
+                let target = Target::parse_any(&text, password.clone()).unwrap();
+                prop_assert_eq!(Target::parse_any(&target.url(), password).unwrap(), target);
             }
         }
     }

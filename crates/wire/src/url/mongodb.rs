@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use ciphertax_base::Secret;
 
-use super::{TargetError, addresses, decoded, encoded, has_stray_percent, have_one_name, parts};
+use super::{
+    TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
+};
 use crate::address::Address;
 use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};
@@ -69,9 +71,13 @@ impl MongoDbTarget {
         };
         // What follows is told in messages, and must be no part of a password.
         let is_encoded = |text: &str| !text.contains('@') && !has_stray_percent(text);
-        if path_and_options.contains('@') || !credentials.is_none_or(is_encoded) {
+        if !credentials.is_none_or(is_encoded) {
             return Err(TargetError::NotEncoded);
         }
+        let mut options = Options::default();
+        let database = each_option(authority, path_and_options, |name, value| {
+            options.take(name, value)
+        })?;
         if hosts.is_empty() {
             return Err(missing("host"));
         }
@@ -79,12 +85,9 @@ impl MongoDbTarget {
             return Err(TargetError::NoSockets);
         }
         let seeds = addresses(hosts, DEFAULT_PORT)?;
-        let (path, options) = path_and_options.split_once('?').unwrap_or((path_and_options, ""));
-        let database = path.trim_matches('/');
         if !database.is_empty() {
             return Err(TargetError::Schema { what: DATABASE });
         }
-        let options = Options::parse(options)?;
         if options.direct && seeds.len() > 1 {
             return Err(TargetError::Value {
                 name: "directConnection".into(),
@@ -148,8 +151,8 @@ impl fmt::Display for MongoDbTarget {
         if let Login::Scram(account) = &self.login {
             write!(f, "{}@", encoded(&account.user))?;
         }
-        let hosts: Vec<String> = self.seeds.iter().map(ToString::to_string).collect();
-        write!(f, "{}/", hosts.join(","))
+        let first = &self.seeds[0];
+        write!(f, "{}/", written(&first.host, first.port, &self.seeds[1..]))
     }
 }
 
@@ -170,16 +173,6 @@ struct Options {
 }
 
 impl Options {
-    fn parse(text: &str) -> Result<Self, TargetError> {
-        let mut options = Self::default();
-        let text = text.split('#').next().unwrap_or_default();
-        for option in text.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            options.take(&decoded(name), decoded(value))?;
-        }
-        Ok(options)
-    }
-
     fn take(&mut self, name: &str, value: String) -> Result<(), TargetError> {
         let said = format!("{name}={value}");
         let unclear = |expected: &'static str| TargetError::Value {

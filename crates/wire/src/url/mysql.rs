@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_base::Secret;
-use url::Url;
 
-use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};
+use super::{
+    TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
+};
 use crate::address::Address;
 use crate::tls::Verification;
 
@@ -20,7 +21,7 @@ const KNOWN: &[&str] = &[
     "ssl-mode",
 ];
 /// Hosts by which MySQL's clients mean this machine, which a Unix socket is on.
-const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const PORT: u16 = 3306;
 const MODES: &str = "REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
 
@@ -58,53 +59,49 @@ pub enum PublicKey {
 
 impl MySqlTarget {
     pub(super) fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
-        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-        let (authority, others) = parts(rest);
-        // A reserved character in a password ends the authority too early: what seems to follow is a part of it.
-        if others.contains('@') || has_stray_percent(authority) {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(TargetError::NotAUrl);
+        };
+        if !["mysql", "mariadb"].contains(&&*scheme.to_ascii_lowercase()) {
+            return Err(TargetError::Scheme(scheme.to_owned()));
+        }
+        let (authority, path_and_options) = parts(rest);
+        let mut options = Options::default();
+        let path = each_option(authority, path_and_options, |name, value| {
+            options.take(name, value)
+        })?;
+        if has_stray_percent(authority) {
             return Err(TargetError::NotEncoded);
         }
-        let (first, others) = of_several(text, authority)?;
-        let url = Url::parse(&first).map_err(|error| TargetError::NotAUrl(error.to_string()))?;
-        if !matches!(url.scheme(), "mysql" | "mariadb") {
-            return Err(TargetError::Scheme(url.scheme().to_owned()));
+        let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, own_password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(Secret::new(decoded(password)))),
+            None => (login, None),
+        };
+        if hosts.is_empty() {
+            return Err(missing("host"));
         }
-        let host = url
-            .host_str()
-            .filter(|host| !host.is_empty())
-            .ok_or_else(|| missing("host"))?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        if url.username().is_empty() {
+        if user.is_empty() {
             return Err(missing("user"));
         }
-        let schema = Some(decoded(url.path().trim_matches('/'))).filter(|schema| !schema.is_empty());
-        let password = url
-            .password()
-            .map(decoded)
-            .map(Secret::new)
-            .or(password)
-            .unwrap_or_default();
-        let Options {
-            verification,
-            socket,
-            public_key,
-        } = options(&url, &host)?;
+        let mut others = addresses(hosts, PORT)?;
+        let Address { host, port } = others.remove(0);
+        let verification = verification(options.mode.as_deref(), options.ca, &host)?;
         let instead = "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca";
         have_one_name(&verification, &others, instead)?;
-        let is_here = url.port().is_none() && others.is_empty() && THIS_MACHINE.contains(&host.as_str());
-        if socket.is_some() && !is_here {
+        if options.socket.is_some() && !THIS_MACHINE.contains(&hosts) {
             return Err(TargetError::SocketElsewhere);
         }
         Ok(Self {
-            port: url.port().unwrap_or(PORT),
-            others,
-            socket,
-            user: decoded(url.username()),
-            password,
-            schema,
-            verification,
-            public_key,
             host,
+            port,
+            others,
+            socket: options.socket,
+            user: decoded(user),
+            password: own_password.or(password).unwrap_or_default(),
+            schema: Some(decoded(path)).filter(|schema| !schema.is_empty()),
+            verification,
+            public_key: options.public_key,
         })
     }
 }
@@ -164,100 +161,65 @@ impl fmt::Display for MySqlTarget {
                 let socket = socket.to_string_lossy();
                 write!(f, "{host}/{schema}?socket={}", encoded(&socket))
             }
-            None => write!(f, "{}{}/{schema}", self.address(), and_others(&self.others)),
+            None => write!(f, "{}/{schema}", written(&self.host, self.port, &self.others)),
         }
     }
 }
 
-/// The URL with the first of its hosts alone, and the others.
-fn of_several(text: &str, authority: &str) -> Result<(String, Vec<Address>), TargetError> {
-    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
-    let Some((_, others)) = hosts.split_once(',') else {
-        return Ok((text.to_owned(), Vec::new()));
-    };
-    let begin = text.find("://").map_or(0, |at| at + 3);
-    let (before, after) = text.split_at(begin + authority.len());
-    let before = &before[..before.len() - ",".len() - others.len()];
-    Ok((format!("{before}{after}"), addresses(others, PORT)?))
-}
-
+#[derive(Default)]
 struct Options {
-    verification: Verification,
+    mode: Option<String>,
+    ca: Option<PathBuf>,
     socket: Option<PathBuf>,
     public_key: Option<PublicKey>,
 }
 
-fn options(url: &Url, host: &str) -> Result<Options, TargetError> {
-    let mut mode = None;
-    let mut ca = None;
-    let mut socket = None;
-    let mut public_key = None;
-    for (name, value) in url.query_pairs() {
-        let option = format!("{name}={value}");
-        match (&*name, &*value.to_ascii_lowercase()) {
+impl Options {
+    fn take(&mut self, name: &str, value: String) -> Result<(), TargetError> {
+        let said = format!("{name}={value}");
+        let wrong = |expected| TargetError::Value {
+            name: name.to_owned(),
+            value: value.clone(),
+            expected,
+        };
+        match (name, value.to_ascii_lowercase().as_str()) {
             (
                 "ssl-mode" | "sslmode" | "ssl_mode" | "tls",
                 "preferred" | "prefer" | "allow" | "skip-verify-preferred",
             ) => {
-                return Err(TargetError::Preferred(option));
+                return Err(TargetError::Preferred(said));
             }
             ("ssl-mode" | "tls", "disabled" | "disable" | "false") => {
-                return Err(TargetError::Disabled(option));
+                return Err(TargetError::Disabled(said));
             }
             ("ssl-mode", "required" | "verify_ca" | "verify_identity") => {
-                mode = Some(value.to_ascii_uppercase())
+                self.mode = Some(value.to_ascii_uppercase());
             }
-            ("ssl-mode", _) => {
-                return Err(TargetError::Value {
-                    name: name.into(),
-                    value: value.into(),
-                    expected: MODES,
-                });
-            }
-            ("ssl-ca" | "server-public-key-path", "") => {
-                return Err(TargetError::Value {
-                    name: name.into(),
-                    value: String::new(),
-                    expected: "the path of a PEM file",
-                });
-            }
+            ("ssl-mode", _) => return Err(wrong(MODES)),
+            ("ssl-ca" | "server-public-key-path", "") => return Err(wrong("the path of a PEM file")),
             // As with MySQL's own clients, a file goes before asking.
-            ("server-public-key-path", _) => {
-                public_key = Some(PublicKey::File(PathBuf::from(value.as_ref())));
-            }
+            ("server-public-key-path", _) => self.public_key = Some(PublicKey::File(value.into())),
             ("get-server-public-key", "true" | "1") => {
-                public_key = public_key.or(Some(PublicKey::Anybodys));
+                self.public_key.get_or_insert(PublicKey::Anybodys);
             }
             ("get-server-public-key", "false" | "0") => {}
-            ("get-server-public-key", _) => {
-                return Err(TargetError::Value {
-                    name: name.into(),
-                    value: value.into(),
-                    expected: "true or false",
-                });
+            ("get-server-public-key", _) => return Err(wrong("true or false")),
+            ("ssl-ca", _) => self.ca = Some(value.into()),
+            ("socket", path) if !path.starts_with('/') => {
+                return Err(wrong(
+                    "the path of the server's Unix socket, from / on (its variable socket)",
+                ));
             }
-            ("ssl-ca", _) => ca = Some(PathBuf::from(value.as_ref())),
-            ("socket", _) if !value.starts_with('/') => {
-                return Err(TargetError::Value {
-                    name: name.into(),
-                    value: value.into(),
-                    expected: "the path of the server's Unix socket, from / on (its variable socket)",
-                });
-            }
-            ("socket", _) => socket = Some(PathBuf::from(value.as_ref())),
+            ("socket", _) => self.socket = Some(value.into()),
             _ => {
                 return Err(TargetError::UnknownOption {
-                    name: name.into(),
+                    name: name.to_owned(),
                     known: KNOWN,
                 });
             }
         }
+        Ok(())
     }
-    Ok(Options {
-        verification: verification(mode.as_deref(), ca, host)?,
-        socket,
-        public_key,
-    })
 }
 
 fn verification(mode: Option<&str>, ca: Option<PathBuf>, host: &str) -> Result<Verification, TargetError> {
@@ -392,6 +354,16 @@ mod tests {
     }
 
     #[test]
+    fn paths_have_the_characters_that_file_names_have() {
+        let target =
+            parse("mysql://a@localhost/?ssl-ca=/srv/a+b/ca.pem&socket=/run/mysqld@3307/mysqld.sock").unwrap();
+        assert_eq!(target.verification, Verification::Ca("/srv/a+b/ca.pem".into()));
+        assert_eq!(target.socket, Some("/run/mysqld@3307/mysqld.sock".into()));
+        let cut = parse("mysql://a:b@h/?ssl-ca=/srv/a#b/ca.pem").unwrap_err();
+        assert_eq!(cut, TargetError::NotEncoded);
+    }
+
+    #[test]
     fn a_unix_socket_is_one_of_this_machine() {
         let target = parse("mysql://app@localhost/?socket=/run/mysqld/mysqld.sock").unwrap();
         assert_eq!(target.socket, Some(PathBuf::from("/run/mysqld/mysqld.sock")));
@@ -413,6 +385,8 @@ mod tests {
             "mysql://app:tr0ub4dor#x@host/",
             "mysql://app:1/tr0ub4dor@host/",
             "mysql://app:1?tr0ub4dor=x@host/",
+            "mysql://app:p@1?tr0ub4dor=x@host/",
+            "mysql://app:p@1/?socket=tr0ub4dor@host/",
             "mariadb://app:100%tr0ub4dor@host/",
         ] {
             let message = parse(text).unwrap_err().to_string();

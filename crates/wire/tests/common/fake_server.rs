@@ -39,6 +39,10 @@ impl FakeServer {
         Self { address, thread }
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn options(&self) -> ConnectOptions {
         let (host, port) = (self.address.ip().to_string(), self.address.port());
         ConnectOptions::new(host, port, "somebody", Secret::new(PASSWORD))

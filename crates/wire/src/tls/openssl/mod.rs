@@ -52,15 +52,15 @@ impl Connector {
         })
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
+    pub(crate) fn session(&self, host: &str, offer: Offer) -> Result<Box<dyn TlsSession>> {
         let mut ssl = Ssl::new(&self.context).map_err(broken)?;
         match self.verification.name() {
             None => {}
             Some(Ok(address)) => ssl.param_mut().set_ip(address).map_err(broken)?,
-            Some(Err(name)) => {
-                ssl.param_mut().set_host(name).map_err(broken)?;
-                ssl.set_hostname(name).map_err(broken)?;
-            }
+            Some(Err(name)) => ssl.param_mut().set_host(name).map_err(broken)?,
+        }
+        if let Some(name) = self.verification.server_name(host) {
+            ssl.set_hostname(name).map_err(broken)?;
         }
         let earlier = match offer {
             Offer::Nothing => None,

@@ -48,7 +48,6 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig> {
         .iter()
         .map(|protocol| protocol.as_bytes().to_vec())
         .collect();
-    config.enable_sni = matches!(policy.verification, Verification::HostName(..));
     Ok(config)
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ciphertax_base::Verified;
 use ciphertax_model::Resumption;
 use rustls::client::{
     ClientSessionStore, Tls12ClientSessionValue, Tls12Resumption, Tls13ClientSessionValue,
@@ -19,7 +18,7 @@ use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig, Error, NamedGroup};
 
 use self::session::Session;
-use super::policy::TlsPolicy;
+use super::policy::{TlsPolicy, Verification};
 use super::store::SessionStore;
 use super::{Offer, TlsSession};
 use crate::error::{Distrust, Result, WireError};
@@ -32,8 +31,9 @@ const LIBRARY: &str = "rustls 0.23.46 (aws-lc-rs 1.19.0)";
 
 pub(crate) struct Connector {
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
-    verification: Verified,
+    /// The name that certificates are held to; `None` where they are held to none.
+    verified_name: Option<ServerName<'static>>,
+    verification: Verification,
     /// `None` where every handshake is a full one.
     pub(super) resumable: Option<Resumable>,
 }
@@ -41,36 +41,41 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn new(policy: &TlsPolicy) -> Result<Self> {
         let config = config::prepare(policy)?;
-        let name = match policy.verification.name() {
-            // Neither sent nor checked.
-            None => ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-            Some(Ok(address)) => ServerName::from(address),
-            Some(Err(name)) => ServerName::try_from(name.to_owned())
-                .map_err(|_| WireError::TlsSettings(format!("rustls verifies no host name like {name:?}")))?,
+        let verified_name = match policy.verification.name() {
+            None => None,
+            Some(Ok(address)) => Some(ServerName::from(address)),
+            Some(Err(name)) => Some(ServerName::try_from(name.to_owned()).map_err(|_| {
+                WireError::TlsSettings(format!("rustls verifies no host name like {name:?}"))
+            })?),
         };
         Ok(Self {
             config: Arc::new(config),
-            name,
-            verification: policy.verification.verified(),
+            verified_name,
+            verification: policy.verification.clone(),
             resumable: Resumable::new(policy.resumption),
         })
     }
 
-    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>> {
+    pub(crate) fn session(&self, host: &str, offer: Offer) -> Result<Box<dyn TlsSession>> {
+        let verified = self.verification.verified();
         let Some(resumable) = &self.resumable else {
-            let connection = self.connection(Arc::clone(&self.config))?;
-            return Ok(Box::new(Session::new(connection, self.verification, None)));
+            let connection = self.connection(Arc::clone(&self.config), host)?;
+            return Ok(Box::new(Session::new(connection, verified, None)));
         };
         let one = Arc::new(OneConnection::new(resumable, offer));
         let mut config = ClientConfig::clone(&self.config);
         config.resumption =
             rustls::client::Resumption::store(one.clone()).tls12_resumption(resumable.of_tls12);
-        let connection = self.connection(Arc::new(config))?;
-        Ok(Box::new(Session::new(connection, self.verification, Some(one))))
+        let connection = self.connection(Arc::new(config), host)?;
+        Ok(Box::new(Session::new(connection, verified, Some(one))))
     }
 
-    fn connection(&self, config: Arc<ClientConfig>) -> Result<UnbufferedClientConnection> {
-        UnbufferedClientConnection::new(config, self.name.clone()).map_err(failure)
+    fn connection(&self, config: Arc<ClientConfig>, host: &str) -> Result<UnbufferedClientConnection> {
+        let sent = || ServerName::try_from(self.verification.server_name(host)?.to_owned()).ok();
+        // Addresses are not sent.
+        let none = ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let name = self.verified_name.clone().or_else(sent).unwrap_or(none);
+        UnbufferedClientConnection::new(config, name).map_err(failure)
     }
 }
 

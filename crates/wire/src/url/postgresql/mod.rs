@@ -11,7 +11,9 @@ use std::time::Duration;
 use ciphertax_base::Secret;
 
 use super::pgpass::{Environment, Wanted};
-use super::{TargetError, addresses, and_others, decoded, encoded, has_stray_percent, have_one_name, parts};
+use super::{
+    TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
+};
 use crate::address::Address;
 use crate::postgresql::{Method, Negotiation};
 use crate::tls::{ClientCertificate, Verification};
@@ -76,18 +78,14 @@ impl PostgreSqlTarget {
             return Err(TargetError::Scheme(scheme.to_owned()));
         }
         let (authority, others) = parts(rest);
-        // A reserved character in a password ends the authority too early: what seems to follow is a part of it.
-        if others.contains(['@', '#']) || has_stray_percent(authority) {
+        if has_stray_percent(authority) {
             return Err(TargetError::NotEncoded);
         }
         let mut said = Said::default();
         said.authority(authority)?;
-        let (path, query) = others.split_once('?').unwrap_or((others, ""));
+        let path = others.split('?').next().unwrap_or_default();
         said.database = Some(decoded(path.trim_start_matches('/'))).filter(|name| !name.is_empty());
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            said.option(&decoded(name), decoded(value))?;
-        }
+        each_option(authority, others, |name, value| said.option(name, value))?;
         said.target(password, environment)
     }
 
@@ -162,7 +160,7 @@ impl fmt::Display for PostgreSqlTarget {
         write!(f, "postgresql://{}@", encoded(&self.user))?;
         match self.socket() {
             Some(_) => write!(f, "{}:{}/", encoded(&self.host), self.port)?,
-            None => write!(f, "{}{}/", self.address(), and_others(&self.others))?,
+            None => write!(f, "{}/", written(&self.host, self.port, &self.others))?,
         }
         match &self.database {
             Some(database) => write!(f, "{}", encoded(database)),
@@ -467,7 +465,10 @@ const REFUSED_PARAMETERS: &[(&str, &str)] = &[
         "sslpassword",
         "keys that are encrypted are not read; name one that is not, which nobody else may read",
     ),
-    ("sslsni", ARMS_SAY_TLS),
+    (
+        "sslsni",
+        "the server is told the name that it is asked for wherever the host is one",
+    ),
     ("tcp_user_timeout", NO_KEEPALIVE),
 ];
 

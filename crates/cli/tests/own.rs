@@ -297,7 +297,7 @@ fn statements_that_a_run_prepares_are_left_to_others_too() {
         Running::start(command)
     };
     // Three arms, the baseline again among them, with two connections each; a tenth stays free.
-    let needed = 3 * 2 * (3 + (2 + 3 * 9) + 3 + 1 + 1 + 1 + 14);
+    let needed = 3 * 2 * (3 + (2 + 3 * 9) + 3 + 1 + 1 + 1 + 13);
     let limit = |most: u64| server.query(&format!("SET GLOBAL max_prepared_stmt_count = {most}"));
     let enough = needed * 10 / 9 + 1;
     limit(enough - 2);

@@ -257,7 +257,10 @@ impl<S: Provable> Claim<'_, S> {
             return Ok(None);
         };
         if let Some(proof) = self.wrong_logins.refused.borrow().get(method) {
-            return Ok(Some(proof.clone()));
+            return Ok(Some(Proof {
+                evidence: format!("{}; tried once for all arms of this method", proof.evidence),
+                ..proof.clone()
+            }));
         }
         let deadline = Instant::now() + WRONG_LOGIN;
         let Some(outcome) = reactor.until(deadline, S::connect(reactor, &wrong)).await else {

@@ -93,13 +93,17 @@ impl ServerProcess {
     /// The process that serves a session which is open, and of which the server says what is `seen`: what listens at the endpoint may
     /// only pass connections on.
     pub(crate) fn of(endpoint: &Endpoint, seen: &SeenByServer, served_by: ServedBy, asker: Asker) -> Self {
-        let server = serving(seen, served_by);
+        let mut server = serving(seen, served_by);
         let listener = match listening_at(endpoint) {
             // By the address of its container it is not of this machine.
             Ok(None) if server != SocketOwner::Nobody => server.clone(),
             Ok(Some(listener)) if seen.peer_port.is_some() || endpoint.socket.is_none() => listener,
             _ => return Self::listening_at(endpoint, served_by, asker),
         };
+        if server == SocketOwner::Nobody && is_database(&listener) {
+            // It listens on another port than it says, or says of a session what is no port.
+            server = listener.clone();
+        }
         let through = name_of_another(&listener, &server);
         let process = match (&server, &through) {
             (SocketOwner::Nobody, None) => process_of(&listener, served_by, asker),
@@ -116,8 +120,11 @@ impl ServerProcess {
         };
         Self {
             process,
-            // Into other network namespaces root alone may look.
-            same_host: server != SocketOwner::Nobody || seen.peer_port.is_none() || !geteuid().is_root(),
+            // Root alone may look into other network namespaces, and not where it does not see who listens either.
+            same_host: server != SocketOwner::Nobody
+                || listener == SocketOwner::Nobody
+                || seen.peer_port.is_none()
+                || !geteuid().is_root(),
             through,
         }
     }
@@ -163,6 +170,19 @@ pub(crate) fn serving(seen: &SeenByServer, served_by: ServedBy) -> SocketOwner {
     }
 }
 
+/// True for a program that passes no connection on.
+pub(crate) fn is_database(listener: &SocketOwner) -> bool {
+    const DATABASES: [&str; 6] = [
+        "mysqld",
+        "mariadbd",
+        "postgres",
+        "mongod",
+        "cockroach",
+        "tidb-server",
+    ];
+    matches!(listener, SocketOwner::One(pid) if DATABASES.contains(&program(*pid).as_str()))
+}
+
 /// What listens, where that is not the server.
 fn name_of_another(listener: &SocketOwner, server: &SocketOwner) -> Option<String> {
     if listener == server {
@@ -170,6 +190,8 @@ fn name_of_another(listener: &SocketOwner, server: &SocketOwner) -> Option<Strin
     }
     match listener {
         SocketOwner::Nobody => None,
+        // A service manager may listen for it.
+        SocketOwner::Hidden(_) if matches!(server, SocketOwner::Hidden(_)) => None,
         SocketOwner::Hidden(user) => Some(format!("a process of the user {user}")),
         SocketOwner::One(pid) => Some(program(*pid)),
         // One that was just started has not closed yet what its parent listens on.

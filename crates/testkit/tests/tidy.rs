@@ -21,7 +21,7 @@ const SRC: [(&str, usize); 21] = [
     ("wire", 13_500),
     ("engine", 1_700),
     ("profile", 5_550),
-    ("lab", 17_350),
+    ("lab", 17_400),
     ("workload", 12_400),
     ("runner", 20_300),
     ("ranks", 600),

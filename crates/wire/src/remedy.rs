@@ -81,8 +81,9 @@ impl WireError {
                     "; no role of this name may log in: have its administrator run CREATE ROLE … LOGIN, or ALTER ROLE … LOGIN"
                 }
                 "auth_failed" => {
-                    "; pg_hba.conf lets this user in by no password: by peer and ident as the system's user of that name, by \
-                         cert with a client's certificate for that name (sslcert=FILE and sslkey=FILE in the URL)"
+                    "; by peer and ident pg_hba.conf lets in the system's user of that name, by cert a client's certificate for \
+                         that name (sslcert=FILE and sslkey=FILE in the URL), and by ldap, pam and radius whom these know: check \
+                         which it is, and the password"
                 }
                 "ClientAuthentication" => {
                     "; pg_hba.conf demands a client's certificate of this user: name it, and its key, by sslcert=FILE and \

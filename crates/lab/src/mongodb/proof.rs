@@ -174,7 +174,8 @@ async fn counted_among_others(
         match claim.expectation.decide(&ours, &quiet, sessions, speculative) {
             Verdict::Agrees => return Ok(agreement(&ours, sessions)),
             Verdict::Lacks(problem) => return Ok(Word::Contradicts(problem)),
-            Verdict::Surplus(problem) => {
+            // Of fewer sessions as many of others may come by chance.
+            Verdict::Surplus(problem) if sessions == SESSIONS => {
                 surplus += 1;
                 if surplus == NO_CHANCE {
                     return Ok(Word::Contradicts(format!(
@@ -183,7 +184,7 @@ async fn counted_among_others(
                     )));
                 }
             }
-            Verdict::CannotTell => {}
+            Verdict::Surplus(_) | Verdict::CannotTell => {}
         }
     }
     Ok(Word::Silent(

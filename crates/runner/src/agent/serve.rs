@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ciphertax_observe::{Meter, host, is_of_this_machine, listener, port_listener};
+use ciphertax_observe::{Meter, SocketOwner, host, is_of_this_machine, listener, port_listener};
 use ciphertax_records::why::SymbolTable;
 use ciphertax_supervise::say;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use super::protocol::{
 };
 use crate::look::{Looker, Looking};
 use crate::meter::{ServedBy, ServerMeter};
-use crate::server_process::{Asker, process_of, program, serving};
+use crate::server_process::{Asker, is_database, process_of, program, serving};
 
 /// Longest that quiet is waited for, whatever is asked.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -159,19 +159,21 @@ fn read(meter: &ServerMeter, quiet_for: Duration, at_most: Duration, arrived: In
 /// The processes of a server: those that serve the session that is open. Where none is, or it does not say, those that listen where its
 /// clients end up, and where clients reach it at an address that this machine does not know, those that listen on the port.
 fn find(server: &Server) -> Result<ServerMeter, String> {
-    if server.seen.peer_port.is_some() {
-        return process_of(
-            &serving(&server.seen, server.served_by),
-            server.served_by,
-            Asker::Agent,
-        );
+    let serving = serving(&server.seen, server.served_by);
+    if serving != SocketOwner::Nobody {
+        return process_of(&serving, server.served_by, Asker::Agent);
     }
     let (host, port) = (server.host.as_str(), server.port);
     let addresses = (host, port).to_socket_addrs().into_iter().flatten();
     let own = |address: &SocketAddr| is_of_this_machine(address.ip());
-    let found = match addresses.into_iter().find(own) {
+    let listening = match addresses.into_iter().find(own) {
         Some(address) => listener(address),
         None => port_listener(port),
+    };
+    // What does not have the session may only pass it on.
+    let found = match server.seen.peer_port.is_none() || is_database(&listening) {
+        true => listening,
+        false => SocketOwner::Nobody,
     };
     process_of(&found, server.served_by, Asker::Agent)
 }

@@ -281,12 +281,12 @@ fn not_of(read: &ServerProcess, known: &ServerProcess) -> Option<String> {
     match (&read.process, &known.process) {
         (Ok(read), Ok(known)) if read.root.pid() == known.root.pid() => None,
         (_, Err(why)) => Some(why.clone()),
-        (_, Ok(_)) => {
-            let listener = known.through.as_deref().unwrap_or("another process");
-            Some(format!(
-                "{listener} listens there in the server's place; to have it, add --count 2"
-            ))
-        }
+        (_, Ok(_)) => Some(match &known.through {
+            Some(listener) => {
+                format!("{listener} listens there in the server's place; to have it, add --count 2")
+            }
+            None => "its process was found by this connection only; to have it, add --count 2".to_owned(),
+        }),
     }
 }
 

@@ -167,7 +167,7 @@ impl<D: Database> GroupServer<D> {
         )?;
         let mut server = Self {
             first_record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
-            processes: Processes::looked_for(&control, &route.control)?,
+            processes: Processes::none(),
             database: target.database,
             control,
             wait_events: None,
@@ -179,6 +179,7 @@ impl<D: Database> GroupServer<D> {
             is_loaded: false,
         };
         server.find_members()?;
+        server.processes = Processes::looked_for(&server.control, &server.route.control)?;
         server.refuse_demand_of_tls(study, &target.url)?;
         let seen = server
             .control
@@ -375,7 +376,6 @@ impl<D: Database> GroupServer<D> {
         let tls = self.route.default_tls.as_ref();
         let ways = ways(&self.database, &members, &self.login, tls);
         self.control.switch_to(ways)?;
-        self.processes = Processes::looked_for(&self.control, &members)?;
         self.route.trust.host.clone_from(&members[0].host);
         self.route.control = members.clone();
         self.route.measured = members;

@@ -11,7 +11,7 @@ use ciphertax_records::CpuSource;
 use ciphertax_wire::Client as _;
 
 use crate::database::{Control, Database, Endpoint};
-use crate::error::Result;
+use crate::error::{Result, RunError};
 use crate::load::confined;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::remote_cpu::RemoteCpu;
@@ -62,6 +62,19 @@ impl Processes {
         })
     }
 
+    /// Before anybody has looked.
+    pub(super) fn none() -> Self {
+        Self {
+            meters: Vec::new(),
+            remote: None,
+            unread: None,
+            voters: 0,
+            same_host: false,
+            through: None,
+            confined_to: None,
+        }
+    }
+
     /// Those of the user's own servers, as far as they can be seen from here.
     pub(super) fn looked_for<D: Database>(control: &Control<D>, endpoints: &[Endpoint]) -> Result<Self> {
         let asker = match endpoints.len() {
@@ -74,7 +87,15 @@ impl Processes {
                 let seen = session.seen_by_server().await?;
                 Ok(ServerProcess::of(endpoint, &seen, D::SERVED_BY, asker))
             };
-            let found = control.visit(way, look)?;
+            let found = match control.visit(way, look) {
+                Err(RunError::Stopped) => return Err(RunError::Stopped),
+                Err(error) => ServerProcess {
+                    process: Err(error.to_string()),
+                    same_host: false,
+                    through: None,
+                },
+                Ok(found) => found,
+            };
             same_host &= found.same_host;
             through.extend(found.through);
             match (found.process, endpoints.len()) {

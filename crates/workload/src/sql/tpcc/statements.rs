@@ -52,8 +52,9 @@ pub(super) struct Statements<S: SqlSession> {
     pub(super) amounts: Many<S>,
 }
 
-/// Statements that a terminal has prepared, at most: those about one row, and those about several for each number of them.
-pub(crate) const MOST_STATEMENTS: u64 = 22 + 8 * MOST_LINES as u64;
+/// Statements that a terminal has prepared, at most: those about one row, and those about several for each number of them, of lines for
+/// three and of districts for five.
+pub(crate) const MOST_STATEMENTS: u64 = 22 + 3 * MOST_LINES as u64 + 5 * 10;
 
 impl<S: SqlSession> Statements<S> {
     /// Prepares those that are about one row; the others follow when they are needed.

@@ -299,8 +299,8 @@ fn statements_that_a_run_prepares_are_left_to_others_too() {
     // Three arms, the baseline again among them, with two connections each; a tenth stays free.
     let needed = 3 * 2 * (3 + (2 + 3 * 9) + 3 + 1 + 1 + 1 + 13);
     let limit = |most: u64| server.query(&format!("SET GLOBAL max_prepared_stmt_count = {most}"));
-    let enough = needed * 10 / 9 + 1;
-    limit(enough - 2);
+    let enough = (needed..).find(|most| most - most / 10 >= needed).unwrap();
+    limit(enough - 1);
     let words = format!("the run prepares {needed} statements at a time");
     start()
         .finish()

@@ -186,8 +186,7 @@ impl WireError {
 
     /// True if that may be for the password.
     pub fn is_of_password(&self) -> bool {
-        let is_perhaps = matches!(self, Self::PostgreSql { routine, .. } if routine == "auth_failed");
-        self.is_access_denied() && !self.is_of_pg_hba() && (is_perhaps || self.of_login().is_none())
+        self.is_access_denied() && !self.is_of_pg_hba() && self.of_login().is_none()
     }
 
     /// True if the server says that it cannot do this, for anybody.

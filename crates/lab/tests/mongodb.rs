@@ -83,6 +83,9 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         others: Others::None,
         unknown_client: None,
     };
+    let prove = |options: &ConnectOptions, expectation: &Expectation, conditions| {
+        mongodb::prove("it", options, expectation, &WrongLogins::default(), conditions)
+    };
     let default_account = options(
         server.address(),
         server.account(AuthenticationMethod::ScramSha256).unwrap(),
@@ -91,7 +94,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     let tls = Expectation::new(Transport::Tls13);
     let over_tls = encrypted(&server, default_account.clone(), false);
     for (options, expectation) in [(&default_account, &plain), (&over_tls, &tls)] {
-        let proved = mongodb::prove("it", options, expectation, &WrongLogins::default(), alone).unwrap();
+        let proved = prove(options, expectation, alone).unwrap();
         let claims: Vec<String> = proved
             .proofs
             .iter()
@@ -108,7 +111,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         assert_eq!(claims, witnesses, "{:?}", proved.proofs);
     }
     for (options, expectation) in [(&default_account, &tls), (&over_tls, &plain)] {
-        let error = mongodb::prove("it", options, expectation, &WrongLogins::default(), alone).unwrap_err();
+        let error = prove(options, expectation, alone).unwrap_err();
         assert!(matches!(error, ProofError::Disproved { .. }), "{error}");
     }
 
@@ -126,7 +129,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         unknown_client: Some(&unknown),
         ..alone
     };
-    let proved = mongodb::prove("it", &by_certificate, &tls, &WrongLogins::default(), conditions).unwrap();
+    let proved = prove(&by_certificate, &tls, conditions).unwrap();
     assert!(
         proved
             .proofs
@@ -135,24 +138,10 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     );
 
     let open = builder().access_control(false).start().unwrap();
-    let proved = mongodb::prove(
-        "it",
-        &anonymous(open.address()),
-        &plain,
-        &WrongLogins::default(),
-        alone,
-    )
-    .unwrap();
+    let proved = prove(&anonymous(open.address()), &plain, alone).unwrap();
     let last = proved.proofs.last().unwrap();
     assert_eq!(last.claim, "a write without a login succeeds");
-    let error = mongodb::prove(
-        "it",
-        &anonymous(server.address()),
-        &plain,
-        &WrongLogins::default(),
-        alone,
-    )
-    .unwrap_err();
+    let error = prove(&anonymous(server.address()), &plain, alone).unwrap_err();
     assert!(error.to_string().contains("requires authentication"), "{error}");
 }
 

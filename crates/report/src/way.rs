@@ -3,6 +3,11 @@
 use ciphertax_model::ReadPreference;
 use ciphertax_records::{MemberRecord, Run, ServerRecord};
 
+/// `, through haproxy` where that listens in the server's place; nothing where the server itself does.
+pub(crate) fn through_in_words(through: Option<&str>) -> String {
+    through.map(|it| format!(", through {it}")).unwrap_or_default()
+}
+
 /// `, through haproxy` where that listens in its place; `; the load goes to h1:3306 (PRIMARY), beside h2:3306 (SECONDARY)` for several
 /// servers that form one database.
 /// Reads go where all cells prefer, or may go to any member; the first member takes the writes, and reads without a preference.
@@ -24,11 +29,7 @@ pub(crate) fn way_in_words(run: &Run, server: &ServerRecord) -> String {
             .map(|member| format!("{} ({})", member.address, member.role));
         each.collect::<Vec<_>>().join(", ")
     };
-    let through: String = server
-        .through
-        .iter()
-        .map(|it| format!(", through {it}"))
-        .collect();
+    let through = through_in_words(server.through.as_deref());
     match (loaded.is_empty(), others.is_empty()) {
         (true, _) => through,
         (_, true) => format!("{through}; the load goes to {}", in_words(loaded)),

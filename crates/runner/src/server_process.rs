@@ -78,7 +78,10 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// The process that listens at an endpoint, which may be another than the server's.
     pub(crate) fn listening_at(endpoint: &Endpoint, served_by: ServedBy, asker: Asker) -> Self {
-        let listener = listening_at(endpoint);
+        Self::of_listener(listener_at(endpoint), served_by, asker)
+    }
+
+    fn of_listener(listener: Result<Option<SocketOwner>, String>, served_by: ServedBy, asker: Asker) -> Self {
         Self {
             same_host: !matches!(listener, Ok(None)),
             through: None,
@@ -94,11 +97,11 @@ impl ServerProcess {
     /// only pass connections on.
     pub(crate) fn of(endpoint: &Endpoint, seen: &SeenByServer, served_by: ServedBy, asker: Asker) -> Self {
         let mut server = serving(seen, served_by);
-        let listener = match listening_at(endpoint) {
+        let listener = match listener_at(endpoint) {
             // By the address of its container it is not of this machine.
             Ok(None) if server != SocketOwner::Nobody => server.clone(),
             Ok(Some(listener)) if seen.peer_port.is_some() || endpoint.socket.is_none() => listener,
-            _ => return Self::listening_at(endpoint, served_by, asker),
+            listener => return Self::of_listener(listener, served_by, asker),
         };
         if server == SocketOwner::Nobody && is_database(&listener) {
             // It listens on another port than it says, or says of a session what is no port.
@@ -131,7 +134,7 @@ impl ServerProcess {
 }
 
 /// Who listens at an endpoint; `None` on another machine.
-fn listening_at(endpoint: &Endpoint) -> Result<Option<SocketOwner>, String> {
+fn listener_at(endpoint: &Endpoint) -> Result<Option<SocketOwner>, String> {
     if let Some(socket) = &endpoint.socket {
         return socket_listener(socket)
             .map(Some)
@@ -163,10 +166,11 @@ pub(crate) fn serving(seen: &SeenByServer, served_by: ServedBy) -> SocketOwner {
         })
     };
     let found: BTreeSet<u32> = pids.iter().filter_map(first).collect();
-    match found.iter().copied().collect::<Vec<_>>()[..] {
+    let found = Vec::from_iter(found);
+    match found[..] {
         [] => SocketOwner::Nobody,
         [pid] => SocketOwner::One(pid),
-        _ => SocketOwner::Several(found.into_iter().collect()),
+        _ => SocketOwner::Several(found),
     }
 }
 

@@ -10,7 +10,7 @@ use ciphertax_wire::{Target, WireError};
 use crate::databases::{self, OwnDatabase};
 use crate::error::Result;
 use crate::progress::{Progress, Stage};
-use crate::remote_cpu::{check_pace, resolution};
+use crate::remote_cpu::{LONGEST_TOLD_S, check_pace, resolution};
 use crate::servers_to_play::Plan;
 use crate::timeout::unusable;
 
@@ -104,6 +104,9 @@ fn with_resolution(
     let Some(counter) = study.server_cpu.clone() else {
         return Ok(study);
     };
+    if counter.resolution_s.is_some_and(|known| known > LONGEST_TOLD_S) {
+        return Ok(study);
+    }
     let unusable = |problem| unusable(&target.to_string(), problem);
     let mut work = own.busy(&study)?;
     if let Some(resolution_s) = counter.resolution_s {

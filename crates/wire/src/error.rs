@@ -162,6 +162,11 @@ impl WireError {
         )
     }
 
+    /// True if PostgreSQL ended the session with it.
+    pub(crate) fn is_end_of_session(&self) -> bool {
+        matches!(self, Self::PostgreSql { severity, .. } if severity != "ERROR")
+    }
+
     /// True if the server says that it takes plaintext connections of nobody. MongoDB hangs up for other reasons too, and
     /// PostgreSQL may mean the user, whom it takes neither way.
     pub fn is_tls_demanded_of_all(&self) -> bool {

@@ -82,12 +82,12 @@ impl WireError {
                 }
                 "auth_failed" => {
                     "; by peer and ident pg_hba.conf lets in the system's user of that name, by cert a client's certificate for \
-                         that name (sslcert=FILE and sslkey=FILE in the URL), and by ldap, pam and radius whom these know: check \
-                         which it is, and the password, if there is one"
+                     that name (sslcert=FILE and sslkey=FILE in the URL), and by ldap, pam and radius whom these know: check \
+                     which it is, and the password, if there is one"
                 }
                 "ClientAuthentication" => {
                     "; pg_hba.conf demands a client's certificate of this user: name it, and its key, by sslcert=FILE and \
-                         sslkey=FILE in the URL"
+                     sslkey=FILE in the URL"
                 }
                 _ => return None,
             },

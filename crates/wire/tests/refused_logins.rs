@@ -4,6 +4,15 @@ use ciphertax_wire::{mysql, postgresql};
 
 use crate::common::{packets, pg_messages, *};
 
+fn assert_told(refusal: &WireError, protocol: Protocol, words: &str, is_of_password: bool) {
+    let remedy = refusal.remedy(protocol);
+    assert!(
+        refusal.is_access_denied() && remedy.contains(words),
+        "{refusal}{remedy}"
+    );
+    assert_eq!(refusal.is_of_password(), is_of_password, "{refusal}");
+}
+
 /// The same two codes are for all of PostgreSQL's, whose messages are in the server's language: its function tells them apart.
 #[test]
 fn what_a_postgresql_refuses_a_login_for_is_told_by_its_function() {
@@ -74,12 +83,7 @@ fn what_a_postgresql_refuses_a_login_for_is_told_by_its_function() {
         let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0Fauth.c\0L1\0{routine}\0");
         let server = FakeServer::start(pg_messages::message(b'E', fields), Ending::Close);
         let refusal = refusal_of::<postgresql::Session>(&server.postgresql_options());
-        let remedy = refusal.remedy(Protocol::PostgreSql);
-        assert!(
-            refusal.is_access_denied() && remedy.contains(words),
-            "{refusal}{remedy}"
-        );
-        assert_eq!(refusal.is_of_password(), is_of_password, "{refusal}");
+        assert_told(&refusal, Protocol::PostgreSql, words, is_of_password);
     }
 }
 
@@ -105,12 +109,7 @@ fn what_a_mysql_refuses_a_login_for_is_told_by_its_code() {
         ];
         let server = FakeServer::start(script.concat(), Ending::Close);
         let refusal = refusal_of::<mysql::Session>(&server.options());
-        let remedy = refusal.remedy(Protocol::MySql);
-        assert!(
-            refusal.is_access_denied() && remedy.contains(words),
-            "{refusal}{remedy}"
-        );
-        assert_eq!(refusal.is_of_password(), is_of_password, "{refusal}");
+        assert_told(&refusal, Protocol::MySql, words, is_of_password);
     }
 }
 

@@ -9,6 +9,7 @@ use comfy_table::{Cell, Table};
 
 use super::page::{AS_WIDE_AS_NEEDED, Page, Style, Tone, harmless, left, right};
 use crate::describe;
+use crate::way::through_in_words;
 
 /// The whole of it, ending with a newline. On a terminal a picture comes first: each phase a bar that begins where the one
 /// before it ended.
@@ -58,10 +59,6 @@ fn head(page: &mut Page, record: &ConnectionRecord) {
     } else {
         "on another machine"
     };
-    let through = record
-        .through
-        .as_ref()
-        .map(|through| format!(", through {through}"));
     page.paragraph(
         &format!(
             "{}: {} {}, {place}{}.",
@@ -69,7 +66,7 @@ fn head(page: &mut Page, record: &ConnectionRecord) {
             record.product,
             // MariaDB says so to replicas of old MySQL.
             record.facts.server_version.trim_start_matches("5.5.5-"),
-            through.unwrap_or_default()
+            through_in_words(record.through.as_deref())
         ),
         Tone::Plain,
     );

@@ -69,14 +69,10 @@ pub(crate) trait Database: Tables {
 
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>>;
 
-    /// A limit of the account's to what it may do in an hour; `None` without one, as far as it may be seen.
-    fn hourly_limit(_control: &mut Control<Self>) -> Result<Option<&'static str>> {
-        Ok(None)
-    }
-
-    /// The setting by which one wrong login locks the account; `None` where none does, as far as it may be seen.
-    fn locked_by_one_wrong_login(_control: &mut Control<Self>) -> Result<Option<&'static str>> {
-        Ok(None)
+    /// Makes sure that the account may go on to the end of a run, as far as that may be seen: `wrong_logins` of it are made where they
+    /// prove the others.
+    fn refuse_account_that_ends(_control: &mut Control<Self>, _wrong_logins: bool) -> Result<()> {
+        Ok(())
     }
 
     /// Where the servers of the user's own are that form one database, the one that takes writes first; `None` for a server

@@ -51,10 +51,8 @@ impl Control<MySql> {
     /// The statement that makes the account, ended by a blank; empty on servers before MySQL 5.7 and MariaDB 10.2.
     pub(super) fn account_definition(&mut self) -> Result<String> {
         let ask = "SHOW CREATE USER CURRENT_USER()";
-        self.ask(async |session| match session.query(ask).await {
-            Err(error) if error.is_refusal() => Ok(String::new()),
-            rows => Ok(rows?.first().map(|row| row.text(0)).unwrap_or_default() + " "),
-        })
+        let rows = self.ask(async |session| session.query_or_none(ask).await)?;
+        Ok(rows.first().map(|row| row.text(0) + " ").unwrap_or_default())
     }
 
     /// Runs a statement that answers nothing.

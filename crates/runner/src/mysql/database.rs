@@ -145,33 +145,20 @@ impl Database for MySql {
     /// A compatible server that does not know one of the questions has no such limit.
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>> {
         let numbers = |rows: BTreeMap<String, String>| rows.into_values().find_map(|text| text.parse().ok());
-        let most = control.variables(&["max_connections"]).map(numbers);
-        let open = control
-            .pairs("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
-            .map(numbers);
-        let mut limits = Vec::new();
-        if let (Ok(Some(most)), Ok(Some(open))) = (most, open) {
-            limits.push(Limit {
-                name: "max_connections",
-                of: Limited::Connections,
-                most,
-                open,
-            });
-        }
-        limits.extend(control.limit_of_user().ok().flatten());
-        let most = control.variables(&["max_prepared_stmt_count"]).map(numbers);
-        let there = control
-            .pairs("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
-            .map(numbers);
-        if let (Ok(Some(most)), Ok(Some(open))) = (most, there) {
-            limits.push(Limit {
-                name: "max_prepared_stmt_count",
-                of: Limited::Statements,
-                most,
-                open,
-            });
-        }
-        Ok(limits)
+        let mut limit = |of, name, status| {
+            let most = control.variables(&[name]).map(numbers).ok()??;
+            let open = format!("SHOW GLOBAL STATUS LIKE '{status}'");
+            let open = control.pairs(&open).map(numbers).ok()??;
+            Some(Limit { name, of, most, open })
+        };
+        let connections = limit(Limited::Connections, "max_connections", "Threads_connected");
+        let statements = limit(
+            Limited::Statements,
+            "max_prepared_stmt_count",
+            "Prepared_stmt_count",
+        );
+        let of_user = control.limit_of_user().ok().flatten();
+        Ok([connections, of_user, statements].into_iter().flatten().collect())
     }
 
     fn members(&mut self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>> {
@@ -220,24 +207,34 @@ impl Database for MySql {
         })
     }
 
-    fn locked_by_one_wrong_login(control: &mut Control<Self>) -> Result<Option<&'static str>> {
-        let most = control.variables(&["max_password_errors"])?;
-        if most.values().any(|most| most == "1") {
-            return Ok(Some("max_password_errors = 1"));
-        }
-        let locks = control.account_definition()?.contains("FAILED_LOGIN_ATTEMPTS 1 ");
-        Ok(locks.then_some("FAILED_LOGIN_ATTEMPTS 1"))
-    }
-
-    fn hourly_limit(control: &mut Control<Self>) -> Result<Option<&'static str>> {
+    fn refuse_account_that_ends(control: &mut Control<Self>, wrong_logins: bool) -> Result<()> {
         let account = control.account_definition()?;
-        let limits = [
+        let hourly = [
             "MAX_QUERIES_PER_HOUR",
             "MAX_UPDATES_PER_HOUR",
             "MAX_CONNECTIONS_PER_HOUR",
         ];
-        let is_there = |name: &str| account.contains(name) && !account.contains(&format!("{name} 0 "));
-        Ok(limits.into_iter().find(|name| is_there(name)))
+        let is_there = |name: &&str| account.contains(*name) && !account.contains(&format!("{name} 0 "));
+        if let Some(limit) = hourly.into_iter().find(is_there) {
+            return Err(control.unusable(format!(
+                "the account has a limit {limit}, which a run uses up, and then nobody logs in to it until the hour is over: ALTER \
+                 USER with its name WITH {limit} 0, or take another account"
+            )));
+        }
+        if !wrong_logins {
+            return Ok(());
+        }
+        let most = control.variables(&["max_password_errors"])?;
+        let locks = if most.values().any(|most| most == "1") {
+            "max_password_errors = 1"
+        } else if account.contains("FAILED_LOGIN_ATTEMPTS 1 ") {
+            "FAILED_LOGIN_ATTEMPTS 1"
+        } else {
+            return Ok(());
+        };
+        Err(control.unusable(format!(
+            "the wrong password that proves the login would lock this account ({locks}): --no-wrong-logins goes without it"
+        )))
     }
 
     fn prove(

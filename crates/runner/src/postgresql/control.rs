@@ -10,7 +10,6 @@ use ciphertax_wire::{Session as _, WireError};
 use ciphertax_workload::dataset::{self, SCHEMA};
 
 use super::clients::PostgreSql;
-use super::removal::or_none;
 use crate::database::{Control, Database as _, Standing};
 use crate::error::{Result, RunError};
 use crate::timeout::TIMEOUT;
@@ -67,7 +66,7 @@ impl Control<PostgreSql> {
 
     /// The same; none where a compatible server does not know what is asked, or the account may not.
     pub(super) fn allowed(&mut self, sql: &str) -> Result<Vec<TextRow>> {
-        self.ask(async |session| or_none(session.query(sql).await))
+        self.ask(async |session| session.query_or_none(sql).await)
     }
 
     /// The first value of a query that may be refused; empty where there is none.

@@ -16,7 +16,7 @@ use ciphertax_workload::postgresql::end_sessions;
 use super::clients::{Login, PostgreSql};
 use super::control::{product, standing};
 use super::counters::asking;
-use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked, or_none};
+use super::removal::{LOCK_TIMEOUT, end_own, holders, in_words, is_locked};
 use crate::connections::{Limit, Limited};
 use crate::database::{Conditions, Control, Database, Description, Endpoint, Member, OpenAsk};
 use crate::error::{Result, RunError};
@@ -242,14 +242,14 @@ impl Database for PostgreSql {
             let (mut session, _) = Session::connect_with_settings(&control.reactor, &control.ways[0]).await?;
             end_sessions(&mut session, &control.given_up).await?;
             // A compatible server without the setting waits as long as it likes.
-            or_none(session.query(LOCK_TIMEOUT).await)?;
+            session.query_or_none(LOCK_TIMEOUT).await?;
             let mut removed = remove(&mut session).await;
             if is_locked(&removed) {
-                or_none(session.query(&end_own()).await)?;
+                session.query_or_none(&end_own()).await?;
                 removed = remove(&mut session).await;
             }
             let holders = match is_locked(&removed) {
-                true => or_none(session.query(&holders()).await)?,
+                true => session.query_or_none(&holders()).await?,
                 false => Vec::new(),
             };
             session.close().await?;

@@ -80,11 +80,3 @@ pub(super) fn in_words(holder: &TextRow) -> String {
 pub(super) fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
     matches!(outcome, Err(DatasetError::Wire(WireError::PostgreSql { sql_state, .. })) if sql_state == LOCKED)
 }
-
-/// No rows where the server refuses the question and goes on.
-pub(super) fn or_none(rows: Result<Vec<TextRow>, WireError>) -> Result<Vec<TextRow>, WireError> {
-    match rows {
-        Err(WireError::PostgreSql { severity, .. }) if severity == "ERROR" => Ok(Vec::new()),
-        rows => rows,
-    }
-}

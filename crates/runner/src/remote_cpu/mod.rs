@@ -18,7 +18,7 @@ use crate::meter::ServedBy;
 use crate::ranks::Ranks;
 use source::CounterMeter;
 
-pub(crate) use resolution::{AT_MOST as RESOLUTION_AT_MOST, check_pace, resolution};
+pub(crate) use resolution::{AT_MOST as RESOLUTION_AT_MOST, LONGEST_TOLD_S, check_pace, resolution};
 
 /// What tells the CPU time of a server that runs on another machine.
 pub(crate) enum RemoteCpu {

@@ -21,8 +21,8 @@ const STILL: f64 = 0.5;
 
 /// More CPUs than one session can keep busy. A counter that rises faster counts no seconds: milliseconds are a thousand times as many.
 const CPUS_OF_A_SESSION: f64 = 32.0;
-/// Longest resolution of a counter whose pace is looked at.
-const LONGEST_TOLD: Duration = Duration::from_secs(5);
+/// Longest resolution of a counter whose pace is looked at, in seconds: in more time others may use more than a session by itself.
+pub(crate) const LONGEST_TOLD_S: f64 = 5.0;
 /// For so long a session works to see how fast a counter rises.
 const WORK: Duration = Duration::from_millis(500);
 
@@ -126,10 +126,6 @@ pub(crate) fn check_pace(
     let source = Source::new(counter);
     let read = || source.read().map(|counted| counted.seconds).map_err(&unusable);
     let resolution = Duration::try_from_secs_f64(resolution_s).unwrap_or_default();
-    // In so long a time others may use more than a session by itself.
-    if resolution > LONGEST_TOLD {
-        return Ok(());
-    }
     let before = read()?;
     work(WORK)?;
     stop::sleep(resolution);

@@ -9,12 +9,13 @@ mod relayed;
 pub(crate) use proofs::ProvedArm;
 use proofs::{arms_on, functions_beside};
 
+use ciphertax_base::SeenByServer;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, WrongLogins};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
-use ciphertax_records::{LiesOn, ServerPlacement, ServerRecord};
+use ciphertax_records::{LiesOn, MemberRecord, ServerPlacement, ServerRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::{Client as _, Expectation};
 use ciphertax_workload::Access;
@@ -150,14 +151,14 @@ impl<D: Database> GroupServer<D> {
     /// Takes servers of the user's own, which nobody else of ciphertax measures and where nobody else has data of its name.
     pub(crate) fn target(
         study: &Study,
-        target: TargetServers<D>,
+        mut target: TargetServers<D>,
         identity: Identity,
         ranks: Option<&Ranks>,
         no_wrong_logins: bool,
     ) -> Result<Self> {
         let mut route = target.route(study)?;
         route.trust.releases_buffers = are_many(study);
-        let control = connect(
+        let mut control = connect(
             study,
             &target.database,
             &route,
@@ -165,9 +166,13 @@ impl<D: Database> GroupServer<D> {
             &target.login,
             Some(&target.url),
         )?;
+        let members = find_members(&mut target.database, &mut control, &mut route, &target.login)?;
         let mut server = Self {
-            first_record: ServerRecord::unseen(identity.id, &target.display, identity.cells),
-            processes: Processes::none(),
+            first_record: ServerRecord {
+                members,
+                ..ServerRecord::unseen(identity.id, &target.display, identity.cells)
+            },
+            processes: Processes::looked_for(&control, &route.control)?,
             database: target.database,
             control,
             wait_events: None,
@@ -178,12 +183,13 @@ impl<D: Database> GroupServer<D> {
             changed: None,
             is_loaded: false,
         };
-        server.find_members()?;
-        server.processes = Processes::looked_for(&server.control, &server.route.control)?;
         server.refuse_demand_of_tls(study, &target.url)?;
-        let seen = server
-            .control
-            .ask(async |session| session.seen_by_server().await)?;
+        let seen = match study.agent() {
+            Some(_) => server
+                .control
+                .ask(async |session| session.seen_by_server().await)?,
+            None => SeenByServer::default(),
+        };
         let remote = RemoteCpu::open(study, &server.route.control, seen, D::SERVED_BY, ranks);
         // What tells on another machine what its processes use, where the study says what.
         if let Some(remote) = remote.map_err(|problem| server.control.unusable(problem))? {
@@ -195,17 +201,7 @@ impl<D: Database> GroupServer<D> {
         if let Some(problem) = problem {
             return Err(server.control.unusable(problem));
         }
-        if let Some(limit) = D::hourly_limit(&mut server.control)? {
-            return Err(server.control.unusable(format!(
-                "the account has a limit {limit}, which a run uses up, and then nobody logs in to it until the hour is over: ALTER \
-                 USER with its name WITH {limit} 0, or take another account"
-            )));
-        }
-        if !no_wrong_logins && let Some(setting) = D::locked_by_one_wrong_login(&mut server.control)? {
-            return Err(server.control.unusable(format!(
-                "the wrong password that proves the login would lock this account ({setting}): --no-wrong-logins goes without it"
-            )));
-        }
+        D::refuse_account_that_ends(&mut server.control, !no_wrong_logins)?;
         server
             .database
             .refuse_what_cannot_be_removed(&mut server.control)?;
@@ -366,22 +362,6 @@ impl<D: Database> GroupServer<D> {
         removed.and(stopped.and(route.stop()).map_err(RunError::from))
     }
 
-    /// Of the user's own servers that form one database those that are its members now.
-    fn find_members(&mut self) -> Result<()> {
-        let Some(found) = self.database.members(&mut self.control)? else {
-            return Ok(());
-        };
-        let members = answering(&found);
-        self.first_record.members = found.iter().map(Member::record).collect();
-        let tls = self.route.default_tls.as_ref();
-        let ways = ways(&self.database, &members, &self.login, tls);
-        self.control.switch_to(ways)?;
-        self.route.trust.host.clone_from(&members[0].host);
-        self.route.control = members.clone();
-        self.route.measured = members;
-        Ok(())
-    }
-
     /// Has it say who it is.
     fn describe(&mut self) -> Result<()> {
         let private = self.private.as_ref().map(|private| &private.server);
@@ -418,6 +398,25 @@ impl<D: Database> GroupServer<D> {
         }
         Ok(())
     }
+}
+
+/// Goes to those servers of the user's own that form one database now, the one that takes writes first, and says which they are; none
+/// for a server of its own.
+fn find_members<D: Database>(
+    database: &mut D,
+    control: &mut Control<D>,
+    route: &mut Route,
+    login: &D::Login,
+) -> Result<Vec<MemberRecord>> {
+    let Some(found) = database.members(control)? else {
+        return Ok(Vec::new());
+    };
+    let members = answering(&found);
+    control.switch_to(ways(database, &members, login, route.default_tls.as_ref()))?;
+    route.trust.host.clone_from(&members[0].host);
+    route.control.clone_from(&members);
+    route.measured = members;
+    Ok(found.iter().map(Member::record).collect())
 }
 
 /// Where those are that answer.

@@ -7,7 +7,6 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, ServerSpec, Study};
 use ciphertax_observe::Unmetered;
 use ciphertax_records::CpuSource;
-
 use ciphertax_wire::Client as _;
 
 use crate::database::{Control, Database, Endpoint};
@@ -60,19 +59,6 @@ impl Processes {
             through: None,
             confined_to,
         })
-    }
-
-    /// Before anybody has looked.
-    pub(super) fn none() -> Self {
-        Self {
-            meters: Vec::new(),
-            remote: None,
-            unread: None,
-            voters: 0,
-            same_host: false,
-            through: None,
-            confined_to: None,
-        }
     }
 
     /// Those of the user's own servers, as far as they can be seen from here.

@@ -73,10 +73,7 @@ impl Client for Session {
 
     async fn seen_by_server(&mut self) -> Result<SeenByServer> {
         let ask = "SELECT host, @@port FROM information_schema.processlist WHERE id = CONNECTION_ID()";
-        let rows = match self.query(ask).await {
-            Err(error) if error.is_refusal() => Vec::new(),
-            rows => rows?,
-        };
+        let rows = self.query_or_none(ask).await?;
         // From a name where the server resolves names; without a port over a Unix socket.
         Ok(rows
             .first()

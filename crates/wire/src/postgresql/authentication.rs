@@ -16,8 +16,8 @@ use crate::trace::thread_cpu_ns;
 const AUTHENTICATION: u8 = b'R';
 
 /// A PostgreSQL may be told to ask for fewer iterations than the 4,096 of RFC 7677, for one even (its setting
-/// `scram_iterations`), and libpq makes them. It
-/// knows the user from the first message of the connection, and salts a password that SASLprep forbids as it is.
+/// `scram_iterations`), and libpq makes them. It knows the user from the first message of the connection, and salts a password that
+/// SASLprep forbids as it is.
 pub(crate) const RULES: Rules = Rules {
     fewest_iterations: 1,
     names_user: false,

@@ -70,10 +70,7 @@ impl Client for Session {
     async fn seen_by_server(&mut self) -> Result<SeenByServer> {
         let ask = "SELECT pg_catalog.host(pg_catalog.inet_client_addr()) || ':' || pg_catalog.inet_client_port(), \
                    pg_catalog.pg_backend_pid()";
-        let rows = match self.query(ask).await {
-            Err(error) if error.is_refusal() => Vec::new(),
-            rows => rows?,
-        };
+        let rows = self.query_or_none(ask).await?;
         Ok(rows
             .first()
             .map_or_else(SeenByServer::default, |row| SeenByServer {

@@ -26,27 +26,24 @@ pub(super) async fn override_settings(session: &mut Session) -> Result<Vec<Overr
         .iter()
         .map(|(name, _)| format!(", pg_catalog.current_setting('{name}', true)"))
         .collect();
-    let rows = match session
-        .query(&format!("SELECT pg_catalog.pg_backend_pid(){read}"))
-        .await
-    {
-        // A compatible server that has no such functions.
-        Err(error) if error.is_refusal() => return Ok(Vec::new()),
-        rows => rows?,
-    };
+    // A compatible server may have no such functions.
+    let rows = session
+        .query_or_none(&format!("SELECT pg_catalog.pg_backend_pid(){read}"))
+        .await?;
     let Some(row) = rows.first() else {
         return Ok(Vec::new());
     };
     // What is set behind a pooler is set for whoever gets that connection next.
-    let is_pooled = session.id() != 0 && row.text(0) != session.id().to_string();
-    let differing = to_override(&SETTINGS, |place| row.text(place + 1));
-    if is_pooled || differing.is_empty() {
+    if session.id() != 0 && row.text(0) != session.id().to_string() {
         return Ok(Vec::new());
     }
-    let settings = in_sql(&differing, |name, value| {
-        format!("pg_catalog.set_config('{name}', '{value}', false)")
-    });
-    session.command(&format!("SELECT {settings}")).await?;
+    let differing = to_override(&SETTINGS, |place| row.text(place + 1));
+    if !differing.is_empty() {
+        let settings = in_sql(&differing, |name, value| {
+            format!("pg_catalog.set_config('{name}', '{value}', false)")
+        });
+        session.command(&format!("SELECT {settings}")).await?;
+    }
     Ok(differing.into_iter().map(|(one, _)| one).collect())
 }
 

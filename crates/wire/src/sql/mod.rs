@@ -103,6 +103,17 @@ pub trait SqlSession: Session {
     /// The server's own and those of the connection; rows that do not end in time to be kept.
     async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>>;
 
+    /// The same; no rows where the server does not know what is asked, or the account may not, and the session goes on.
+    ///
+    /// # Errors
+    /// Those of [`SqlSession::query`] but for a refusal that leaves the session as it was.
+    async fn query_or_none(&mut self, sql: &str) -> Result<Vec<TextRow>> {
+        match self.query(sql).await {
+            Err(error) if error.is_refusal() && !error.is_end_of_session() => Ok(Vec::new()),
+            rows => rows,
+        }
+    }
+
     /// Loads rows after the statement that they are part of, and returns how many the server took.
     ///
     /// # Errors

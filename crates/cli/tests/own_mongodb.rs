@@ -231,6 +231,54 @@ fn nobody_is_asked_in_the_place_of_a_member() {
     assert_eq!(set.contents(), before[0]);
 }
 
+/// Private servers ask for certificates and demand none, so this one is started with the files of such a server.
+#[test]
+fn a_server_that_demands_certificates_is_told_from_one_that_went_away() {
+    let lender = OwnMongoDb::start_with(|builder| builder.account(AuthenticationMethod::MongodbX509));
+    let lines = ciphertax_testkit::processes_with(lender.folder());
+    let lines = lines.iter().filter_map(|line| line.split_once(' '));
+    let (program, arguments) = lines
+        .into_iter()
+        .find(|(program, _)| program.ends_with("mongod"))
+        .unwrap();
+    let files = arguments
+        .split(' ')
+        .filter(|argument| argument.starts_with("--tlsC"));
+    let data = lender.folder().join("demanding");
+    fs::create_dir(&data).unwrap();
+    let mut server = Command::new(program)
+        .args([
+            "--port=0",
+            "--bind_ip=127.0.0.1",
+            "--nounixsocket",
+            "--tlsMode=requireTLS",
+        ])
+        .arg(format!("--dbpath={}", data.display()))
+        .args(files)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = io::BufReader::new(server.stdout.take().unwrap());
+    let port = io::BufRead::lines(log).map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once("\"Waiting for connections\",\"attr\":{\"port\":")?;
+        Some(port.split_once(',')?.0.to_owned())
+    });
+    let target = lender.with_ca(&format!("mongodb://127.0.0.1:{}/", port.unwrap_or_default()));
+    let certified = format!(
+        "{target}&tlsCertificateKeyFile={}",
+        lender.client_file().display()
+    );
+    let finished =
+        [&target, &certified].map(|target| Sandbox::new().finish(&["connect", target, "--count=2"]));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    finished[0].refuses(&[
+        "demands a certificate of its clients",
+        "by tlsCertificateKeyFile=FILE in the URL",
+    ]);
+    assert_eq!(finished[1].code, Some(0), "{:?}", finished[1]);
+}
+
 /// stunnel in the way of a plain arm, whose canary any relay before it reads.
 #[test]
 fn a_plain_arm_that_reaches_the_server_over_tls_is_refused() {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ciphertax_base::joined;
 use rusqlite::ffi;
 
 /// Result of everything between client and server.
@@ -130,8 +131,18 @@ pub enum WireError {
         problem: String,
     },
     /// A replica set cannot be written to.
-    #[error("the replica set {0:?} has no primary")]
-    NoPrimary(String),
+    #[error("the replica set {set:?} has no primary{}", reasons(.silent))]
+    NoPrimary {
+        /// The set's name.
+        set: String,
+        /// Why members that may be it cannot be reached.
+        silent: Vec<WireError>,
+    },
+    /// The server ended a session after TLS began, in which the client showed no certificate, before it said anything.
+    #[error(
+        "the server closed the connection as soon as TLS was there, as one does that demands a certificate of its clients"
+    )]
+    CertificateDemanded,
     /// The server wants the password itself, and nobody verified who would get it. What can be done is said with it.
     #[error("the password was not sent: {0}")]
     PasswordWithheld(String),
@@ -323,10 +334,26 @@ impl WireError {
         ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
     }
 
+    /// True if the other side ended the connection.
+    pub(crate) fn is_end(&self) -> bool {
+        match self {
+            Self::Closed => true,
+            Self::Io(error) => matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+            ),
+            _ => false,
+        }
+    }
+
     /// True if the connection is gone, which is what a server that died looks like. A PostgreSQL says so before it goes.
     pub fn is_disconnect(&self) -> bool {
         match self {
-            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. } => true,
+            Self::Io(_)
+            | Self::Closed
+            | Self::HungUp { .. }
+            | Self::CertificateDemanded
+            | Self::Connect { .. } => true,
             // admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped, idle_session_timeout
             Self::PostgreSql { sql_state, .. } => sql_state.starts_with("57P"),
             // ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED (MariaDB), ER_CLIENT_INTERACTION_TIMEOUT (MySQL): it has closed the session
@@ -354,6 +381,15 @@ pub enum Distrust {
     /// Something else, which the TLS library names.
     #[error("it does not stand verification")]
     Other,
+}
+
+fn reasons(silent: &[WireError]) -> String {
+    // Whoever answers may name any members.
+    let reasons = joined(silent.iter().take(3).map(WireError::to_string), "; ");
+    match reasons.is_empty() {
+        true => reasons,
+        false => format!(" that can be reached: {reasons}"),
+    }
 }
 
 fn first_message(encrypted: bool) -> &'static str {

@@ -39,6 +39,8 @@ impl WireError {
             "; direct TLS (sslnegotiation=direct) needs PostgreSQL 17 or newer with TLS switched on: leave it out"
         } else if matches!(self, Self::HungUp { .. }) {
             "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
+        } else if matches!(self, Self::CertificateDemanded) {
+            "; name one that its CA signed, and its key, by tlsCertificateKeyFile=FILE in the URL"
         } else if self.is_missing_right() {
             match protocol {
                 Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",

@@ -1,6 +1,5 @@
 //! Bytes to and from a server, as plaintext or through TLS.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -186,15 +185,7 @@ impl Stream {
     /// What `error` means if the connection ended before the server said anything: it does not want what the client began
     /// with.
     pub(crate) fn hung_up(&self, error: WireError, encrypted: bool) -> WireError {
-        let ended = match &error {
-            WireError::Closed => true,
-            WireError::Io(error) => matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
-            ),
-            _ => false,
-        };
-        if ended && self.traffic().received == 0 {
+        if error.is_end() && self.traffic().received == 0 {
             WireError::HungUp { encrypted }
         } else {
             error

@@ -55,8 +55,11 @@ pub(super) async fn connect_offering(
         .filter(|_| options.speculative)
         .map(Attempt::speculative_step);
     let greeted = greet(&mut messages, step.as_deref()).await;
-    let (identity, answer) =
-        greeted.map_err(|error| messages.stream.hung_up(error, options.tls.is_some()))?;
+    let (identity, answer) = greeted.map_err(|error| match &options.tls {
+        None => messages.stream.hung_up(error, false),
+        Some(tls) if error.is_end() && !tls.shows_certificate() => WireError::CertificateDemanded,
+        Some(_) => error,
+    })?;
     if let Some(problem) = options.identity.contradicted_by(&identity) {
         let address = Address {
             host: options.host.clone(),

@@ -43,6 +43,8 @@ pub struct Topology {
     pub members: Vec<Member>,
     /// Servers that answer where the set's configuration names a member, and are none, each with what it is.
     pub strangers: Vec<WireError>,
+    /// Why other members cannot be reached by the names that they have in the set's configuration.
+    silent: Vec<WireError>,
 }
 
 /// A member that answers.
@@ -113,6 +115,7 @@ impl Topology {
             set_name: None,
             members: vec![timed.ok_or_else(|| silent(seeds))??],
             strangers: Vec::new(),
+            silent: Vec::new(),
         })
     }
 
@@ -126,20 +129,23 @@ impl Topology {
         options: &ConnectOptions,
         deadline: Instant,
     ) -> Result<Self> {
+        let mut before = None;
         loop {
             let problem = match Self::discover_until(deadline, reactor, seeds, options).await {
                 Ok(topology) if topology.primary().is_some() => return Ok(topology),
-                Ok(mut topology) => topology
-                    .strangers
-                    .pop()
-                    .unwrap_or_else(|| WireError::NoPrimary(topology.set_name.unwrap_or_default())),
-                Err(error) => error,
+                Ok(mut topology) => topology.strangers.pop().unwrap_or(WireError::NoPrimary {
+                    set: topology.set_name.unwrap_or_default(),
+                    silent: topology.silent,
+                }),
+                // That the time is over says less than what was seen while it was not.
+                Err(error) => before.filter(|_| Instant::now() >= deadline).unwrap_or(error),
             };
             let now = Instant::now();
             if now >= deadline || matches!(problem, WireError::OtherServer { .. }) {
                 return Err(problem);
             }
             reactor.sleep_until(deadline.min(now + LOOK_AGAIN)).await;
+            before = Some(problem);
         }
     }
 
@@ -196,7 +202,7 @@ impl Topology {
             };
             look_at(reactor, address, options, expected)
         }));
-        let mut strangers = Vec::new();
+        let (mut strangers, mut silent) = (Vec::new(), Vec::new());
         let mut waiting: Vec<&Address> = addresses.iter().collect();
         let mut found = Vec::with_capacity(addresses.len());
         let (mut end, mut patience) = (deadline, None);
@@ -208,7 +214,7 @@ impl Topology {
                     found.push((place, look));
                 }
                 Err(stranger @ WireError::OtherServer { .. }) => strangers.push(stranger),
-                Err(_) => {}
+                Err(error) => silent.push(error),
             }
             if !found.is_empty() {
                 let now = Instant::now();
@@ -233,6 +239,7 @@ impl Topology {
             set_name: hello.set_name,
             members,
             strangers,
+            silent,
         }
     }
 
@@ -383,6 +390,7 @@ mod tests {
                 member(4, Role::Secondary, 1),
             ],
             strangers: Vec::new(),
+            silent: Vec::new(),
         };
         assert_eq!(ports(&topology, ReadPreference::Primary), [Some(2); 3]);
         assert_eq!(

@@ -48,6 +48,7 @@ pub struct TlsSummary {
 pub struct TlsConnector {
     back_end: BackEnd,
     is_verified: bool,
+    shows_certificate: bool,
 }
 
 enum BackEnd {
@@ -64,6 +65,7 @@ impl TlsConnector {
     pub fn new(policy: &TlsPolicy) -> Result<Self> {
         Ok(Self {
             is_verified: policy.verification != Verification::None,
+            shows_certificate: policy.client_certificate.is_some(),
             back_end: match policy.library {
                 TlsLibrary::OpenSsl => BackEnd::OpenSsl(self::openssl::Connector::new(policy)?),
                 TlsLibrary::Rustls => BackEnd::Rustls(self::rustls::Connector::new(policy)?),
@@ -73,6 +75,10 @@ impl TlsConnector {
 
     pub(crate) fn is_verified(&self) -> bool {
         self.is_verified
+    }
+
+    pub(crate) fn shows_certificate(&self) -> bool {
+        self.shows_certificate
     }
 
     /// A session with the server of this host, which is told the name that it is asked for.

@@ -111,10 +111,47 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
         &["is ciphertax 0.0.7, and this is", "install the same"],
     );
     sshd.write_client(sshd.listens());
-    fs::write(sshd.client().join("known-hosts"), "").unwrap();
+    let known = sshd.client().join("known-hosts");
+    let line = fs::read_to_string(&known).unwrap();
+    fs::write(&known, "").unwrap();
     refused(
         &sshd.agent(),
         &["Host key verification failed", "confirm the host's key: `ssh -p "],
+    );
+    // The other key stands for one that the host had before.
+    let [own, other] = ["host-key.pub", "user-key.pub"].map(|name| sshd.client().with_file_name(name));
+    let key = |file| fs::read_to_string(file).unwrap();
+    fs::write(
+        &known,
+        format!(
+            "# of the test\n{}",
+            line.replace(key(&own).trim(), key(&other).trim())
+        ),
+    )
+    .unwrap();
+    let [own, other] = [own, other].map(|file| {
+        let listed = Command::new("ssh-keygen")
+            .arg("-lf")
+            .arg(file)
+            .output()
+            .unwrap()
+            .stdout;
+        String::from_utf8(listed)
+            .unwrap()
+            .split(' ')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    });
+    refused(
+        &sshd.agent(),
+        &[
+            &format!(
+                "the host's key is {own}, not the one that {}:2 has ({other}); somebody may",
+                known.display()
+            ),
+            "only if it is the new one remove that line",
+        ],
     );
 
     let sandbox = Sandbox::new();

@@ -4,7 +4,7 @@
 //! are about, and stands in [`crate::facts`]. Which database a cost is of belongs to the question: what it costs on
 //! one says nothing of what it costs on another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Certificate, Study};
@@ -13,11 +13,18 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What an arm asks for, whatever it is called.
-pub(crate) fn of_arm(arm: &Arm) -> Arm {
-    Arm {
-        name: String::new(),
-        ..arm.clone()
-    }
+pub(crate) fn of_arm(arm: &Arm) -> Value {
+    let mut asked = json!(arm);
+    // A table in which all is as usual is left out of records, and would seem not to be asked for.
+    asked["tls"] = json!(arm.tls);
+    asked["authentication"] = json!(arm.authentication);
+    asked["at_rest"] = json!(arm.at_rest);
+    asked["name"].take();
+    // That of the whole process, for which runs are compared.
+    asked
+        .pointer_mut("/at_rest/sqlcipher/memory_security")
+        .map(Value::take);
+    asked
 }
 
 /// What a cell asks of a database: the workload, how hard, over which distance, and of which tables.
@@ -59,10 +66,8 @@ pub(crate) fn of_certificates(study: &Study, cell: &Cell, arm: &Arm) -> Value {
 /// The databases of all servers of a run, each once.
 pub(crate) fn of_run(run: &Run) -> Vec<String> {
     let servers = run.head.servers.iter();
-    let mut found: Vec<String> = servers.filter_map(|server| of_server(run, server)).collect();
-    found.sort();
-    found.dedup();
-    found
+    let found: BTreeSet<String> = servers.filter_map(|server| of_server(run, server)).collect();
+    found.into_iter().collect()
 }
 
 /// What the servers of a run are, each product once: `MariaDB`.
@@ -113,11 +118,10 @@ pub(crate) fn differing<T: Serialize>(one: (&str, &T), other: (&str, &T)) -> Vec
         .keys()
         .chain(there.keys().filter(|key| !here.contains_key(*key)));
     let said = |value: Option<&String>| value.cloned().unwrap_or("not set".into());
-    let (one, other) = (one.0, other.0);
     all.filter(|key| here.get(*key) != there.get(*key))
         .map(|key| {
             let (here, there) = (said(here.get(key)), said(there.get(key)));
-            format!("{key} is {there} in {other} and {here} in {one}")
+            format!("{key} is {there} in {} and {here} in {}", other.0, one.0)
         })
         .collect()
 }
@@ -143,11 +147,9 @@ fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
             }
         }
         Value::Null => {}
-        Value::String(text) => {
-            found.insert(path.to_owned(), text.clone());
-        }
         other => {
-            found.insert(path.to_owned(), other.to_string());
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            found.insert(path.to_owned(), text);
         }
     }
 }

@@ -568,7 +568,7 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
         at_rest = { tables = true, encryption_threads = 17 } → it must lie between 0 and 16
         at_rest = { sqlcipher = { kdf_iter = 0 } } → sqlcipher.kdf_iter is 0; it must lie between 1 and 10000000
         at_rest = { sqlcipher = { page_size = 512 } } → sqlcipher.page_size is 512; it must lie between 1024 and 65536
-        at_rest = { sqlcipher = { memory_security = true } } → set it in all arms or in none, and compare two runs
+        at_rest = { sqlcipher = { memory_security = true } } → what it costs is what the same arm takes more in a run that has it
         at_rest = { sqlcipher = { kdf = 1 } } → did you mean "kdf_iter"?
         at_rest = { tabels = true } → did you mean "tables"?
         at_rest = { file_system = "fscypt" } → did you mean "fscrypt"?

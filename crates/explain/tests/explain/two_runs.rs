@@ -2,7 +2,7 @@
 
 use ciphertax_explain::compare::{Named, compare};
 use ciphertax_explain::gate::gate;
-use ciphertax_model::{Budget, Metric, ReadPreference, Study, TlsVersion};
+use ciphertax_model::{Budget, Metric, ReadPreference, SqlCipher, Study, TlsVersion};
 use ciphertax_records::*;
 use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
@@ -183,6 +183,18 @@ fn what_was_asked_otherwise_is_refused_by_name_and_the_rest_compared() {
     let error = both(&one, &run(&arm, TLS, 20, 2), None).unwrap_err();
     says(&error, "arm tls: transport is tls1.2 in other and tls1.3 in one");
 
+    // What nobody has set is not named.
+    let cipher = STUDY.replace(
+        "\"tls1.3\"",
+        "\"tls1.3\", tls = { cipher = \"TLS_AES_128_GCM_SHA256\" }",
+    );
+    let error = both(&one, &run(&cipher, TLS, 20, 2), None).unwrap_err();
+    says(
+        &error,
+        "arm tls: tls.cipher is TLS_AES_128_GCM_SHA256 in other and not set in one",
+    );
+    assert!(!error.contains("tls.library"), "{error}");
+
     let baseline = STUDY.replace("transport = \"plain\"", "transport = \"tls1.2\"");
     let error = both(&one, &run(&baseline, TLS, 20, 2), None).unwrap_err();
     says(
@@ -211,6 +223,23 @@ fn tables_that_no_workload_of_a_cell_reads_are_not_part_of_its_question() {
     other.head.study.read_preference = ReadPreference::Secondary;
     let error = both(&one, &other, None).unwrap_err();
     says(&error, "read_preference is secondary in other");
+}
+
+/// It is for the whole process, so that only two runs tell what it costs.
+#[test]
+fn runs_with_and_without_memory_security_are_compared() {
+    let [one, other] = [false, true].map(|memory_security| {
+        let mut run = run(STUDY, TLS, 20, 1);
+        for arm in &mut run.head.study.arms {
+            arm.at_rest.sqlcipher = Some(SqlCipher {
+                memory_security,
+                ..SqlCipher::default()
+            });
+        }
+        run
+    });
+    let comparison = compared(&one, &other);
+    assert!(comparison.not_comparable.is_empty());
 }
 
 #[test]

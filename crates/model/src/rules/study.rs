@@ -88,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
         let refusal = secured.first().zip(others.first()).map(|((place, _), (_, other))| {
             let why = format!(
                 "memory_security is for the whole process and cannot be taken back, so that the arm {:?} would have it \
-                 too; set it in all arms or in none, and compare two runs",
+                 too; set it in all arms or in none: what it costs is what the same arm takes more in a run that has it",
                 other.name
             );
             place.at("at_rest.sqlcipher.memory_security", Refusal::new(why))

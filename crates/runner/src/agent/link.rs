@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -9,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD as STANDARD, BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD};
 use ciphertax_base::harmless;
 use ciphertax_model::{AgentAddress, SshAddress};
 use ciphertax_reactor::stop;
@@ -24,6 +27,8 @@ const LOGIN: Duration = Duration::from_secs(30);
 const ENDING: Duration = Duration::from_millis(500);
 /// So much of what `ssh` says is kept.
 const SAID_BYTES: usize = 2_000;
+
+const OTHER_KEY: &str = "not the one that";
 
 /// What `ssh` must not do, or not as its user's settings say: ask, keep the connection for others, or share one whose others
 /// would delay a reading.
@@ -174,7 +179,8 @@ impl Link {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said);
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.map(harmless).collect::<Vec<_>>().join("; ")
+        let lines: Vec<String> = lines.map(harmless).collect();
+        changed_host_key(&lines).unwrap_or_else(|| lines.join("; "))
     }
 
     fn receive<T: DeserializeOwned>(&mut self, patience: Duration) -> io::Result<T> {
@@ -258,6 +264,10 @@ fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
     let is = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let remedy = if is(&["Permission denied"]) {
         format!("it must be possible without a password: try `{by_hand} -o BatchMode=yes true`")
+    } else if is(&[OTHER_KEY]) {
+        "somebody may stand between and answer in its place: ask its administrator which of the two is right, and only if it is the \
+         new one remove that line"
+            .to_owned()
     } else if is(&["Host key verification failed"]) {
         format!("log in once by hand to confirm the host's key: `{by_hand}`")
     } else if is(&["not found", "No such file"]) {
@@ -270,6 +280,43 @@ fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
         said => said,
     };
     format!("no agent at {address}: {why}; {remedy}")
+}
+
+/// What is said of a host that shows another key than the one it is known by: both fingerprints, and the file and line of the
+/// one that is known.
+fn changed_host_key(lines: &[String]) -> Option<String> {
+    let shown = lines
+        .iter()
+        .find_map(|line| line.strip_suffix('.').filter(|line| line.starts_with("SHA256:")))?;
+    let place = lines
+        .iter()
+        .find_map(|line| line.strip_prefix("Offending ")?.split_once(" key in "))?
+        .1;
+    let known = place.rsplit_once(':').and_then(|(file, number)| {
+        let number: usize = number.parse().ok()?;
+        fingerprint(
+            fs::read_to_string(file)
+                .ok()?
+                .lines()
+                .nth(number.checked_sub(1)?)?,
+        )
+    });
+    let known = known.map(|known| format!(", {known}")).unwrap_or_default();
+    Some(format!(
+        "the host shows {OTHER_KEY} {place} has{known}, but {shown}"
+    ))
+}
+
+/// The fingerprint of the key in a line of `known_hosts`, as `ssh` writes it.
+fn fingerprint(line: &str) -> Option<String> {
+    let is_kind = |word: &&str| {
+        ["ssh-", "ecdsa-", "sk-"]
+            .iter()
+            .any(|kind| word.starts_with(kind))
+    };
+    let key = line.split_whitespace().skip_while(|word| !is_kind(word)).nth(1)?;
+    let digest = openssl::sha::sha256(&STANDARD.decode(key).ok()?);
+    Some(format!("SHA256:{}", STANDARD_NO_PAD.encode(digest)))
 }
 
 /// Keeps what `ssh` complains about, as far as there is room.

@@ -301,9 +301,9 @@ fn changed_host_key(lines: &[String]) -> Option<String> {
                 .nth(number.checked_sub(1)?)?,
         )
     });
-    let known = known.map(|known| format!(", {known}")).unwrap_or_default();
+    let known = known.map(|known| format!(" ({known})")).unwrap_or_default();
     Some(format!(
-        "the host shows {OTHER_KEY} {place} has{known}, but {shown}"
+        "the host's key is {shown}, {OTHER_KEY} {place} has{known}"
     ))
 }
 

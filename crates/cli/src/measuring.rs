@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ciphertax_base::Secret;
 use ciphertax_estimate::EstimateError;
 use ciphertax_explain::explain;
-use ciphertax_model::{AgentAddress, Profiling, Study};
+use ciphertax_model::{AgentAddress, Placement, Profiling, Study};
 use ciphertax_records::why::{LookLog, Looks};
 use ciphertax_records::{Destination, RecordError, Run, RunStatus, Tool, write_run};
 use ciphertax_runner::{
@@ -100,8 +100,8 @@ pub(crate) fn play_and_show(
     }
 }
 
-/// The same study, with a load that several load generators make. What the code of either side does is looked into by no run whose
-/// client is many.
+/// The same study, with a load that several load generators make: each has a connection in every cell, and none is on the server's CPU.
+/// What the code of either side does is looked into by no run whose client is many.
 fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, String> {
     let agent = match plan.study.agent() {
         Some(AgentAddress::Rank(host)) => Some(host),
@@ -111,12 +111,17 @@ fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, Stri
     if confirm {
         return Err("--confirm plays a study of its own afterwards, for which one load generator is enough; leave mpirun out".into());
     }
-    let mut plan = Plan {
+    let mut study = plan.study.clone();
+    study.profile = Profiling::Off;
+    study.placement = Placement::Free;
+    for load in study.cells.iter_mut().map(|cell| &mut cell.load) {
+        load.connections = load.connections.max(ranks.count());
+    }
+    Ok(Plan {
+        study,
         ranks: Some(ranks),
         ..plan.clone()
-    };
-    plan.study.profile = Profiling::Off;
-    Ok(plan)
+    })
 }
 
 /// A run, evaluated.

@@ -317,6 +317,50 @@ fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
     sandbox.expect_nothing_left();
 }
 
+/// On this machine and on a server of the test's own, as long as it needs for five blocks.
+#[test]
+fn the_examples_of_the_documents_run_as_they_are() {
+    let server = OwnServer::start();
+    let url = server.url_with(server.password());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/many-machines.md"))
+        .unwrap();
+    let examples = text.lines().filter_map(|line| line.strip_prefix("$ mpirun -np "));
+    let mut count = 0;
+    for example in examples {
+        let (mpirun, arguments) = example.split_once(" ciphertax-mpi ").unwrap();
+        let ranks: u32 = mpirun.split(' ').next().unwrap().parse().unwrap();
+        let words = arguments.split(" #").next().unwrap().split_whitespace();
+        let mut arguments: Vec<&str> = words
+            .map(|word| match word {
+                "db" => host.as_str(),
+                word if word.starts_with("mysql://") => url.as_str(),
+                word => word,
+            })
+            .collect();
+        arguments.extend(["--time=40", "--out=run"]);
+        let sandbox = Sandbox::new();
+        let Some(running) = start(&sandbox, ranks, &arguments) else {
+            return;
+        };
+        let finished = running.finish_within(4 * PATIENCE);
+        finished.measured();
+        let run = record(&sandbox.run());
+        assert!(!run.results.estimates.is_empty(), "{example}");
+        let cells = run.head.study.cells.iter();
+        assert!(
+            cells
+                .map(|cell| cell.load.connections)
+                .all(|connections| connections >= run.head.ranks.len() as u32),
+            "{example}"
+        );
+        finished.shows(&["none was kept on the server's CPU"]);
+        sandbox.expect_nothing_left();
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
 #[test]
 fn an_agent_where_no_load_generator_is_is_refused_with_the_hosts_there_are() {
     let server = OwnServer::start();

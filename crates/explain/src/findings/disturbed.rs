@@ -79,7 +79,8 @@ pub(super) fn load_generators(run: &Run, cells: &[CellSamples<'_>]) -> Option<Fi
     Some(cause(
         "load-generators",
         format!(
-            "The load came from {} load generators on {machines}, which began every slice that counts within {} of each other.",
+            "The load came from {} load generators on {machines}, which began every slice that counts within {} of each other; each had a \
+             connection or more in every cell, and none was kept on the server's CPU.",
             ranks.len(),
             format::microseconds(apart as f64 / 1e3)
         ),

@@ -1,8 +1,8 @@
 //! What several load generators cannot measure together.
 
-use ciphertax_model::{Pace, PasswordCache, Placement, Refusal, Workload, refuse_if};
+use ciphertax_model::{Pace, PasswordCache, Refusal, Workload};
 
-use super::{Rule, limits::OWN_FILES, of_arm_in, of_cell, of_plan};
+use super::{Rule, limits::OWN_FILES, of_arm_in, of_cell};
 use crate::connections::needed;
 use crate::ranks::Ranks;
 use crate::servers_to_play::Plan;
@@ -21,11 +21,6 @@ pub(super) const RULES: &[Rule] = &[
             "a database in its client has one load generator".to_owned()
         } else if at.cell.keep_operations {
             "single operations are kept by one process".to_owned()
-        } else if connections < of {
-            let instead = format!("take more with --set load.connections={of}, or start fewer");
-            format!(
-                "it has {connections} connections for {of} load generators, and each needs one: {instead}"
-            )
         } else if matches!(pace, Pace::Open { .. }) && !connections.is_multiple_of(of) {
             let cannot = format!("its {connections} connections share a rate");
             format!(
@@ -54,11 +49,6 @@ pub(super) const RULES: &[Rule] = &[
         Some(Refusal::new(format!(
             "{cannot}; leave the arm out, or measure it without mpirun"
         )))
-    }),
-    of_plan("placement-of-several-generators", |asked| {
-        let why = "all load threads on the server's CPU are those of one process; take --set placement=free with mpirun";
-        let is_together = asked.ranks.is_some() && asked.study.placement == Placement::Together;
-        refuse_if(is_together, why)
     }),
 ];
 

@@ -83,10 +83,9 @@ algorithm-at-rest: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.
 threads-at-rest: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { tables = true, encryption_threads =
     2 }
 sqlcipher: | at_rest = { sqlcipher = {} }
-cell-of-several-generators: ranks=9 |
+cell-of-several-generators: ranks=3 | connections = 8 ⇒ connections = 8, rate = 100
 arm-of-several-generators: ranks=2 | oltp_point_select ⇒ connect ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
     "caching_sha2_password", password_cache = "cold" }
-placement-of-several-generators: ranks=2 | time_s ⇒ placement = "together" ¶ time_s
 files: files=10 |
 ports: ports=10 |
 "#;
@@ -268,7 +267,6 @@ fn what_one_load_generator_alone_knows_is_refused_and_all_else_is_not() {
         );
     }
     for (case, words) in [
-        ("ranks=9 |", "8 connections for 9 load generators"),
         ("ranks=2 | oltp_point_select ⇒ ycsb_load", "one process empties"),
         (
             "ranks=2 | connections = 8 ⇒ connections = 8, batch = 100",

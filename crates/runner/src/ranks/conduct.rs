@@ -106,7 +106,8 @@ impl Ranks {
         })
     }
 
-    pub(crate) fn count(&self) -> u32 {
+    /// How many make load.
+    pub fn count(&self) -> u32 {
         self.of
     }
 

@@ -54,13 +54,11 @@ impl Client for Session {
     ) -> Result<Word> {
         let status = match expectation.check_status(self).await? {
             Err(problem) => return Ok(Word::Contradicts(problem)),
-            Ok(status) if !status.is_told => {
-                return Ok(Word::Silent(
-                    "it has no variables Ssl_version and Ssl_cipher".into(),
-                ));
-            }
             Ok(status) => status,
         };
+        if let Some(why) = status.silence {
+            return Ok(Word::Silent(why));
+        }
         Ok(Word::Agrees(Proof {
             witness: Witness::Server,
             claim: "its status variables Ssl_version and Ssl_cipher agree".into(),

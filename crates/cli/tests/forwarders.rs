@@ -117,14 +117,25 @@ fn the_cpu_time_behind_a_forwarder_is_that_of_the_database() {
 }
 
 #[test]
-fn a_run_through_a_forwarder_bills_the_database_and_says_so_first() {
+fn a_run_through_a_forwarder_bills_the_database_and_it_each_and_says_so_first() {
     let server = OwnServer::start();
     let Some(forwarder) = Forwarder::start(server.port(), "") else {
         return;
     };
+    let haproxy = ProcessTree::open(&[forwarder.process.id()]).unwrap();
+    let before = haproxy.read().unwrap();
     let sandbox = Sandbox::new();
     let finished = start_study(&sandbox, &forwarder.url(&server), &[]).finish();
+    let used = haproxy.read().unwrap().since(&before).cpu.unwrap().total_ns;
     finished.measured();
+    // By its own clock, with what does not count and what is done between slices.
+    let slices = samples(&sandbox.run());
+    let billed = slices
+        .iter()
+        .map(|sample| sample.server.pooler_cpu.unwrap().total_ns);
+    let billed: u64 = billed.sum();
+    assert!((used / 20..=used).contains(&billed), "{billed} of {used} ns");
+    finished.shows(&["pooler"]);
     finished.shows(&["through haproxy"]);
     let run = record(&sandbox.run());
     let [own] = &run.head.servers[..] else {

@@ -114,11 +114,10 @@ pub(crate) fn of_server(run: &Run, server: &ServerRecord) -> Option<String> {
 /// The keys in which the values of two runs differ, as study files write them, with both of their values in a sentence.
 pub(crate) fn differing<T: Serialize>(one: (&str, &T), other: (&str, &T)) -> Vec<String> {
     let (here, there) = (keys(one.1), keys(other.1));
-    let all = here
-        .keys()
-        .chain(there.keys().filter(|key| !here.contains_key(*key)));
+    let all: BTreeSet<&String> = here.keys().chain(there.keys()).collect();
     let said = |value: Option<&String>| value.cloned().unwrap_or("not set".into());
-    all.filter(|key| here.get(*key) != there.get(*key))
+    all.into_iter()
+        .filter(|key| here.get(*key) != there.get(*key))
         .map(|key| {
             let (here, there) = (said(here.get(key)), said(there.get(key)));
             format!("{key} is {there} in {} and {here} in {}", other.0, one.0)

@@ -73,6 +73,8 @@ pub(crate) struct ServerProcess {
     pub(crate) same_host: bool,
     /// What listens in its place and passes connections on.
     pub(crate) through: Option<String>,
+    /// What reads that; `None` where it cannot be read.
+    pub(crate) between: Option<ProcessTree>,
 }
 
 impl ServerProcess {
@@ -85,6 +87,7 @@ impl ServerProcess {
         Self {
             same_host: !matches!(listener, Ok(None)),
             through: None,
+            between: None,
             process: match listener {
                 Ok(Some(listener)) => process_of(&listener, served_by, asker),
                 Ok(None) => Err(format!("it runs on another machine; {}", asker.way_to_read_it())),
@@ -121,8 +124,13 @@ impl ServerProcess {
             }),
             _ => process_of(&server, served_by, asker),
         };
+        let between = match listener {
+            SocketOwner::One(pid) if through.is_some() => ProcessTree::open(&[pid]).ok(),
+            _ => None,
+        };
         Self {
             process,
+            between,
             // Root alone may look into other network namespaces, and not where it does not see who listens either.
             same_host: server != SocketOwner::Nobody
                 || listener == SocketOwner::Nobody

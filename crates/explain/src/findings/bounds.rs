@@ -140,11 +140,12 @@ fn in_phases(waits: &Waits<'_>, rtt_ms: f64) -> String {
     )
 }
 
-/// What an operation through a pooler takes of both the server and the pooler, against the server alone.
+/// What an operation through a pooler takes of server and pooler, where the baseline goes to the server itself.
 pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let cell_name = &cell.asked.name;
     let server = run.results.estimate(cell_name, arm, Metric::ServerCpuPerOp)?;
-    let pooler = run.results.measured(cell_name, arm, Metric::PoolerCpuPerOp)?;
+    let of = |arm: &str| run.results.measured(cell_name, arm, Metric::PoolerCpuPerOp);
+    let pooler = of(arm).filter(|_| of(&run.head.study.arms[0].name).is_none())?;
     // The pooler's part is the same whatever the server's is in truth.
     let part = pooler.value / server.baseline;
     let both = server.interval().map(|change| change + part);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ciphertax_base::joined;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, ServerSpec, Study};
-use ciphertax_observe::Unmetered;
+use ciphertax_observe::{ProcessTree, Unmetered};
 use ciphertax_records::CpuSource;
 use ciphertax_wire::Client as _;
 
@@ -27,6 +27,8 @@ pub(super) struct Processes {
     pub(super) same_host: bool,
     /// What listens in their place and passes connections on.
     pub(super) through: Option<String>,
+    /// What reads that, for a single server; it is billed as a pooler is.
+    pub(super) between: Option<ProcessTree>,
     /// The only CPU of private servers, where the load must run too.
     pub(super) confined_to: Option<usize>,
 }
@@ -57,6 +59,7 @@ impl Processes {
             voters: spec.replica_set.map_or(pids.len(), |set| set.members.into()),
             same_host: true,
             through: None,
+            between: None,
             confined_to,
         })
     }
@@ -68,6 +71,7 @@ impl Processes {
             _ => Asker::RunOnSeveral,
         };
         let (mut meters, mut unread, mut same_host, mut through) = (Vec::new(), None, true, BTreeSet::new());
+        let mut between = None;
         for (endpoint, way) in endpoints.iter().zip(&control.ways) {
             let look = async |session: &mut D::Session| {
                 let seen = session.seen_by_server().await?;
@@ -79,11 +83,13 @@ impl Processes {
                     process: Err(error.to_string()),
                     same_host: false,
                     through: None,
+                    between: None,
                 },
                 Ok(found) => found,
             };
             same_host &= found.same_host;
             through.extend(found.through);
+            between = found.between.filter(|_| endpoints.len() == 1);
             match (found.process, endpoints.len()) {
                 (Ok(process), _) => meters.push(process),
                 (Err(reason), 1) => unread = Some(reason),
@@ -101,6 +107,7 @@ impl Processes {
             unread: unread.map(|reason| Unmetered { reason }),
             same_host,
             through: (!through.is_empty()).then(|| joined(through, ", ")),
+            between,
             confined_to: None,
         })
     }
@@ -110,6 +117,7 @@ impl Processes {
         Self {
             same_host: remote.is_here().unwrap_or(self.same_host),
             through: self.through.clone(),
+            between: None,
             meters: Vec::new(),
             remote: Some(remote),
             unread: None,

@@ -113,7 +113,12 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn proxies(&self, arm: &Arm) -> ProxyMeters<'_> {
-        self.route.proxies.meters(arm)
+        let between = self.processes.between.as_ref();
+        let meters = self.route.proxies.meters(arm);
+        ProxyMeters {
+            pooler: meters.pooler.or(between.map(|between| between as &dyn Meter)),
+            ..meters
+        }
     }
 
     fn proxy_death(&self, arm: &Arm) -> Option<VoidReason> {

@@ -46,11 +46,13 @@ impl Client for Session {
     ) -> Result<Word> {
         let status = match expectation.check_backend(self).await? {
             Err(problem) => return Ok(Word::Contradicts(problem)),
+            Ok(status) if !status.is_told => {
+                return Ok(Word::Silent(
+                    "its view pg_stat_ssl has no row for the session".into(),
+                ));
+            }
             Ok(status) => status,
         };
-        if let Some(why) = status.silence {
-            return Ok(Word::Silent(why.into()));
-        }
         let tls = match status.version.is_empty() {
             true => "no TLS".into(),
             false => format!("{} {}", status.version, status.cipher),

@@ -270,3 +270,28 @@ fn measured(url: &str) -> (Sandbox, Finished) {
     finished.measured();
     (sandbox, finished)
 }
+
+/// A name as `/etc/hosts` often has it, of a server that listens on IPv4 alone.
+#[test]
+fn all_addresses_of_a_name_are_tried_and_the_one_that_answers_is_used_everywhere() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return not_tested("this machine has no IPv6");
+    }
+    on_each(|server| {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.work().join("hosts"), "::1 two.test\n127.0.0.1 two.test\n").unwrap();
+        let target = server.url_with(server.password());
+        let line = format!(
+            "mount --bind hosts /etc/hosts && exec {} quick '{}' --time 2 --out run",
+            env!("CARGO_BIN_EXE_ciphertax"),
+            target.replace("127.0.0.1", "two.test")
+        );
+        let arguments = [crate::faults::private_mounts(), &["sh", "-c", &line]].concat();
+        Running::start(sandbox.command_of(Path::new("unshare"), &arguments))
+            .finish()
+            .measured();
+        let own = &record(&sandbox.run()).head.servers[0];
+        assert_eq!(own.address, format!("two.test:{}", server.port()));
+        assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
+    });
+}

@@ -8,6 +8,7 @@ use ciphertax_base::Secret;
 use super::{
     TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
 };
+use crate::Protocol;
 use crate::address::Address;
 use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};
@@ -19,11 +20,12 @@ pub(super) const FORM: &str = "mongodb://user:password@host:port/";
 /// What MongoDB calls a schema.
 pub(super) const DATABASE: &str = "database";
 /// The options, by MongoDB's own names.
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "authMechanism",
     "authSource",
     "directConnection",
     "replicaSet",
+    "ssl",
     "tls",
     "tlsAllowInvalidCertificates",
     "tlsAllowInvalidHostnames",
@@ -75,7 +77,7 @@ impl MongoDbTarget {
             return Err(TargetError::NotEncoded);
         }
         let mut options = Options::default();
-        let database = each_option(authority, path_and_options, |name, value| {
+        let database = each_option(Protocol::MongoDb, authority, path_and_options, |name, value| {
             options.take(name, value)
         })?;
         if hosts.is_empty() {
@@ -189,35 +191,23 @@ impl Options {
             true => Err(unclear(expected)),
             false => Ok(value.clone()),
         };
-        // MongoDB does not tell upper from lower case here.
-        match name.to_ascii_lowercase().as_str() {
-            "authsource" => self.source = Some(text("the name of the database that knows the user")?),
-            "authmechanism" => match value.as_str() {
+        match name {
+            "authSource" => self.source = Some(text("the name of the database that knows the user")?),
+            "authMechanism" => match value.as_str() {
                 "SCRAM-SHA-256" | "DEFAULT" => self.mechanism = Some(Mechanism::ScramSha256),
                 "SCRAM-SHA-1" => self.mechanism = Some(Mechanism::ScramSha1),
                 "MONGODB-X509" => self.x509 = true,
                 _ => return Err(unclear("SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509")),
             },
-            "tlscertificatekeyfile" => self.client = Some(text("the path of a PEM file")?.into()),
-            "replicaset" => self.replica_set = Some(text("the name of the replica set")?),
-            "directconnection" => self.direct = flag()?,
-            "readpreference" => return Err(TargetError::ReadPreference(said)),
+            "tlsCertificateKeyFile" => self.client = Some(text("the path of a PEM file")?.into()),
+            "replicaSet" => self.replica_set = Some(text("the name of the replica set")?),
+            "directConnection" => self.direct = flag()?,
             "tls" | "ssl" if !flag()? => return Err(TargetError::Disabled(said)),
             "tls" | "ssl" => {}
-            "tlscafile" => self.ca = Some(text("the path of a PEM file")?.into()),
-            "tlsallowinvalidhostnames" => self.any_host_name = flag()?,
-            "tlsallowinvalidcertificates" | "tlsinsecure" => {
-                if flag()? {
-                    self.any_certificate = Some(said);
-                }
-            }
-            "appname" | "retryreads" | "retrywrites" | "w" => {}
-            _ => {
-                return Err(TargetError::UnknownOption {
-                    name: name.to_owned(),
-                    known: KNOWN,
-                });
-            }
+            "tlsCAFile" => self.ca = Some(text("the path of a PEM file")?.into()),
+            "tlsAllowInvalidHostnames" => self.any_host_name = flag()?,
+            "tlsAllowInvalidCertificates" | "tlsInsecure" if flag()? => self.any_certificate = Some(said),
+            _ => {}
         }
         Ok(())
     }
@@ -427,12 +417,12 @@ mod tests {
     fn what_is_not_understood_is_named_with_what_would_be() {
         for (rest, words) in [
             ("h/?tlsCaFiel=x", "did you mean \"tlsCAFile\""),
-            ("h/?compressors=zstd", "known are authMechanism"),
+            ("h/?compresors=zstd", "known are authMechanism"),
             ("h/?tls=maybe", "true or false"),
             ("h/?tlsCAFile=", "PEM file"),
             ("h/?tls=false", "TLS arms cannot be measured"),
             ("h/?ssl=false", "TLS arms cannot be measured"),
-            ("h/?readPreference=secondary", "read_preference"),
+            ("h/?readpreference=secondary", "read_preference"),
             ("h/?authMechanism=MONGODB-X509", "tlsCertificateKeyFile with it"),
             (
                 "a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c",

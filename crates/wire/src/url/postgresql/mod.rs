@@ -323,16 +323,11 @@ impl Said {
         let verification = self.verification(&host)?;
         let instead = "say sslmode=verify-ca, which still verifies them against sslrootcert";
         have_one_name(&verification, &self.others, instead)?;
-        let client_certificate = match (self.certificate, self.key) {
-            (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
-            (None, None) => None,
-            _ => {
-                return Err(TargetError::Missing {
-                    part: "second file of the client's certificate",
-                    expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
-                });
-            }
-        };
+        let client_certificate = ClientCertificate::of_files(self.certificate, self.key);
+        let client_certificate = client_certificate.ok_or(TargetError::Missing {
+            part: "second file of the client's certificate",
+            expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
+        })?;
         let password = match self.password.or(password) {
             Some(password) => password,
             None => {

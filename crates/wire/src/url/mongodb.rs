@@ -111,16 +111,13 @@ impl MongoDbTarget {
 
     pub(super) fn url(&self) -> String {
         let mut options: Vec<(&str, String)> = Vec::new();
-        if let Login::Scram(account) = &self.login {
-            if account.source != ADMIN {
-                options.push(("authSource", encoded(&account.source).to_string()));
-            }
-            if account.mechanism != Mechanism::ScramSha256 {
-                options.push(("authMechanism", account.mechanism.method().name().to_owned()));
-            }
+        if let Login::Scram(account) = &self.login
+            && account.source != ADMIN
+        {
+            options.push(("authSource", encoded(&account.source).to_string()));
         }
-        if self.login == Login::X509 {
-            options.push(("authMechanism", Login::X509.method().name().to_owned()));
+        if let (true, Some(method)) = (self.login != Login::None, self.login.method()) {
+            options.push(("authMechanism", method.name().to_owned()));
         }
         if let Some(client) = &self.client_certificate {
             let file = encoded(&client.certificate.to_string_lossy()).to_string();
@@ -194,7 +191,8 @@ impl Options {
         match name {
             "authSource" => self.source = Some(text("the name of the database that knows the user")?),
             "authMechanism" => match value.as_str() {
-                "SCRAM-SHA-256" | "DEFAULT" => self.mechanism = Some(Mechanism::ScramSha256),
+                "DEFAULT" => self.mechanism = None,
+                "SCRAM-SHA-256" => self.mechanism = Some(Mechanism::ScramSha256),
                 "SCRAM-SHA-1" => self.mechanism = Some(Mechanism::ScramSha1),
                 "MONGODB-X509" => self.x509 = true,
                 _ => return Err(unclear("SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509")),
@@ -230,7 +228,7 @@ impl Options {
             return Err(missing("user"));
         }
         Ok(Login::Scram(Account {
-            mechanism: self.mechanism.unwrap_or(Mechanism::ScramSha256),
+            mechanism: self.mechanism,
             user: decoded(user),
             password: password.or(given).unwrap_or_default(),
             source: self.source.clone().unwrap_or_else(|| ADMIN.to_owned()),
@@ -304,10 +302,7 @@ mod tests {
             (account.user.as_str(), account.password.expose()),
             ("my:app", "p@ss/")
         );
-        assert_eq!(
-            (account.source.as_str(), account.mechanism),
-            ("admin", Mechanism::ScramSha256)
-        );
+        assert_eq!((account.source.as_str(), account.mechanism), ("admin", None));
         assert_eq!(target.verification, Verification::None);
         assert!(!target.is_replica_set());
         assert_eq!(hosts("h"), [("h".to_owned(), 27017)]);
@@ -351,7 +346,7 @@ mod tests {
         let account = account(&target);
         assert_eq!(
             (account.source.as_str(), account.mechanism),
-            ("shop", Mechanism::ScramSha1)
+            ("shop", Some(Mechanism::ScramSha1))
         );
     }
 
@@ -462,6 +457,7 @@ mod tests {
             "a%40b%2F:secret@[::1]:27018/",
             "a:secret@h1:1,h2:2/?replicaSet=my%20set&authSource=shop%26co&authMechanism=SCRAM-SHA-1",
             "a:secret@h/?tlsCAFile=/etc/my%20c%C3%A4.pem",
+            "a:secret@h/?authMechanism=SCRAM-SHA-256",
             "a:secret@h/?tlsCAFile=/etc/a+b.pem&tlsAllowInvalidHostnames=true",
         ] {
             let target = parse(rest).unwrap();

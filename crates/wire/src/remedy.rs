@@ -57,7 +57,7 @@ impl WireError {
             // One code is for all of it, so that nobody learns which accounts there are.
             "; check user and password; in the same words it refuses an account that is to show a certificate (REQUIRE X509, \
              ISSUER or SUBJECT: ssl-cert=FILE and ssl-key=FILE in the URL) or to have one cipher suite (REQUIRE CIPHER: \
-             ssl-cipher=NAME), and a user whom an anonymous account (''@'localhost') stands \
+             ssl-cipher=NAME, on MySQL beside a certificate), and a user whom an anonymous account (''@'localhost') stands \
              before"
         } else if self.is_access_denied() {
             "; check user and password"

@@ -14,7 +14,7 @@ use crate::timeout::{unusable, wait_for};
 use crate::trust::Trust;
 
 /// How long all servers but the first are waited for before it is known which of them answer.
-const OTHERS: Duration = Duration::from_secs(5);
+pub(crate) const OTHERS: Duration = Duration::from_secs(5);
 
 /// The user's own servers, which form one database.
 pub(crate) struct TargetServers<D: Clients> {

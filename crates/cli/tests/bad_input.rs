@@ -58,8 +58,10 @@ fn something_that_is_no_database_server() {
 fn an_option_or_a_part_of_the_url_that_is_not_known() {
     for [target, words] in rows(
         r#"
-        mysql://app@h/?sslca=/ca.pem → "sslca" … did you mean "ssl-ca"
-        mysql://app@h/?timeout=3 → "timeout" … known are
+        mysql://app@h/?sslca=/ca.pem → sslca: write ssl-ca … write 'mysql://app@h:3306/?ssl-ca=%2Fca.pem'
+        mysql://app@h/?fancy=3 → fancy: unknown … known are
+        jdbc:mysql://h/?user=app&useSSL=true&loc=UTC → as for JDBC … useSSL: leave it out: … loc: leave … write 'mysql://app@h:3306/'
+        host=h user=app dbname=shop → as keywords of libpq's … write 'postgresql://app@h:5432/shop'
         mysql://app@h/shop → names a schema … leave it out
         oracle://app@h/ → oracle:// … expected mysql://
         postgres://app@h/?sslmode=prefer → sslmode=prefer … no baseline can rest on that

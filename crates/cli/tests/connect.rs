@@ -453,3 +453,21 @@ fn on_a_terminal_of_80_columns_a_picture_shows_each_phase_and_no_word_of_the_tab
     assert_eq!(text.lines().filter(is_bar).count(), 6, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
+
+/// As libpq and drivers do; nobody listens at the first one's address.
+#[test]
+fn the_first_of_several_hosts_that_takes_connections_is_connected_to() {
+    on_each(|server| {
+        let dead = format!("127.77.0.1:{}", server.port());
+        let target = server
+            .url_with(server.password())
+            .replace("@", &format!("@{dead},"));
+        let found = connect(&[&target]);
+        let address = found.target.contains(&dead).then_some(&found.address);
+        assert_eq!(
+            address,
+            Some(&format!("127.0.0.1:{}", server.port())),
+            "{found:?}"
+        );
+    });
+}

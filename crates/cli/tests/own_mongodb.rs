@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use ciphertax_model::ReplicaSet;
-use ciphertax_records::ArmRecord;
+use ciphertax_records::{ArmRecord, ConnectionRecord};
 
 use crate::common::*;
 
@@ -143,6 +143,47 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
     no_slice_failed(&run);
     assert!(run.head.arms.iter().all(|arm| by_server(arm).is_empty()));
     assert!(run.head.servers[0].settings.is_empty());
+    let mut logins = logins(&run, "connect").into_values();
+    assert!(logins.all(|login| login == ["SCRAM-SHA-1/cached"]));
+}
+
+/// As drivers do, where the URL names no mechanism.
+#[test]
+fn the_server_says_by_which_mechanism_a_user_logs_in() {
+    let server = OwnMongoDb::start();
+    for (user, mechanisms) in [
+        ("old", &["SCRAM-SHA-1"][..]),
+        ("both", &["SCRAM-SHA-1", "SCRAM-SHA-256"]),
+    ] {
+        let roles = rawdoc! { "role": "clusterMonitor", "db": "admin" };
+        server.ask(&rawdoc! {
+            "createUser": user,
+            "pwd": "tr0ub4dor",
+            "roles": [{ "role": "dbOwner", "db": "ciphertax" }, roles],
+            "mechanisms": RawArrayBuf::from_iter(mechanisms.iter().copied()),
+            "$db": "admin",
+        });
+    }
+    let target = |user: &str| server.with_ca(&server.url_of(&format!("{user}:tr0ub4dor")));
+    for (target, expected) in [
+        (target("old"), "SCRAM-SHA-1"),
+        (target("both"), "SCRAM-SHA-256"),
+        (target("both") + "&authMechanism=SCRAM-SHA-1", "SCRAM-SHA-1"),
+    ] {
+        let finished = Sandbox::new().finish(&["connect", &target, "--json"]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let record: ConnectionRecord = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(record.facts.authentication.method, expected, "{target}");
+    }
+    Sandbox::new()
+        .finish(&["connect", &(target("old") + "&authMechanism=SCRAM-SHA-256")])
+        .fails(2, &["Authentication failed"]);
+
+    let sandbox = Sandbox::new();
+    start_study(&sandbox, &target("old"), &[]).finish().measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    assert!(run.head.arms.iter().all(|arm| !by_server(arm).is_empty()));
     let mut logins = logins(&run, "connect").into_values();
     assert!(logins.all(|login| login == ["SCRAM-SHA-1/cached"]));
 }

@@ -1,5 +1,7 @@
 //! What a PostgreSQL of the user's own has, demands and allows.
 
+use ciphertax_records::ConnectionRecord;
+
 use crate::common::*;
 
 #[test]
@@ -113,5 +115,30 @@ mod test_all {
             members,
             [(primary.as_str(), "primary"), (&standby.address(), "standby")]
         );
+    }
+}
+
+/// As with libpq, whose `system` is what OpenSSL trusts by default; `SSL_CERT_FILE` names it.
+#[test]
+fn the_systems_cas_verify_a_server_and_its_name() {
+    let (server, sandbox) = (OwnPostgreSql::start(), Sandbox::new());
+    let connect = |options: &str| {
+        let target = format!(
+            "{}?sslrootcert=system{options}",
+            server.url_with(server.password())
+        );
+        let mut command = sandbox.command(&["connect", &target, "--json"]);
+        command.env("SSL_CERT_FILE", server.ca_file());
+        Running::start(command).finish()
+    };
+    for options in ["", "&sslmode=verify-full"] {
+        let finished = connect(options);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let record: ConnectionRecord = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(record.facts.tls.unwrap().verification, Verified::HostName);
+    }
+    for mode in ["require", "verify-ca"] {
+        let finished = connect(&format!("&sslmode={mode}"));
+        finished.refuses(&[mode, "expected verify-full, or to leave it out"]);
     }
 }

@@ -1,6 +1,6 @@
 //! What a server of the user's own has, demands and allows: what can be measured there is, and what cannot is said.
 
-use ciphertax_records::ServerRecord;
+use ciphertax_records::{ConnectionRecord, ServerRecord};
 
 use crate::common::*;
 
@@ -269,4 +269,89 @@ fn measured(url: &str) -> (Sandbox, Finished) {
     let finished = sandbox.finish(&["run", "study.toml", url, "--out", "run"]);
     finished.measured();
     (sandbox, finished)
+}
+
+/// A name as `/etc/hosts` often has it, of a server that listens on IPv4 alone.
+#[test]
+fn all_addresses_of_a_name_are_tried_and_the_one_that_answers_is_used_everywhere() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return not_tested("this machine has no IPv6");
+    }
+    on_each(|server| {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.work().join("hosts"), "::1 two.test\n127.0.0.1 two.test\n").unwrap();
+        let target = server.url_with(server.password());
+        let line = format!(
+            "mount --bind hosts /etc/hosts && exec {} quick '{}' --time 2 --out run",
+            env!("CARGO_BIN_EXE_ciphertax"),
+            target.replace("127.0.0.1", "two.test")
+        );
+        let arguments = [crate::faults::private_mounts(), &["sh", "-c", &line]].concat();
+        Running::start(sandbox.command_of(Path::new("unshare"), &arguments))
+            .finish()
+            .measured();
+        let own = &record(&sandbox.run()).head.servers[0];
+        assert_eq!(own.address, format!("two.test:{}", server.port()));
+        assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
+    });
+}
+
+/// Of an account that is to show a certificate no plain arm can be measured, and the remedy names the options that show one.
+#[test]
+fn accounts_that_demand_a_certificate_or_a_suite_are_measured() {
+    const SUITE: &str = "ECDHE-ECDSA-AES256-GCM-SHA384";
+    let server = OwnServer::start();
+    let files = server.client_files();
+    let certificate = openssl::x509::X509::from_pem(&fs::read(&files.certificate).unwrap()).unwrap();
+    let name = |name: &openssl::x509::X509NameRef| {
+        let parts = name.entries().map(|entry| {
+            let kind = entry.object().nid().short_name().unwrap();
+            format!("/{kind}={}", entry.data().to_string().unwrap())
+        });
+        parts.collect::<String>()
+    };
+    let (subject, issuer) = (name(certificate.subject_name()), name(certificate.issuer_name()));
+    let shows = format!(
+        "&ssl-cert={}&ssl-key={}",
+        files.certificate.display(),
+        files.key.display()
+    );
+    let suite = format!("&ssl-cipher={SUITE}");
+    let connect = |target: &str| Sandbox::new().finish(&["connect", target, "--json"]);
+    for (demand, options, lacks) in [
+        ("X509".to_owned(), &shows, "ssl-cert=FILE and ssl-key=FILE"),
+        (
+            format!("SUBJECT '{subject}'"),
+            &shows,
+            "ssl-cert=FILE and ssl-key=FILE",
+        ),
+        (
+            format!("ISSUER '{issuer}'"),
+            &shows,
+            "ssl-cert=FILE and ssl-key=FILE",
+        ),
+        (format!("CIPHER '{SUITE}'"), &suite, "ssl-cipher=NAME"),
+    ] {
+        server.session(|query| {
+            query(&format!(
+                "CREATE OR REPLACE USER app IDENTIFIED BY 'tr0ub4dor' REQUIRE {demand}"
+            ));
+            query("GRANT ALL ON ciphertax.* TO app");
+        });
+        let finished = connect(&(server.app_url() + options));
+        assert_eq!(finished.code, Some(0), "{demand}: {finished:?}");
+        let record: ConnectionRecord = serde_json::from_str(&finished.stdout).unwrap();
+        let is_suite = record.facts.tls.unwrap().cipher == SUITE;
+        assert_eq!(is_suite, demand.starts_with("CIPHER"), "{demand}");
+        connect(&server.app_url()).refuses(&["Access denied", lacks]);
+        if demand != "X509" {
+            continue;
+        }
+        let target = server.app_url() + options;
+        refused(&target, &["REQUIRE SSL", "ciphertax run mysql-tls-versions"]);
+        let sandbox = Sandbox::new();
+        let versions = ["run", "mysql-tls-versions", &target, "--time=3", "--out=run"];
+        sandbox.finish(&versions).measured();
+        no_slice_failed(&crate::common::record(&sandbox.run()));
+    }
 }

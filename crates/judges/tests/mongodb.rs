@@ -554,7 +554,7 @@ impl Deployment {
             encode(&account.user),
             encode(account.password.expose()),
             self.server.address(),
-            account.mechanism.method(),
+            account.mechanism.unwrap().method(),
         );
         Client::with_uri_str(url).unwrap()
     }
@@ -574,7 +574,7 @@ fn account(login: Login) -> Account {
 async fn create_account(session: &mut Session, account: &Account) {
     let create = rawdoc! {
         "createUser": account.user.as_str(), "pwd": account.password.expose(), "roles": ["root"],
-        "mechanisms": [account.mechanism.method().name()], "$db": "admin",
+        "mechanisms": [account.mechanism.unwrap().method().name()], "$db": "admin",
     };
     session.command(&create).await.unwrap();
 }

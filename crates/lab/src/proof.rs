@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use ciphertax_base::{Proof, SessionFacts, Witness};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sql::SqlSession;
-use ciphertax_wire::{Client, Endpoint, Expectation, WireError, Word};
+use ciphertax_wire::{Client, Endpoint, Expectation, WireError, Word, resolve};
 
 use crate::error::Error;
 use crate::files::random_digits;
@@ -236,7 +236,8 @@ impl<S: Provable> Claim<'_, S> {
                 ));
             }
         };
-        let server = resolve(host, port).map_err(Objection::NotTried)?;
+        // The one that the session was opened to.
+        let server = resolve(host, port)?[0];
         let relay = Relay::start(server)?;
         let canary = random_text("canary")?;
         if !exchange::<S>(reactor, self.options, relay.address(), &canary).await? {
@@ -372,13 +373,6 @@ impl Canary {
 /// A text that is nowhere else.
 pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
     Ok(format!("{begin}{}", random_digits::<16>()?))
-}
-
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
-    let mut addresses = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| format!("{host}: {error}"))?;
-    addresses.next().ok_or_else(|| format!("{host} has no address"))
 }
 
 fn client_evidence(facts: &SessionFacts) -> Proof {

@@ -1,7 +1,7 @@
 //! Where a server of the user's own runs, as far as it can be seen from here.
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::{fs, thread};
 
@@ -11,6 +11,7 @@ use ciphertax_observe::{
     socket_listener,
 };
 use ciphertax_reactor::stop;
+use ciphertax_wire::resolve;
 use rustix::process::geteuid;
 
 use crate::database::Endpoint;
@@ -256,14 +257,18 @@ pub(crate) fn process_of(
     }
 }
 
-/// The address of a name. A resolver that nobody answers takes long to say so, and cannot be stopped: so another thread
+/// The address of a name that sessions go to. A resolver that nobody answers takes long to say so, and cannot be stopped: so another thread
 /// waits for it.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     let name = (host.to_owned(), port);
     let (sender, answer) = mpsc::channel();
     thread::spawn(move || {
         // Nobody may be waiting any more.
-        let _ = sender.send(name.to_socket_addrs().ok().and_then(|mut found| found.next()));
+        let _ = sender.send(
+            resolve(&name.0, name.1)
+                .ok()
+                .and_then(|found| found.first().copied()),
+        );
     });
     loop {
         match answer.recv_timeout(stop::LOOK) {

@@ -26,6 +26,8 @@ pub(crate) struct Trust {
     pub(crate) unknown_clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// The certificate that every client of a target shows, where its URL names one.
     pub(crate) own_client: Option<ClientCertificate>,
+    /// The cipher suite that every client of a target has where its arm names none, where the URL names one.
+    pub(crate) own_cipher: Option<String>,
     /// True where so many connections are open that their buffers matter more than the time it takes to make them anew.
     pub(crate) releases_buffers: bool,
 }
@@ -58,7 +60,7 @@ impl Trust {
             .client_certificate
             .and_then(|kind| self.clients.get(&kind))
             .or(self.own_client.as_ref());
-        Ok(TlsPolicy {
+        let policy = TlsPolicy {
             client_certificate: client_certificate.cloned(),
             cipher: arm.tls.cipher.clone(),
             group: arm.tls.group,
@@ -67,7 +69,8 @@ impl Trust {
             releases_buffers: self.releases_buffers,
             legacy: self.legacy,
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
-        })
+        };
+        Ok(policy.or_cipher(self.own_cipher.as_ref()))
     }
 
     /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` where there
@@ -92,7 +95,7 @@ impl Trust {
         alpn: Option<&'static str>,
     ) -> Result<Arc<TlsConnector>> {
         let Some(arm) = study.arms.iter().find(|arm| arm.transport.is_encrypted()) else {
-            return self.any_tls(alpn);
+            return self.any_tls(None, alpn);
         };
         let mut policy = TlsPolicy {
             resumption: Resumption::Off,
@@ -105,13 +108,18 @@ impl Trust {
         Ok(Arc::new(TlsConnector::new(&policy)?))
     }
 
-    /// TLS of the best version that both sides have, for what is not part of a study.
-    pub(crate) fn any_tls(&self, alpn: Option<&'static str>) -> Result<Arc<TlsConnector>> {
+    /// TLS for what is not part of a study, of this version or of the best that both sides have.
+    pub(crate) fn any_tls(
+        &self,
+        version: Option<TlsVersion>,
+        alpn: Option<&'static str>,
+    ) -> Result<Arc<TlsConnector>> {
         let policy = TlsPolicy {
             client_certificate: self.own_client.clone(),
             alpn,
-            ..TlsPolicy::new(None, self.verification.clone())
+            ..TlsPolicy::new(version, self.verification.clone())
         };
+        let policy = policy.or_cipher(self.own_cipher.as_ref());
         Ok(Arc::new(TlsConnector::new(&policy)?))
     }
 }

@@ -1,8 +1,11 @@
 //! Addresses of servers, and connections to them.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use ciphertax_base::Phase;
@@ -46,19 +49,72 @@ impl fmt::Display for Address {
     }
 }
 
-/// The first address of a name. Asks the system's resolver, for which the whole thread waits.
-pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+/// How long an address may be silent before the next of the same name is tried.
+const NEXT_ADDRESS: Duration = Duration::from_secs(5);
+
+/// Addresses that answered where one before them, of the same name, did not. The whole process shares them, so that all its
+/// connections go to the same, and none that is measured tries one in vain.
+static ANSWERED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+
+fn answered() -> MutexGuard<'static, BTreeSet<SocketAddr>> {
+    ANSWERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The addresses of a name, in the order in which they are connected to: that of the resolver, but for one that answered where
+/// another did not. Asks the system's resolver, for which the whole thread waits.
+///
+/// # Errors
+/// When the name has no address.
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, port));
+        return Ok(vec![SocketAddr::new(address, port)]);
     }
     let failed = |source| WireError::Resolve {
         host: host.to_owned(),
         source,
     };
-    let mut addresses = (host, port).to_socket_addrs().map_err(failed)?;
-    addresses
-        .next()
-        .ok_or_else(|| failed(io::Error::other("the name has no address")))
+    let addresses = (host, port).to_socket_addrs().map_err(failed)?;
+    let mut addresses: Vec<SocketAddr> = addresses.collect();
+    if addresses.len() > 1 {
+        let answered = answered();
+        addresses.sort_by_key(|address| !answered.contains(address));
+    }
+    match addresses.is_empty() {
+        true => Err(failed(io::Error::other("the name has no address"))),
+        false => Ok(addresses),
+    }
+}
+
+/// Connects to the first of these addresses that answers.
+async fn connect_to_one(reactor: &Rc<Reactor>, addresses: &[SocketAddr]) -> Result<Stream> {
+    let mut failure = None;
+    for (place, address) in addresses.iter().enumerate() {
+        let connect = Stream::connect(reactor, *address);
+        let outcome = match place + 1 == addresses.len() {
+            true => connect.await,
+            false => {
+                let deadline = Instant::now() + NEXT_ADDRESS;
+                let silent = || WireError::Connect {
+                    address: address.to_string(),
+                    source: io::ErrorKind::TimedOut.into(),
+                };
+                let outcome = reactor.until(deadline, connect).await;
+                outcome.unwrap_or_else(|| Err(silent()))
+            }
+        };
+        match outcome {
+            Ok(stream) => {
+                if failure.is_some() {
+                    let mut answered = answered();
+                    answered.retain(|other| !addresses.contains(other));
+                    answered.insert(*address);
+                }
+                return Ok(stream);
+            }
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| WireError::Request("there is no address to connect to".into())))
 }
 
 /// Where a server is reached: through a relay, over its Unix socket or else by its name.
@@ -75,11 +131,39 @@ pub(crate) async fn reach(reactor: &Rc<Reactor>, place: Place<'_>, tracer: &mut 
         (Some(relay), _) => Stream::connect(reactor, relay).await?,
         (None, Some(path)) => Stream::connect_unix(reactor, path).await?,
         (None, None) => {
-            let address = resolve(place.host, place.port)?;
+            let addresses = resolve(place.host, place.port)?;
             tracer.end(Phase::Resolve, Default::default(), None);
-            Stream::connect(reactor, address).await?
+            connect_to_one(reactor, &addresses).await?
         }
     };
     tracer.end(Phase::Tcp, stream.traffic(), None);
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn the_first_address_that_answers_is_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listener.local_addr().unwrap();
+        // No other test listens on addresses of this network (RFC 3330), nor does the machine.
+        let nowhere = SocketAddr::new([127, 77, 0, 1].into(), there.port());
+        let reactor = Reactor::new().unwrap();
+        let peer = |addresses: &[SocketAddr]| {
+            let connected = connect_to_one(&reactor, addresses);
+            let deadline = Instant::now() + ciphertax_testkit::PATIENCE;
+            reactor.run_one(connected, deadline).unwrap().unwrap()
+        };
+        assert!(peer(&[nowhere, there]).is_ok());
+        assert_eq!(listener.accept().unwrap().0.local_addr().unwrap(), there);
+        assert!(answered().contains(&there));
+        let WireError::Connect { address, .. } = peer(&[nowhere]).err().unwrap() else {
+            panic!("another error");
+        };
+        assert_eq!(address, nowhere.to_string());
+    }
 }

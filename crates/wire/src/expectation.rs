@@ -36,8 +36,9 @@ pub enum Word {
 /// How a login must go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedLogin {
-    /// The plugin or mechanism, by the server's name for it; `none` where there is no login.
-    pub method: String,
+    /// The plugin or mechanism, by the server's name for it, `none` where there is no login; `None` for any, until the arm is
+    /// proved.
+    pub method: Option<String>,
     /// The path; `None` for any.
     pub path: Option<LoginPath>,
 }
@@ -78,11 +79,13 @@ impl Expectation {
             cipher: self.cipher.clone().or_else(|| tls.map(|tls| tls.cipher.clone())),
             group: self.group.or(group),
             resumed: self.resumed,
-            login: self.login.clone().or_else(|| {
-                Some(ExpectedLogin {
-                    method: facts.authentication.method.clone(),
-                    path: None,
-                })
+            login: Some(ExpectedLogin {
+                method: self
+                    .login
+                    .as_ref()
+                    .and_then(|login| login.method.clone())
+                    .or_else(|| Some(facts.authentication.method.clone())),
+                path: self.login.as_ref().and_then(|login| login.path),
             }),
         }
     }
@@ -161,7 +164,7 @@ impl ExpectedLogin {
     /// the password, and SCRAM, by whether the client has kept the keys it derived from it.
     pub fn by(method: AuthenticationMethod, cache: PasswordCache) -> Self {
         Self {
-            method: method.name().to_owned(),
+            method: Some(method.name().to_owned()),
             path: Some(match (method, cache) {
                 (AuthenticationMethod::CachingSha2Password, PasswordCache::Warm) => LoginPath::Fast,
                 (AuthenticationMethod::CachingSha2Password, PasswordCache::Cold) => LoginPath::Full,
@@ -173,18 +176,19 @@ impl ExpectedLogin {
     }
 
     pub(crate) fn is_by_kernel(&self) -> bool {
-        self.method == AuthenticationMethod::UnixSocket.name()
+        self.method.as_deref() == Some(AuthenticationMethod::UnixSocket.name())
     }
 
     fn check(&self, found: &AuthenticationFacts) -> Result<(), String> {
-        if found.method == self.method && self.path.is_none_or(|path| found.path == path) {
+        let is_method = self.method.as_ref().is_none_or(|method| found.method == *method);
+        if is_method && self.path.is_none_or(|path| found.path == path) {
             return Ok(());
         }
         Err(format!(
             "the login went by {}/{}; expected {}/{}",
             found.method,
             found.path,
-            self.method,
+            self.method.as_deref().unwrap_or("any method"),
             self.path.map_or("any path", LoginPath::name)
         ))
     }
@@ -234,8 +238,8 @@ mod tests {
         assert_eq!(expectation.group, arm.tls.group);
         let login = expectation.login.unwrap();
         assert_eq!(
-            (login.method.as_str(), login.path),
-            ("caching_sha2_password", Some(LoginPath::Full))
+            (login.method.as_deref(), login.path),
+            (Some("caching_sha2_password"), Some(LoginPath::Full))
         );
     }
 

@@ -28,7 +28,7 @@ use std::fmt;
 pub use crate::url::{
     MongoDbTarget, MySqlTarget, PostgreSqlTarget, PublicKey, Target, TargetError, is_this_machine,
 };
-pub use address::Address;
+pub use address::{Address, resolve};
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Word};

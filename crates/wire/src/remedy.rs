@@ -58,7 +58,8 @@ impl WireError {
         } else if matches!(self, Self::Server { code: 1045, .. }) {
             // One code is for all of it, so that nobody learns which accounts there are.
             "; check user and password; in the same words it refuses an account that is to show a certificate (REQUIRE X509, \
-             ISSUER or SUBJECT), which no mysql:// URL names, and a user whom an anonymous account (''@'localhost') stands \
+             ISSUER or SUBJECT: ssl-cert=FILE and ssl-key=FILE in the URL) or to have one cipher suite (REQUIRE CIPHER: \
+             ssl-cipher=NAME, on MySQL beside a certificate), and a user whom an anonymous account (''@'localhost') stands \
              before"
         } else if self.is_access_denied() {
             "; check user and password"

@@ -210,11 +210,11 @@ fn the_server_agrees_with_what_the_client_says_of_a_session() {
     for (options, expectation) in &arms {
         let expectation = Expectation {
             login: Some(ExpectedLogin {
-                method: if options.tls.is_some() {
+                method: Some(if options.tls.is_some() {
                     "SCRAM-SHA-256-PLUS".into()
                 } else {
                     "SCRAM-SHA-256".into()
-                },
+                }),
                 path: Some(LoginPath::Derived),
             }),
             ..expectation.clone()

@@ -1,7 +1,7 @@
 //! The agent: what runs on the server's machine.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -165,11 +165,14 @@ fn find(server: &Server) -> Result<ServerMeter, String> {
     }
     let (host, port) = (server.host.as_str(), server.port);
     let addresses = (host, port).to_socket_addrs().into_iter().flatten();
-    let own = |address: &SocketAddr| is_of_this_machine(address.ip());
-    let listening = match addresses.into_iter().find(own) {
-        Some(address) => listener(address),
-        None => port_listener(port),
-    };
+    let own = addresses.filter(|address| is_of_this_machine(address.ip()));
+    // Of several addresses of the name the server may listen on one alone.
+    let mut listening: Vec<SocketOwner> = own.map(listener).collect();
+    listening.sort_by_key(|owner| *owner == SocketOwner::Nobody);
+    let listening = listening
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| port_listener(port));
     // What does not have the session may only pass it on.
     let found = match server.seen.peer_port.is_none() || is_database(&listening) {
         true => listening,

@@ -69,7 +69,7 @@ impl CommandLoad {
                     is_encrypted: reached.policy.is_some(),
                     login: D::expectation(arm, &reached.login)
                         .login
-                        .map(|login| login.method),
+                        .and_then(|login| login.method),
                     is_counted: D::COUNTS_HANDSHAKES,
                     programs_read: D::PROGRAMS_READ,
                     counters_need: D::COUNTERS_NEED,

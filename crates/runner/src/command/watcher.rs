@@ -1,10 +1,10 @@
 //! A relay that watches while a program is tried.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
 use ciphertax_lab::Relay;
 use ciphertax_model::Arm;
-use ciphertax_wire::Client;
+use ciphertax_wire::{Client, resolve};
 
 use super::server_hello::{Chosen, is_tls};
 use crate::database::{Control, Database, Endpoint, ReachedArm};
@@ -43,9 +43,9 @@ impl Watcher {
         if endpoint.socket.is_some() {
             return Ok(Ok(None));
         }
-        let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs();
-        let Some(target) = addresses.ok().and_then(|mut addresses| addresses.next()) else {
-            return Ok(Err(format!("the host {} has no address", endpoint.host)));
+        let target = match resolve(&endpoint.host, endpoint.port) {
+            Ok(addresses) => addresses[0],
+            Err(error) => return Ok(Err(error.to_string())),
         };
         let expected = match (&reached.policy, own) {
             (Some(_), Some(own)) => match seen_of_own::<D>(target, own, control)? {

@@ -1,6 +1,7 @@
 //! One connection after the other, each with its trace and its CPU time on both sides.
 
 use std::cell::OnceCell;
+use std::net::TcpStream;
 use std::rc::Rc;
 
 use ciphertax_base::SeenByServer;
@@ -9,13 +10,13 @@ use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_stats::BalancedOrder;
 use ciphertax_wire::tls::rehearse;
-use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu};
+use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu, resolve};
 use rand::RngExt;
 
 use super::taken_apart::{Negotiation, taken_apart, when_quiet};
 use crate::database::{Clients, ControlOptions, Database, Endpoint, ReachedArm};
 use crate::error::{Result, RunError};
-use crate::server::TargetServers;
+use crate::server::{OTHERS, TargetServers};
 use crate::server_process::{Asker, ServerProcess};
 use crate::timeout::{unusable, wait_for};
 
@@ -42,6 +43,7 @@ pub(crate) struct Found {
 /// The server, with what is needed to connect to it.
 struct Subject<'a, D: Clients> {
     servers: &'a TargetServers<D>,
+    endpoint: &'a Endpoint,
     reactor: Rc<Reactor>,
     listening: ServerProcess,
     /// The server's own, once a session has told which it is.
@@ -51,11 +53,26 @@ struct Subject<'a, D: Clients> {
 }
 
 impl<D: Database> TargetServers<D> {
-    /// Connects to the first of the servers.
+    /// The first of the servers that takes connections; the first of all where none does.
+    fn answering(&self) -> &Endpoint {
+        let takes = |endpoint: &&Endpoint| {
+            let addresses = resolve(&endpoint.host, endpoint.port).unwrap_or_default();
+            let mut connected = addresses
+                .iter()
+                .map(|address| TcpStream::connect_timeout(address, OTHERS));
+            connected.any(|connected| connected.is_ok())
+        };
+        let several = (self.endpoints.len() > 1).then_some(&self.endpoints);
+        let found = several.and_then(|endpoints| endpoints.iter().find(takes));
+        found.unwrap_or(&self.endpoints[0])
+    }
+
+    /// Connects to the first of the servers that takes connections.
     pub(crate) fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found> {
-        let endpoint = &self.endpoints[0];
+        let endpoint = self.answering();
         let subject = Subject {
             servers: self,
+            endpoint,
             reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
             listening: ServerProcess::listening_at(endpoint, D::SERVED_BY, Asker::Connect),
             serving: OnceCell::new(),
@@ -90,9 +107,8 @@ impl<D: Database> Subject<'_, D> {
         if self.is_encrypted {
             rehearse(&self.servers.trust().policy(&asked.arm)?);
         }
-        let endpoint = &self.servers.endpoints[0];
-        let options = self.servers.options_of(&asked.arm, endpoint)?;
-        let mut resuming = self.resuming(&asked.arm, endpoint)?;
+        let options = self.servers.options_of(&asked.arm, self.endpoint)?;
+        let mut resuming = self.resuming(&asked.arm, self.endpoint)?;
         if asked.count > 1 {
             // What is done for the first one only belongs to none of the others.
             self.one(&options)?;
@@ -189,8 +205,7 @@ impl<D: Database> Subject<'_, D> {
         let read = self.process();
         let server = || when_quiet(read.process.as_ref());
         let look = |seen: &SeenByServer| {
-            let endpoint = &self.servers.endpoints[0];
-            let look = || ServerProcess::of(endpoint, seen, D::SERVED_BY, Asker::Connect);
+            let look = || ServerProcess::of(self.endpoint, seen, D::SERVED_BY, Asker::Connect);
             self.serving.get_or_init(look);
         };
         let connecting = taken_apart::<D::Session>(&self.reactor, options, server, look);
@@ -228,7 +243,7 @@ impl<D: Database> Subject<'_, D> {
             transport: Transport::Tls,
             ..self.arm.clone()
         };
-        let encrypted = self.servers.options_of(&arm, &self.servers.endpoints[0]);
+        let encrypted = self.servers.options_of(&arm, self.endpoint);
         ControlOptions {
             default: vec![options.clone()],
             is_encrypted: self.is_encrypted,

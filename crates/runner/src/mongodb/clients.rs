@@ -79,11 +79,17 @@ impl Clients for MongoDb {
         }
     }
 
-    /// An arm that leaves the method open is held to that of the default account.
+    /// An arm that leaves the method open is held to that of the default account, which is one of SCRAM where the server says
+    /// which.
     fn expectation(arm: &Arm, login: &Login) -> Expectation {
+        let method = login.method();
         let mut expected = arm.clone();
-        expected.authentication.method = Some(login.method());
-        Expectation::of(&expected)
+        expected.authentication.method = Some(method.unwrap_or(AuthenticationMethod::ScramSha256));
+        let mut expectation = Expectation::of(&expected);
+        if let (None, Some(login)) = (method, &mut expectation.login) {
+            login.method = None;
+        }
+        expectation
     }
 
     fn of_private(_entry: &Entry, _: Option<Columns>, members: Option<&[Endpoint]>) -> Self {
@@ -137,10 +143,9 @@ impl Clients for MongoDb {
                 source,
             }) => (
                 format!("{}:{}@", encoded(user), encoded(password.expose())),
-                vec![
-                    ("authSource", encoded(source)),
-                    ("authMechanism", mechanism.method().name().to_owned()),
-                ],
+                std::iter::once(("authSource", encoded(source)))
+                    .chain(mechanism.map(|mechanism| ("authMechanism", mechanism.method().name().to_owned())))
+                    .collect(),
             ),
         };
         // What stands between program and server is no member of a replica set.

@@ -45,6 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         login: target.login.clone(),
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
+        cipher: None,
         patience: TIMEOUT,
         needs_tls: target.login == Login::X509,
         display: target.to_string(),

@@ -74,11 +74,18 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
                     Keys::These(TrustedKeys::File(KeyFile::read(file.clone()).into()))
                 }
                 (None, Verification::None) => Keys::ThisMachine,
-                (None, verification) => Keys::OverTls(TlsPolicy::new(None, verification.clone()).into()),
+                (None, verification) => {
+                    let policy = TlsPolicy {
+                        client_certificate: target.client_certificate.clone(),
+                        ..TlsPolicy::new(None, verification.clone())
+                    };
+                    Keys::OverTls(policy.or_cipher(target.cipher.as_ref()).into())
+                }
             },
         },
         verification: target.verification.clone(),
-        client_certificate: None,
+        client_certificate: target.client_certificate.clone(),
+        cipher: target.cipher.clone(),
         patience: TIMEOUT,
         needs_tls: false,
         display: target.to_string(),

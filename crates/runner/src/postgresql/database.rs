@@ -71,6 +71,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
+        cipher: None,
         patience: target.connect_timeout.unwrap_or(TIMEOUT),
         needs_tls: false,
         display: target.to_string(),

@@ -16,4 +16,4 @@ pub(crate) use measured::{Identity, ProxyMeters, Server};
 pub(crate) use private::tests::OPTIONS;
 pub(crate) use proxies::encrypts_results;
 pub(crate) use route::connect;
-pub(crate) use target::TargetServers;
+pub(crate) use target::{OTHERS, TargetServers};

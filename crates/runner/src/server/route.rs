@@ -77,6 +77,7 @@ impl Route {
             clients: issued(clients, |kind| server.client_certificate(kind))?,
             unknown_clients: issued(unknown_clients, |kind| server.unknown_client_certificate(kind))?,
             own_client: None,
+            own_cipher: None,
             releases_buffers: are_many(study),
         };
         let route = Self {
@@ -113,7 +114,7 @@ impl Route {
     /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
     pub(crate) fn use_tls(&mut self, over_tls: bool, alpn: Option<&'static str>) -> Result<()> {
         self.default_tls = match over_tls {
-            true => Some(self.trust.any_tls(alpn)?),
+            true => Some(self.trust.any_tls(None, alpn)?),
             false => None,
         };
         Ok(())

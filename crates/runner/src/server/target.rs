@@ -1,11 +1,10 @@
 //! The user's own servers, by their URL.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_model::{Study, Transport};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::tls::{ClientCertificate, Verification};
 use ciphertax_wire::{Session, WireError, is_this_machine};
 
 use super::route::Route;
@@ -15,7 +14,7 @@ use crate::timeout::{unusable, wait_for};
 use crate::trust::Trust;
 
 /// How long all servers but the first are waited for before it is known which of them answer.
-const OTHERS: Duration = Duration::from_secs(5);
+pub(crate) const OTHERS: Duration = Duration::from_secs(5);
 
 /// The user's own servers, which form one database.
 pub(crate) struct TargetServers<D: Clients> {
@@ -27,6 +26,8 @@ pub(crate) struct TargetServers<D: Clients> {
     pub(crate) verification: Verification,
     /// What its clients show, where the URL names a certificate.
     pub(crate) client_certificate: Option<ClientCertificate>,
+    /// The cipher suite of TLS sessions that name none, where the URL names one.
+    pub(crate) cipher: Option<String>,
     /// How long the first connection may take.
     pub(crate) patience: Duration,
     /// True for a login that TLS carries.
@@ -47,6 +48,7 @@ impl<D: Clients> TargetServers<D> {
             clients: Default::default(),
             unknown_clients: Default::default(),
             own_client: self.client_certificate.clone(),
+            own_cipher: self.cipher.clone(),
             releases_buffers: false,
         }
     }
@@ -79,13 +81,11 @@ impl<D: Clients> TargetServers<D> {
         endpoint: &Endpoint,
         transport: Transport,
     ) -> Result<Result<Option<String>, WireError>> {
-        let policy = TlsPolicy {
-            client_certificate: self.client_certificate.clone(),
-            alpn: D::ALPN,
-            ..TlsPolicy::new(transport.tls_version(), self.verification.clone())
-        };
-        let tls = transport.is_encrypted().then(|| TlsConnector::new(&policy));
-        let tls = tls.transpose()?.map(Arc::new);
+        let version = transport.tls_version();
+        let tls = transport
+            .is_encrypted()
+            .then(|| self.trust().any_tls(version, D::ALPN));
+        let tls = tls.transpose()?;
         let options = self.database.options(endpoint, &self.login, tls);
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {

@@ -16,7 +16,7 @@ use crate::Protocol;
 use crate::client::{Client, Endpoint, Session as _};
 use crate::error::Result;
 use crate::expectation::{Expectation, Word};
-use crate::scram::ScramKeys;
+use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::Offer;
 
 impl Client for Session {
@@ -28,7 +28,10 @@ impl Client for Session {
             session.close().await
         };
         if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
-            && !keys.has(account.scram())
+            && ![Mechanism::ScramSha256, Mechanism::ScramSha1]
+                .into_iter()
+                .filter(|mechanism| account.mechanism.is_none_or(|own| own == *mechanism))
+                .any(|mechanism| keys.has(account.scram(mechanism)))
         {
             handshake().await?;
         }

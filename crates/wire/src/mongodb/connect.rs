@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
-use ciphertax_base::{ConnectTrace, LoginPath, Phase, Secret};
+use ciphertax_base::{AuthenticationFacts, ConnectTrace, LoginPath, Phase, Secret};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 
 use super::identity::Identity;
-use super::login::{self, Account, Attempt};
+use super::login::{Account, Attempt};
 use super::message::Messages;
 use super::reply::number;
 use super::session::Session;
@@ -34,7 +34,7 @@ pub(super) async fn connect_offering(
     options: &ConnectOptions,
     offer: Offer,
 ) -> Result<(Session, ConnectTrace)> {
-    let attempt = Attempt::new(options)?;
+    let mut attempt = Attempt::new(options)?;
     let mut tracer = Tracer::start();
     let place = Place {
         relay: options.relay,
@@ -54,8 +54,13 @@ pub(super) async fn connect_offering(
         .as_ref()
         .filter(|_| options.speculative)
         .map(Attempt::speculative_step);
-    let greeted = greet(&mut messages, step.as_deref()).await;
-    let (identity, answer) = greeted.map_err(|error| match &options.tls {
+    let user = attempt.as_ref().and_then(Attempt::user_without_mechanism);
+    let greeted = greet(&mut messages, step.as_deref(), user.as_deref()).await;
+    let Greeted {
+        identity,
+        answer,
+        knows_sha_256,
+    } = greeted.map_err(|error| match &options.tls {
         None => messages.stream.hung_up(error, false),
         Some(tls) if error.is_end() && !tls.shows_certificate() => WireError::CertificateDemanded,
         Some(_) => error,
@@ -70,24 +75,34 @@ pub(super) async fn connect_offering(
     }
     tracer.end(Phase::Preface, messages.stream.traffic(), None);
 
-    let mut path = LoginPath::Single;
+    let mut facts = AuthenticationFacts {
+        method: AuthenticationMethod::NoLogin.name().to_owned(),
+        path: LoginPath::Single,
+    };
+    if user.is_some() && answer.is_none() && !knows_sha_256 {
+        attempt = attempt.map(Attempt::by_sha_1).transpose()?;
+    }
     if let Some(attempt) = attempt {
+        attempt.method().clone_into(&mut facts.method);
         let logged_in = attempt.complete(&mut messages, answer).await?;
         tracer.end(Phase::Auth, messages.stream.traffic(), logged_in.cpu_ns);
-        path = logged_in.path;
+        facts.path = logged_in.path;
     }
-    Ok((
-        Session::new(messages, login::facts(options, path), identity),
-        tracer.finish(),
-    ))
+    Ok((Session::new(messages, facts, identity), tracer.finish()))
 }
 
-/// Says `hello`, along with the first `step` of a login, and returns who answered and the answer to that step, if there is
-/// one. Compression is not offered, so it is not had.
-async fn greet(
-    messages: &mut Messages,
-    step: Option<&RawDocument>,
-) -> Result<(Identity, Option<RawDocumentBuf>)> {
+/// What a greeting brings.
+struct Greeted {
+    identity: Identity,
+    /// The answer to the first step of a login.
+    answer: Option<RawDocumentBuf>,
+    /// True if the server has SCRAM-SHA-256 for the user whom it was asked for.
+    knows_sha_256: bool,
+}
+
+/// Says `hello`, along with the first `step` of a login, and asks which mechanisms there are for `user`. Compression is not
+/// offered, so it is not had.
+async fn greet(messages: &mut Messages, step: Option<&RawDocument>, user: Option<&str>) -> Result<Greeted> {
     let mut hello = rawdoc! {
         "hello": 1_i32,
         "client": {
@@ -98,6 +113,9 @@ async fn greet(
     };
     if let Some(step) = step {
         hello.append(cstr!("speculativeAuthenticate"), step);
+    }
+    if let Some(user) = user {
+        hello.append(cstr!("saslSupportedMechs"), user);
     }
     let answer = messages.command(&hello).await?.document();
     let get = |name: &str| answer.get(name).map_err(unreadable);
@@ -111,10 +129,21 @@ async fn greet(
         Some(RawBsonRef::Document(answer)) if step.is_some() => Some(answer.to_owned()),
         _ => None,
     };
+    let sha_256 = AuthenticationMethod::ScramSha256.name();
+    let knows_sha_256 = match get("saslSupportedMechs")? {
+        Some(RawBsonRef::Array(mechanisms)) => mechanisms
+            .into_iter()
+            .any(|mechanism| mechanism.is_ok_and(|mechanism| mechanism.as_str() == Some(sha_256))),
+        _ => false,
+    };
     if let Some(longest) = longest {
         messages.limit(usize::try_from(longest).unwrap_or(0));
     }
-    Ok((identity, step))
+    Ok(Greeted {
+        identity,
+        answer: step,
+        knows_sha_256,
+    })
 }
 
 /// What a connection needs to know.
@@ -170,7 +199,7 @@ impl Login {
     /// method that is not MongoDB's.
     pub fn by(method: AuthenticationMethod, user: impl Into<String>, password: Secret) -> Option<Self> {
         let scram = |mechanism| Account {
-            mechanism,
+            mechanism: Some(mechanism),
             user: user.into(),
             password,
             source: "admin".to_owned(),
@@ -184,12 +213,12 @@ impl Login {
         }
     }
 
-    /// The method, whose name is the server's.
-    pub fn method(&self) -> AuthenticationMethod {
+    /// The method, whose name is the server's; `None` where the server says which.
+    pub fn method(&self) -> Option<AuthenticationMethod> {
         match self {
-            Self::None => AuthenticationMethod::NoLogin,
-            Self::Scram(account) => account.mechanism.method(),
-            Self::X509 => AuthenticationMethod::MongodbX509,
+            Self::None => Some(AuthenticationMethod::NoLogin),
+            Self::Scram(account) => account.mechanism.map(Mechanism::method),
+            Self::X509 => Some(AuthenticationMethod::MongodbX509),
         }
     }
 }

@@ -3,14 +3,15 @@
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
-use ciphertax_base::{AuthenticationFacts, LoginPath, Secret};
+use ciphertax_base::{LoginPath, Secret};
+use ciphertax_model::AuthenticationMethod;
 
 use super::connect::{ConnectOptions, Login};
 use super::message::Messages;
 use super::reply::number;
 use super::unreadable;
 use crate::error::{Result, WireError};
-use crate::scram::{self, Binding, Exchange, Mechanism, Rules};
+use crate::scram::{self, Binding, Exchange, Mechanism, Rules, ScramKeys};
 
 /// The database of users that something else than the server knows.
 const EXTERNAL: &str = "$external";
@@ -19,8 +20,9 @@ const EXTERNAL: &str = "$external";
 pub(super) enum Attempt<'a> {
     Scram {
         exchange: Exchange<'a>,
-        source: &'a str,
-        mechanism: &'static str,
+        account: &'a Account,
+        keys: &'a ScramKeys,
+        mechanism: Mechanism,
     },
     X509,
 }
@@ -36,15 +38,49 @@ impl<'a> Attempt<'a> {
     pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>> {
         match &options.login {
             Login::None => Ok(None),
-            Login::Scram(account) => Ok(Some(Self::Scram {
-                exchange: Exchange::new(account.scram(), &options.scram_keys, Binding::None)?,
-                source: &account.source,
-                mechanism: account.mechanism.method().name(),
-            })),
+            Login::Scram(account) => {
+                let mechanism = account.mechanism.unwrap_or(Mechanism::ScramSha256);
+                Self::scram(account, &options.scram_keys, mechanism).map(Some)
+            }
             Login::X509 if options.tls.is_none() => Err(WireError::Authentication(
                 "MONGODB-X509 needs TLS, where the client shows its certificate".into(),
             )),
             Login::X509 => Ok(Some(Self::X509)),
+        }
+    }
+
+    fn scram(account: &'a Account, keys: &'a ScramKeys, mechanism: Mechanism) -> Result<Self> {
+        Ok(Self::Scram {
+            exchange: Exchange::new(account.scram(mechanism), keys, Binding::None)?,
+            account,
+            keys,
+            mechanism,
+        })
+    }
+
+    /// The user whose mechanisms the greeting asks for (`saslSupportedMechs`), where none is named.
+    pub(super) fn user_without_mechanism(&self) -> Option<String> {
+        match self {
+            Self::Scram { account, .. } if account.mechanism.is_none() => {
+                Some(format!("{}.{}", account.source, account.user))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same by SHA-1, which drivers take where a server does not name SHA-256.
+    pub(super) fn by_sha_1(self) -> Result<Self> {
+        match self {
+            Self::Scram { account, keys, .. } => Self::scram(account, keys, Mechanism::ScramSha1),
+            Self::X509 => Ok(self),
+        }
+    }
+
+    /// The method, by the server's name for it.
+    pub(super) fn method(&self) -> &'static str {
+        match self {
+            Self::Scram { mechanism, .. } => mechanism.method().name(),
+            Self::X509 => AuthenticationMethod::MongodbX509.name(),
         }
     }
 
@@ -70,7 +106,10 @@ impl<'a> Attempt<'a> {
                 messages.command(&step).await?.document().to_owned()
             }
         };
-        let Self::Scram { exchange, source, .. } = &mut self else {
+        let Self::Scram {
+            exchange, account, ..
+        } = &mut self
+        else {
             return Ok(LoggedIn {
                 path: LoginPath::Single,
                 cpu_ns: None,
@@ -82,7 +121,7 @@ impl<'a> Attempt<'a> {
             "saslContinue": 1_i32,
             "conversationId": challenge.conversation,
             "payload": payload(proof),
-            "$db": *source,
+            "$db": account.source.as_str(),
         };
         let end = messages.command(&next).await?;
         let end = Step::parse(end.document())?;
@@ -98,11 +137,9 @@ impl<'a> Attempt<'a> {
 
     fn first_step(&self) -> RawDocumentBuf {
         match self {
-            Self::Scram {
-                exchange, mechanism, ..
-            } => rawdoc! {
+            Self::Scram { exchange, .. } => rawdoc! {
                 "saslStart": 1_i32,
-                "mechanism": *mechanism,
+                "mechanism": self.method(),
                 "payload": payload(exchange.first_message()),
                 // Else the server waits for an empty message after the last.
                 "options": { "skipEmptyExchange": true },
@@ -113,17 +150,9 @@ impl<'a> Attempt<'a> {
 
     fn database(&self) -> &str {
         match self {
-            Self::Scram { source, .. } => source,
+            Self::Scram { account, .. } => &account.source,
             Self::X509 => EXTERNAL,
         }
-    }
-}
-
-/// What a session says of its login.
-pub(super) fn facts(options: &ConnectOptions, path: LoginPath) -> AuthenticationFacts {
-    AuthenticationFacts {
-        method: options.login.method().name().to_owned(),
-        path,
     }
 }
 
@@ -170,8 +199,8 @@ pub(crate) const RULES: Rules = Rules {
 /// Who logs in by SCRAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The hash.
-    pub mechanism: Mechanism,
+    /// The hash; `None` for SHA-256 where the server has it for this user, else SHA-1.
+    pub mechanism: Option<Mechanism>,
     /// User name.
     pub user: String,
     /// Password.
@@ -182,10 +211,10 @@ pub struct Account {
 
 impl Account {
     /// The same, for the exchange.
-    pub(super) fn scram(&self) -> scram::Account<'_> {
+    pub(super) fn scram(&self, mechanism: Mechanism) -> scram::Account<'_> {
         scram::Account {
             rules: RULES,
-            mechanism: self.mechanism,
+            mechanism,
             user: &self.user,
             realm: &self.source,
             password: &self.password,

@@ -57,6 +57,20 @@ impl TlsPolicy {
         }
     }
 
+    /// The same with a cipher suite for sessions that ask for none, where their version has it.
+    #[must_use]
+    pub fn or_cipher(self, cipher: Option<&String>) -> Self {
+        let with = Self {
+            cipher: self.cipher.as_ref().or(cipher).cloned(),
+            ..self.clone()
+        };
+        if with.versions_of_cipher().is_ok() {
+            with
+        } else {
+            self
+        }
+    }
+
     pub(super) fn takes_legacy_servers(&self) -> bool {
         self.legacy || self.version.is_some_and(|version| version < TlsVersion::V1_2)
     }
@@ -184,6 +198,17 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
+impl ClientCertificate {
+    /// Both files or neither.
+    pub(crate) fn of_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Option<Option<Self>> {
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => Some(Some(Self { certificate, key })),
+            (None, None) => Some(None),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use TlsVersion::{V1_0, V1_2, V1_3};
@@ -220,6 +245,18 @@ mod tests {
         };
         assert_eq!(versions(&with("TLS_AES_256_GCM_SHA384")), (V1_3, V1_3));
         assert_eq!(versions(&with("ECDHE-RSA-AES128-GCM-SHA256")), (V1_2, V1_2));
+    }
+
+    #[test]
+    fn a_suite_for_all_leaves_alone_what_names_another_or_has_none_such() {
+        let suite = "ECDHE-RSA-AES128-GCM-SHA256".to_owned();
+        let with = |policy: TlsPolicy| policy.or_cipher(Some(&suite)).cipher;
+        assert_eq!(with(policy(None)), Some(suite.clone()));
+        assert_eq!(with(policy(Some(V1_2))), Some(suite.clone()));
+        assert_eq!(with(policy(Some(V1_3))), None);
+        let mut own = policy(Some(V1_2));
+        own.cipher = Some("AES128-SHA".into());
+        assert_eq!(with(own.clone()), own.cipher);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A server given by the URL everybody knows.
 
+mod clients;
 mod mongodb;
 mod mysql;
 mod pgpass;
@@ -9,7 +10,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use ciphertax_base::Secret;
-use ciphertax_model::nearest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::Protocol;
@@ -37,7 +37,7 @@ impl Target {
     /// # Errors
     /// Names the part that is not understood and what is expected there; never the password.
     pub fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
-        match Self::parse_any(text, password)? {
+        match Self::read(text, password, false)? {
             Self::MySql(MySqlTarget { schema: Some(_), .. }) => Err(TargetError::Schema { what: "schema" }),
             target => Ok(target),
         }
@@ -48,13 +48,29 @@ impl Target {
     /// # Errors
     /// As [`Target::parse`].
     pub fn parse_any(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
-        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        match scheme.to_ascii_lowercase().as_str() {
+        Self::read(text, password, true)
+    }
+
+    fn read(text: &str, password: Option<Secret>, takes_schema: bool) -> Result<Self, TargetError> {
+        let written = clients::as_url(text);
+        let url = written.as_ref().map_or(text, |(_, url)| url);
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let read = match scheme.to_ascii_lowercase().as_str() {
             "mongodb" => MongoDbTarget::parse(rest, password).map(Self::MongoDb),
-            "postgres" | "postgresql" => PostgreSqlTarget::parse(text, password).map(Self::PostgreSql),
+            "postgres" | "postgresql" => PostgreSqlTarget::parse(url, password).map(Self::PostgreSql),
             "mongodb+srv" => Err(TargetError::HostsInDns),
-            _ => MySqlTarget::parse(text, password).map(Self::MySql),
-        }
+            _ => MySqlTarget::parse(url, password).map(Self::MySql),
+        };
+        let options = match read {
+            Err(TargetError::OtherClients { options, .. }) => options,
+            read if written.is_none() => return read,
+            _ => Vec::new(),
+        };
+        Err(TargetError::OtherClients {
+            written: written.as_ref().map(|(written, _)| *written),
+            options,
+            instead: Some(clients::url_instead(url, takes_schema).map_err(Box::new)),
+        })
     }
 
     /// The target as a URL with its options and without its password.
@@ -189,21 +205,15 @@ pub enum TargetError {
         /// What it is called there.
         what: &'static str,
     },
-    /// An option that is not known.
-    #[error("the target has an unknown option {name:?}{}; known are {}", near(.name, .known), .known.join(", "))]
-    UnknownOption {
-        /// Its name.
-        name: String,
-        /// Those that are known.
-        known: &'static [&'static str],
-    },
-    /// An option of other clients that says nothing here.
-    #[error("the target's option {name} is not read, so leave it out: {reason}")]
-    NotRead {
-        /// Its name.
-        name: String,
-        /// Why.
-        reason: &'static str,
+    /// Written as for another client, or with options that are not read.
+    #[error("{}", clients::message(*.written, .options, .instead.as_ref()))]
+    OtherClients {
+        /// How it is written, where it is no URL of ours.
+        written: Option<&'static str>,
+        /// Options that are not read, each with what to do.
+        options: Vec<String>,
+        /// The URL to write instead, or what is left to be mended; `None` where it was not looked for.
+        instead: Option<Result<String, Box<TargetError>>>,
     },
     /// An option with a value that is not known.
     #[error("the target's option {name}={value} is not understood; expected {expected}")]
@@ -235,9 +245,6 @@ pub enum TargetError {
     /// Host names that are more than one, where every certificate is held to one.
     #[error("the target has several hosts, and certificates are held to the name of one; {0}")]
     HostNames(&'static str),
-    /// What the study decides.
-    #[error("the target says {0}; leave it out and say it in the study, or with --set read_preference=…")]
-    ReadPreference(String),
 }
 
 fn with_others<'a>(host: &'a str, others: &'a [Address]) -> Vec<&'a str> {
@@ -257,14 +264,6 @@ fn in_auth_source(what: &str) -> &'static str {
     match what {
         mongodb::DATABASE => "; where the user is known is said by authSource=",
         _ => "",
-    }
-}
-
-/// `, did you mean …` for a known option that looks like `name`.
-fn near(name: &str, known: &[&'static str]) -> String {
-    match nearest(name, known.iter().copied()) {
-        Some(known) => format!(", did you mean {known:?}"),
-        None => String::new(),
     }
 }
 
@@ -348,6 +347,7 @@ fn written(host: &str, port: u16, others: &[Address]) -> String {
 /// An `@` may stand in the value of an option. Elsewhere it ends a password with characters that were not encoded, of which
 /// all that was read is a part and must not be told.
 fn each_option<'a>(
+    protocol: Protocol,
     authority: &str,
     path_and_options: &'a str,
     mut take: impl FnMut(&str, String) -> Result<(), TargetError>,
@@ -357,11 +357,18 @@ fn each_option<'a>(
     if path.contains('@') || path_and_options.contains('#') || (has_at && !authority.contains('@')) {
         return Err(TargetError::NotEncoded);
     }
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        take(&decoded(name), decoded(value))
-            .map_err(|error| if has_at { TargetError::NotEncoded } else { error })?;
+        let (name, value) = (decoded(name), decoded(value));
+        match clients::known_option(protocol, &name) {
+            Some(name) => known.push((name, value)),
+            None => unknown.push((name, value)),
+        }
     }
+    clients::refuse(protocol, &unknown)
+        .and_then(|()| known.into_iter().try_for_each(|(name, value)| take(name, value)))
+        .map_err(|error| if has_at { TargetError::NotEncoded } else { error })?;
     Ok(path.trim_matches('/'))
 }
 

@@ -8,6 +8,7 @@ use ciphertax_base::Secret;
 use super::{
     TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
 };
+use crate::Protocol;
 use crate::address::Address;
 use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};
@@ -19,11 +20,12 @@ pub(super) const FORM: &str = "mongodb://user:password@host:port/";
 /// What MongoDB calls a schema.
 pub(super) const DATABASE: &str = "database";
 /// The options, by MongoDB's own names.
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "authMechanism",
     "authSource",
     "directConnection",
     "replicaSet",
+    "ssl",
     "tls",
     "tlsAllowInvalidCertificates",
     "tlsAllowInvalidHostnames",
@@ -75,7 +77,7 @@ impl MongoDbTarget {
             return Err(TargetError::NotEncoded);
         }
         let mut options = Options::default();
-        let database = each_option(authority, path_and_options, |name, value| {
+        let database = each_option(Protocol::MongoDb, authority, path_and_options, |name, value| {
             options.take(name, value)
         })?;
         if hosts.is_empty() {
@@ -109,16 +111,13 @@ impl MongoDbTarget {
 
     pub(super) fn url(&self) -> String {
         let mut options: Vec<(&str, String)> = Vec::new();
-        if let Login::Scram(account) = &self.login {
-            if account.source != ADMIN {
-                options.push(("authSource", encoded(&account.source).to_string()));
-            }
-            if account.mechanism != Mechanism::ScramSha256 {
-                options.push(("authMechanism", account.mechanism.method().name().to_owned()));
-            }
+        if let Login::Scram(account) = &self.login
+            && account.source != ADMIN
+        {
+            options.push(("authSource", encoded(&account.source).to_string()));
         }
-        if self.login == Login::X509 {
-            options.push(("authMechanism", Login::X509.method().name().to_owned()));
+        if let (true, Some(method)) = (self.login != Login::None, self.login.method()) {
+            options.push(("authMechanism", method.name().to_owned()));
         }
         if let Some(client) = &self.client_certificate {
             let file = encoded(&client.certificate.to_string_lossy()).to_string();
@@ -189,35 +188,24 @@ impl Options {
             true => Err(unclear(expected)),
             false => Ok(value.clone()),
         };
-        // MongoDB does not tell upper from lower case here.
-        match name.to_ascii_lowercase().as_str() {
-            "authsource" => self.source = Some(text("the name of the database that knows the user")?),
-            "authmechanism" => match value.as_str() {
-                "SCRAM-SHA-256" | "DEFAULT" => self.mechanism = Some(Mechanism::ScramSha256),
+        match name {
+            "authSource" => self.source = Some(text("the name of the database that knows the user")?),
+            "authMechanism" => match value.as_str() {
+                "DEFAULT" => self.mechanism = None,
+                "SCRAM-SHA-256" => self.mechanism = Some(Mechanism::ScramSha256),
                 "SCRAM-SHA-1" => self.mechanism = Some(Mechanism::ScramSha1),
                 "MONGODB-X509" => self.x509 = true,
                 _ => return Err(unclear("SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509")),
             },
-            "tlscertificatekeyfile" => self.client = Some(text("the path of a PEM file")?.into()),
-            "replicaset" => self.replica_set = Some(text("the name of the replica set")?),
-            "directconnection" => self.direct = flag()?,
-            "readpreference" => return Err(TargetError::ReadPreference(said)),
+            "tlsCertificateKeyFile" => self.client = Some(text("the path of a PEM file")?.into()),
+            "replicaSet" => self.replica_set = Some(text("the name of the replica set")?),
+            "directConnection" => self.direct = flag()?,
             "tls" | "ssl" if !flag()? => return Err(TargetError::Disabled(said)),
             "tls" | "ssl" => {}
-            "tlscafile" => self.ca = Some(text("the path of a PEM file")?.into()),
-            "tlsallowinvalidhostnames" => self.any_host_name = flag()?,
-            "tlsallowinvalidcertificates" | "tlsinsecure" => {
-                if flag()? {
-                    self.any_certificate = Some(said);
-                }
-            }
-            "appname" | "retryreads" | "retrywrites" | "w" => {}
-            _ => {
-                return Err(TargetError::UnknownOption {
-                    name: name.to_owned(),
-                    known: KNOWN,
-                });
-            }
+            "tlsCAFile" => self.ca = Some(text("the path of a PEM file")?.into()),
+            "tlsAllowInvalidHostnames" => self.any_host_name = flag()?,
+            "tlsAllowInvalidCertificates" | "tlsInsecure" if flag()? => self.any_certificate = Some(said),
+            _ => {}
         }
         Ok(())
     }
@@ -240,7 +228,7 @@ impl Options {
             return Err(missing("user"));
         }
         Ok(Login::Scram(Account {
-            mechanism: self.mechanism.unwrap_or(Mechanism::ScramSha256),
+            mechanism: self.mechanism,
             user: decoded(user),
             password: password.or(given).unwrap_or_default(),
             source: self.source.clone().unwrap_or_else(|| ADMIN.to_owned()),
@@ -314,10 +302,7 @@ mod tests {
             (account.user.as_str(), account.password.expose()),
             ("my:app", "p@ss/")
         );
-        assert_eq!(
-            (account.source.as_str(), account.mechanism),
-            ("admin", Mechanism::ScramSha256)
-        );
+        assert_eq!((account.source.as_str(), account.mechanism), ("admin", None));
         assert_eq!(target.verification, Verification::None);
         assert!(!target.is_replica_set());
         assert_eq!(hosts("h"), [("h".to_owned(), 27017)]);
@@ -361,7 +346,7 @@ mod tests {
         let account = account(&target);
         assert_eq!(
             (account.source.as_str(), account.mechanism),
-            ("shop", Mechanism::ScramSha1)
+            ("shop", Some(Mechanism::ScramSha1))
         );
     }
 
@@ -427,12 +412,12 @@ mod tests {
     fn what_is_not_understood_is_named_with_what_would_be() {
         for (rest, words) in [
             ("h/?tlsCaFiel=x", "did you mean \"tlsCAFile\""),
-            ("h/?compressors=zstd", "known are authMechanism"),
+            ("h/?compresors=zstd", "known are authMechanism"),
             ("h/?tls=maybe", "true or false"),
             ("h/?tlsCAFile=", "PEM file"),
             ("h/?tls=false", "TLS arms cannot be measured"),
             ("h/?ssl=false", "TLS arms cannot be measured"),
-            ("h/?readPreference=secondary", "read_preference"),
+            ("h/?readpreference=secondary", "read_preference"),
             ("h/?authMechanism=MONGODB-X509", "tlsCertificateKeyFile with it"),
             (
                 "a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c",
@@ -472,6 +457,7 @@ mod tests {
             "a%40b%2F:secret@[::1]:27018/",
             "a:secret@h1:1,h2:2/?replicaSet=my%20set&authSource=shop%26co&authMechanism=SCRAM-SHA-1",
             "a:secret@h/?tlsCAFile=/etc/my%20c%C3%A4.pem",
+            "a:secret@h/?authMechanism=SCRAM-SHA-256",
             "a:secret@h/?tlsCAFile=/etc/a+b.pem&tlsAllowInvalidHostnames=true",
         ] {
             let target = parse(rest).unwrap();

@@ -8,21 +8,26 @@ use ciphertax_base::Secret;
 use super::{
     TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
 };
+use crate::Protocol;
 use crate::address::Address;
-use crate::tls::Verification;
+use crate::tls::{ClientCertificate, Verification};
 
 pub(super) const FORM: &str = "mysql://user:password@host:port/";
 /// The options, by the names that MySQL's own clients use.
-const KNOWN: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "get-server-public-key",
     "server-public-key-path",
     "socket",
     "ssl-ca",
+    "ssl-cert",
+    "ssl-cipher",
+    "ssl-key",
     "ssl-mode",
 ];
 /// Hosts by which MySQL's clients mean this machine, which a Unix socket is on.
 const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const PORT: u16 = 3306;
+const ONE_SUITE: &str = "one cipher suite by its OpenSSL name, such as ECDHE-RSA-AES128-GCM-SHA256";
 const MODES: &str = "REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
 
 /// A server given by URL, or several that are one database: `mysql://user:password@host:port,host2:port/`.
@@ -44,6 +49,10 @@ pub struct MySqlTarget {
     pub schema: Option<String>,
     /// How the server's certificate is verified in TLS arms.
     pub verification: Verification,
+    /// The client's own certificate.
+    pub client_certificate: Option<ClientCertificate>,
+    /// The cipher suite of TLS sessions that name none themselves, where their version has it.
+    pub cipher: Option<String>,
     /// Whose key may encrypt the password without TLS; `None` where the URL says nothing of it.
     pub public_key: Option<PublicKey>,
 }
@@ -67,7 +76,7 @@ impl MySqlTarget {
         }
         let (authority, path_and_options) = parts(rest);
         let mut options = Options::default();
-        let path = each_option(authority, path_and_options, |name, value| {
+        let path = each_option(Protocol::MySql, authority, path_and_options, |name, value| {
             options.take(name, value)
         })?;
         if has_stray_percent(authority) {
@@ -89,6 +98,11 @@ impl MySqlTarget {
         let verification = verification(options.mode.as_deref(), options.ca, &host)?;
         let instead = "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca";
         have_one_name(&verification, &others, instead)?;
+        let client_certificate = ClientCertificate::of_files(options.certificate, options.key);
+        let client_certificate = client_certificate.ok_or(TargetError::Missing {
+            part: "second file of the client's certificate",
+            expected: "ssl-cert=/path/to/client-cert.pem&ssl-key=/path/to/client-key.pem",
+        })?;
         if options.socket.is_some() && !THIS_MACHINE.contains(&hosts) {
             return Err(TargetError::SocketElsewhere);
         }
@@ -101,6 +115,8 @@ impl MySqlTarget {
             password: own_password.or(password).unwrap_or_default(),
             schema: Some(decoded(path)).filter(|schema| !schema.is_empty()),
             verification,
+            client_certificate,
+            cipher: options.cipher,
             public_key: options.public_key,
         })
     }
@@ -120,6 +136,11 @@ impl MySqlTarget {
                 ]);
             }
         }
+        if let Some(client) = &self.client_certificate {
+            options.push(format!("ssl-cert={}", path(&client.certificate)));
+            options.push(format!("ssl-key={}", path(&client.key)));
+        }
+        options.extend(self.cipher.iter().map(|cipher| format!("ssl-cipher={cipher}")));
         match &self.public_key {
             None => {}
             Some(PublicKey::Anybodys) => options.push("get-server-public-key=true".to_owned()),
@@ -170,6 +191,9 @@ impl fmt::Display for MySqlTarget {
 struct Options {
     mode: Option<String>,
     ca: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    cipher: Option<String>,
     socket: Option<PathBuf>,
     public_key: Option<PublicKey>,
 }
@@ -183,20 +207,15 @@ impl Options {
             expected,
         };
         match (name, value.to_ascii_lowercase().as_str()) {
-            (
-                "ssl-mode" | "sslmode" | "ssl_mode" | "tls",
-                "preferred" | "prefer" | "allow" | "skip-verify-preferred",
-            ) => {
-                return Err(TargetError::Preferred(said));
-            }
-            ("ssl-mode" | "tls", "disabled" | "disable" | "false") => {
-                return Err(TargetError::Disabled(said));
-            }
+            ("ssl-mode", "preferred") => return Err(TargetError::Preferred(said)),
+            ("ssl-mode", "disabled") => return Err(TargetError::Disabled(said)),
             ("ssl-mode", "required" | "verify_ca" | "verify_identity") => {
                 self.mode = Some(value.to_ascii_uppercase());
             }
             ("ssl-mode", _) => return Err(wrong(MODES)),
-            ("ssl-ca" | "server-public-key-path", "") => return Err(wrong("the path of a PEM file")),
+            ("ssl-ca" | "ssl-cert" | "ssl-key" | "server-public-key-path", "") => {
+                return Err(wrong("the path of a PEM file"));
+            }
             // As with MySQL's own clients, a file goes before asking.
             ("server-public-key-path", _) => self.public_key = Some(PublicKey::File(value.into())),
             ("get-server-public-key", "true" | "1") => {
@@ -205,21 +224,24 @@ impl Options {
             ("get-server-public-key", "false" | "0") => {}
             ("get-server-public-key", _) => return Err(wrong("true or false")),
             ("ssl-ca", _) => self.ca = Some(value.into()),
+            ("ssl-cert", _) => self.certificate = Some(value.into()),
+            ("ssl-key", _) => self.key = Some(value.into()),
+            ("ssl-cipher", name) if is_suite(name) => self.cipher = Some(value),
+            ("ssl-cipher", _) => return Err(wrong(ONE_SUITE)),
             ("socket", path) if !path.starts_with('/') => {
                 return Err(wrong(
                     "the path of the server's Unix socket, from / on (its variable socket)",
                 ));
             }
-            ("socket", _) => self.socket = Some(value.into()),
-            _ => {
-                return Err(TargetError::UnknownOption {
-                    name: name.to_owned(),
-                    known: KNOWN,
-                });
-            }
+            _ => self.socket = Some(value.into()),
         }
         Ok(())
     }
+}
+
+fn is_suite(name: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
+    !name.is_empty() && name.chars().all(is_part)
 }
 
 fn verification(mode: Option<&str>, ca: Option<PathBuf>, host: &str) -> Result<Verification, TargetError> {
@@ -296,17 +318,23 @@ mod tests {
     #[test]
     fn a_preferred_target_is_no_baseline() {
         for option in ["ssl-mode=PREFERRED", "tls=preferred", "sslmode=prefer"] {
-            let error = parse(&format!("mysql://a:b@h/?{option}")).unwrap_err();
-            assert!(matches!(error, TargetError::Preferred(_)), "{option}: {error}");
+            let error = parse(&format!("mysql://a:b@h/?{option}"))
+                .unwrap_err()
+                .to_string();
+            let is_said = error.contains(option) && error.contains("encrypts silently");
+            assert!(is_said, "{option}: {error}");
         }
     }
 
     #[test]
     fn what_is_not_understood_is_named_with_what_would_be() {
         let message = |text: &str| parse(text).unwrap_err().to_string();
-        assert!(message("mysql://a:b@h/?sslca=x").contains("did you mean \"ssl-ca\""));
+        assert!(message("mysql://a:b@h/?ssl-caa=x").contains("did you mean \"ssl-ca\""));
         assert!(message("mysql://a:b@h/?ssl-mode=maybe").contains("VERIFY_CA"));
         assert!(message("mysql://a:b@h/?ssl-mode=VERIFY_CA").contains("ssl-ca="));
+        assert!(message("mysql://a:b@h/?ssl-cert=/c.pem").contains("&ssl-key="));
+        assert!(message("mysql://a:b@h/?ssl-cipher=HIGH:!MD5").contains("one cipher suite"));
+        assert!(message("mysql://a:b@h/?tls-version=TLSv1.3").contains("the arms say"));
         assert!(message("mysql://h/").contains("no user"));
     }
 
@@ -318,6 +346,7 @@ mod tests {
             "?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem",
             "?get-server-public-key=true",
             "?ssl-ca=/etc/ca.pem&server-public-key-path=/etc/my%20key.pem",
+            "?ssl-cert=/etc/my%20c.pem&ssl-key=/k.pem&ssl-cipher=ECDHE-RSA-AES128-GCM-SHA256",
         ] {
             for schema in ["", "my%20shop"] {
                 let target = parse(&format!("mysql://app:secret@[::1]:3307/{schema}{options}")).unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn binary(text: &str) -> Binary {
 
 pub(crate) fn account(mechanism: Mechanism) -> Account {
     Account {
-        mechanism,
+        mechanism: Some(mechanism),
         user: "somebody".into(),
         password: Secret::new(PASSWORD),
         source: "admin".into(),

@@ -14,6 +14,7 @@ use super::pgpass::{Environment, Wanted};
 use super::{
     TargetError, addresses, decoded, each_option, encoded, has_stray_percent, have_one_name, parts, written,
 };
+use crate::Protocol;
 use crate::address::Address;
 use crate::postgresql::{Method, Negotiation};
 use crate::tls::{ClientCertificate, Verification};
@@ -23,6 +24,16 @@ pub(super) const FORM: &str = "postgresql://user:password@host:port/database";
 const PORT: u16 = 5432;
 /// Where PostgreSQL's own clients look for a socket; in a password file it is `localhost`.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// The file in which a system keeps the CAs that it trusts, where OpenSSL's variable `SSL_CERT_FILE` names none: Debian and
+/// Alpine, Fedora and RHEL, openSUSE, FreeBSD and macOS.
+const SYSTEM_CAS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+const NO_SYSTEM_CAS: &str =
+    "the path of a PEM file, since this system has no CAs where others have them (package ca-certificates)";
 const FILE: &str = "the path of a file";
 const SECONDS: &str = "a number of seconds up to 65535, or 0 for ciphertax's own patience";
 
@@ -85,7 +96,9 @@ impl PostgreSqlTarget {
         said.authority(authority)?;
         let path = others.split('?').next().unwrap_or_default();
         said.database = Some(decoded(path.trim_start_matches('/'))).filter(|name| !name.is_empty());
-        each_option(authority, others, |name, value| said.option(name, value))?;
+        each_option(Protocol::PostgreSql, authority, others, |name, value| {
+            said.option(name, value)
+        })?;
         said.target(password, environment)
     }
 
@@ -180,6 +193,8 @@ struct Said {
     database: Option<String>,
     mode: Option<String>,
     ca: Option<PathBuf>,
+    /// True for the system's CAs, which anybody may have a certificate of.
+    is_system_ca: bool,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     negotiation: Option<Negotiation>,
@@ -247,7 +262,13 @@ impl Said {
             ("sslmode", "disable") => return Err(TargetError::Disabled(format!("{name}={value}"))),
             ("sslmode", "require" | "verify-ca" | "verify-full") => self.mode = Some(value),
             ("sslmode", _) => return Err(wrong("require, verify-ca or verify-full")),
-            ("sslrootcert", "system") => return Err(wrong("the path of a PEM file, also of the system's")),
+            ("sslrootcert", "system") => {
+                let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+                let mut files = named.into_iter().chain(SYSTEM_CAS.map(PathBuf::from));
+                let file = files.find(|file| file.is_file());
+                self.ca = Some(file.ok_or_else(|| wrong(NO_SYSTEM_CAS))?);
+                self.is_system_ca = true;
+            }
             ("sslrootcert", _) => self.ca = file()?,
             ("sslcert", _) => self.certificate = file()?,
             ("sslkey", _) => self.key = file()?,
@@ -286,17 +307,7 @@ impl Said {
             ("user", _) if self.user.is_none() => self.user = Some(value),
             ("dbname", _) if self.database.is_none() => self.database = Some(value),
             ("user" | "dbname", _) => return Err(wrong("none, since it is there already")),
-            ("password", _) => self.password = Some(Secret::new(value)),
-            _ => {
-                let name = name.to_owned();
-                return Err(match refusal_of_parameter(&name) {
-                    Some(reason) => TargetError::NotRead { name, reason },
-                    None => TargetError::UnknownOption {
-                        name,
-                        known: KNOWN_PARAMETERS,
-                    },
-                });
-            }
+            _ => self.password = Some(Secret::new(value)),
         }
         Ok(())
     }
@@ -312,16 +323,11 @@ impl Said {
         let verification = self.verification(&host)?;
         let instead = "say sslmode=verify-ca, which still verifies them against sslrootcert";
         have_one_name(&verification, &self.others, instead)?;
-        let client_certificate = match (self.certificate, self.key) {
-            (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
-            (None, None) => None,
-            _ => {
-                return Err(TargetError::Missing {
-                    part: "second file of the client's certificate",
-                    expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
-                });
-            }
-        };
+        let client_certificate = ClientCertificate::of_files(self.certificate, self.key);
+        let client_certificate = client_certificate.ok_or(TargetError::Missing {
+            part: "second file of the client's certificate",
+            expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
+        })?;
         let password = match self.password.or(password) {
             Some(password) => password,
             None => {
@@ -362,6 +368,14 @@ impl Said {
     /// `require` verifies what it is given to verify by, as PostgreSQL's own clients do.
     fn verification(&self, host: &str) -> Result<Verification, TargetError> {
         match (self.mode.as_deref(), &self.ca) {
+            (None | Some("verify-full"), Some(ca)) if self.is_system_ca => {
+                Ok(Verification::HostName(ca.clone(), host.to_owned()))
+            }
+            (Some(mode), Some(_)) if self.is_system_ca => Err(TargetError::Value {
+                name: "sslmode".into(),
+                value: mode.into(),
+                expected: "verify-full, or to leave it out, since sslrootcert=system verifies the host's name",
+            }),
             (None | Some("require"), None) => Ok(Verification::None),
             (Some("verify-full"), Some(ca)) => Ok(Verification::HostName(ca.clone(), host.to_owned())),
             (_, Some(ca)) => Ok(Verification::Ca(ca.clone())),
@@ -378,7 +392,7 @@ fn missing(part: &'static str) -> TargetError {
 }
 
 /// libpq's parameters (<https://www.postgresql.org/docs/current/libpq-connect.html>) that are read.
-const KNOWN_PARAMETERS: &[&str] = &[
+pub(super) const KNOWN: &[&str] = &[
     "application_name",
     "channel_binding",
     "connect_timeout",
@@ -397,83 +411,3 @@ const KNOWN_PARAMETERS: &[&str] = &[
     "target_session_attrs",
     "user",
 ];
-
-const ARMS_SAY_TLS: &str = "what TLS is like the arms say (transport, and the keys of tls), and prove";
-const NO_REVOCATION: &str =
-    "no list of revoked certificates is read; sslrootcert verifies the server's certificate";
-const NO_GSS: &str = "no login and no encryption by GSSAPI is measured";
-const NO_KEEPALIVE: &str =
-    "a run's connections are never idle for long, and how the kernel keeps them is not changed";
-const NO_SERVICE: &str = "no service file is read; name host, user and database in the URL";
-const NO_KEYS: &str =
-    "SCRAM's keys come from the password; whether they are kept the arms say (password_cache)";
-const NO_VERSION: &str = "version 3.0 of the protocol is spoken, which every server has";
-
-/// Those that are not, and why.
-const REFUSED_PARAMETERS: &[(&str, &str)] = &[
-    (
-        "client_encoding",
-        "what ciphertax writes is UTF-8, which every server can read",
-    ),
-    (
-        "fallback_application_name",
-        "sessions are known by the name ciphertax on the server",
-    ),
-    ("gsslib", NO_GSS),
-    ("gssdelegation", NO_GSS),
-    (
-        "hostaddr",
-        "give the address in the host's place, with sslmode=verify-ca, which looks at no name",
-    ),
-    ("keepalives", NO_KEEPALIVE),
-    ("keepalives_count", NO_KEEPALIVE),
-    ("keepalives_idle", NO_KEEPALIVE),
-    ("keepalives_interval", NO_KEEPALIVE),
-    ("krbsrvname", NO_GSS),
-    (
-        "load_balance_hosts",
-        "a target is one server, all of whose clients reach the same",
-    ),
-    ("max_protocol_version", NO_VERSION),
-    ("min_protocol_version", NO_VERSION),
-    ("replication", "a run is an ordinary client"),
-    (
-        "require_auth",
-        "how a login goes the arms say (authentication = { method = … }), and prove; over TLS channel_binding= holds them all \
-         to SCRAM",
-    ),
-    (
-        "requirepeer",
-        "the user of a Unix socket's server is not looked at",
-    ),
-    ("requiressl", "what is encrypted the arms say, and prove"),
-    ("scram_client_key", NO_KEYS),
-    ("scram_server_key", NO_KEYS),
-    ("service", NO_SERVICE),
-    ("servicefile", NO_SERVICE),
-    ("ssl_max_protocol_version", ARMS_SAY_TLS),
-    ("ssl_min_protocol_version", ARMS_SAY_TLS),
-    (
-        "sslcertmode",
-        "the client's certificate is shown where sslcert and sslkey name one",
-    ),
-    ("sslcompression", ARMS_SAY_TLS),
-    ("sslcrl", NO_REVOCATION),
-    ("sslcrldir", NO_REVOCATION),
-    ("sslkeylogfile", "the keys of a session are never written down"),
-    (
-        "sslpassword",
-        "keys that are encrypted are not read; name one that is not, which nobody else may read",
-    ),
-    (
-        "sslsni",
-        "the server is told the name that it is asked for wherever the host is one",
-    ),
-    ("tcp_user_timeout", NO_KEEPALIVE),
-];
-
-/// Why a parameter of libpq's is not read; `None` for one that is, and for one that libpq does not have.
-fn refusal_of_parameter(name: &str) -> Option<&'static str> {
-    let refused = REFUSED_PARAMETERS.iter().find(|(other, _)| *other == name);
-    refused.map(|(_, reason)| *reason)
-}

@@ -317,7 +317,7 @@ fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
     sandbox.expect_nothing_left();
 }
 
-/// On this machine and on a server of the test's own, as long as it needs for five blocks.
+/// On this machine and on a server of the test's own.
 #[test]
 fn the_examples_of_the_documents_run_as_they_are() {
     let server = OwnServer::start();
@@ -338,7 +338,7 @@ fn the_examples_of_the_documents_run_as_they_are() {
                 word => word,
             })
             .collect();
-        arguments.extend(["--time=40", "--out=run"]);
+        arguments.extend(["--time=30", "--out=run"]);
         let sandbox = Sandbox::new();
         let Some(running) = start(&sandbox, ranks, &arguments) else {
             return;
@@ -346,7 +346,7 @@ fn the_examples_of_the_documents_run_as_they_are() {
         let finished = running.finish_within(4 * PATIENCE);
         finished.measured();
         let run = record(&sandbox.run());
-        assert!(!run.results.estimates.is_empty(), "{example}");
+        assert!(samples(&sandbox.run()).iter().any(Sample::is_valid), "{example}");
         let cells = run.head.study.cells.iter();
         assert!(
             cells

@@ -3,9 +3,9 @@
 use crate::common::*;
 
 const OF_MYSQL: &str = "SET GLOBAL autocommit = 0, sql_select_limit = 1, sql_safe_updates = 1, completion_type = 2, wait_timeout = 10, \
-                        sql_mode = 'NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH'";
+                        max_join_size = 1000, sql_mode = 'NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH'";
 const OF_MARIADB: &str = "SET GLOBAL autocommit = 0, sql_select_limit = 1, sql_safe_updates = 1, completion_type = 2, wait_timeout = 10, \
-                          max_statement_time = 10, sql_mode = 'ORACLE,EMPTY_STRING_IS_NULL,NO_AUTO_VALUE_ON_ZERO'";
+                          max_join_size = 1000, max_statement_time = 10, sql_mode = 'ORACLE,EMPTY_STRING_IS_NULL,NO_AUTO_VALUE_ON_ZERO'";
 const OF_POSTGRESQL: [&str; 6] = [
     "statement_timeout = '10s'",
     "idle_session_timeout = '10s'",
@@ -49,12 +49,14 @@ fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[
     assert_eq!(server.all(), before);
 }
 
-fn mysql(server: &OwnServer, settings: &str, cells: &[&str], also: &str) {
+fn mysql(server: &OwnServer, settings: &str, cells: &[&str], also: [&'static str; 2]) {
     server.query(settings);
     let mut overridden = vec![
         "autocommit",
         "completion_type",
-        also,
+        also[0],
+        also[1],
+        "sql_big_selects",
         "sql_mode",
         "sql_safe_updates",
         "sql_select_limit",
@@ -82,7 +84,13 @@ const CELLS: [&str; 3] = ["oltp_insert", "oltp_read_write", "bulk_read"];
 
 #[test]
 fn what_a_server_or_an_account_sets_changes_no_statement_of_ours() {
-    mysql(&OwnServer::start(), OF_MARIADB, &CELLS, "max_statement_time");
+    let caching = OwnServer::start_with(|builder| builder.option("--query-cache-type=1"));
+    mysql(
+        &caching,
+        OF_MARIADB,
+        &CELLS,
+        ["max_statement_time", "query_cache_type"],
+    );
     postgresql(&CELLS);
 }
 
@@ -124,9 +132,14 @@ mod test_all {
 
     #[test]
     fn nor_of_any_workload() {
-        mysql(&OwnServer::start(), OF_MARIADB, &ALL, "max_statement_time");
+        mysql(&OwnServer::start(), OF_MARIADB, &ALL, ["max_statement_time", ""]);
         if fetched(&MYSQL).is_some() {
-            mysql(&OwnServer::start_of(&MYSQL, |server| server), OF_MYSQL, &ALL, "");
+            mysql(
+                &OwnServer::start_of(&MYSQL, |server| server),
+                OF_MYSQL,
+                &ALL,
+                ["", ""],
+            );
         }
         postgresql(&ALL);
     }

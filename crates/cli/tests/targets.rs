@@ -100,15 +100,19 @@ fn the_limit_of_a_user_counts_too() {
 fn a_missing_right_is_named_with_the_statement_that_gives_it_before_anything_is_written() {
     let server = OwnServer::start();
     server.session(|query| {
-        query("CREATE USER 'o''brien'@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
+        query(r"CREATE USER 'CORP\\o''brien'@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
         // Who may write, and not remove what was written.
         query("CREATE USER own@'%' IDENTIFIED BY 'tr0ub4dor'");
         query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON ciphertax.* TO own@'%'");
     });
     let before = server.schemas();
     for (user, account, words) in [
-        ("own", "'own'@'%'", "DROP command denied"),
-        ("o%27brien", "'o''brien'@'127.0.0.1'", "command denied"),
+        ("own", "`own`@`%`", "DROP command denied"),
+        (
+            "CORP%5Co%27brien",
+            r"`CORP\o'brien`@`127.0.0.1`",
+            "command denied",
+        ),
     ] {
         let url = server.url_of(&format!("{user}:tr0ub4dor"));
         let grant = format!("GRANT ALL ON ciphertax.* TO {account}");
@@ -124,7 +128,7 @@ fn a_missing_right_is_named_with_the_statement_that_gives_it_before_anything_is_
 #[test]
 fn an_anonymous_account_before_the_users_is_named_and_not_given_rights() {
     let server = OwnServer::start();
-    let anonymous = "DROP USER ''@'127.0.0.1'";
+    let anonymous = "DROP USER ''@`127.0.0.1`";
     let url = server.url_of("app:tr0ub4dor");
     // One session, since the anonymous account goes before the administrator's too.
     server.session(|query| {

@@ -188,9 +188,12 @@ impl WireError {
     pub fn is_access_denied(&self) -> bool {
         match self {
             // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
-            // ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, and accounts that are locked
+            // ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, and accounts that are locked or expired
             Self::Server { code, .. } => {
-                matches!(code, 1044 | 1045 | 1142 | 1227 | 1698 | 3118 | 3955 | 4150)
+                matches!(
+                    code,
+                    1044 | 1045 | 1142 | 1227 | 1698 | 1862 | 3118 | 3955 | 4150 | 4151
+                )
             }
             // Unauthorized, AuthenticationFailed
             Self::Command { code, .. } => matches!(code, 13 | 18),

@@ -9,8 +9,8 @@ impl WireError {
     pub fn remedy(&self, protocol: Protocol) -> &'static str {
         if let Self::NotTrusted { why, .. } = self {
             why.remedy(protocol)
-        } else if let Self::Server { code, .. } = self
-            && let Some(remedy) = of_locked_account(*code)
+        } else if let Self::Server { code, message, .. } = self
+            && let Some(remedy) = of_mysql(*code, message)
         {
             remedy
         } else if self.is_over_socket() && self.is_of_pg_hba() {
@@ -49,12 +49,10 @@ impl WireError {
                     "; the user needs rights in the schema ciphertax, or CREATE on the database"
                 }
             }
-        } else if let Self::Command {
-            code: 10107 | 13435 | 13436,
-            ..
-        } = self
+        } else if let Self::Command { code, .. } = self
+            && let Some(remedy) = of_mongodb(*code)
         {
-            "; it is a member of a replica set, and not its primary, which replicaSet=NAME in the URL finds"
+            remedy
         } else if matches!(self, Self::Server { code: 1045, .. }) {
             // One code is for all of it, so that nobody learns which accounts there are.
             "; check user and password; in the same words it refuses an account that is to show a certificate (REQUIRE X509, \
@@ -99,13 +97,49 @@ impl WireError {
     }
 }
 
-/// What lets an account in again that somebody (3118) or wrong passwords have locked, on MySQL (3955) or MariaDB (4150).
-fn of_locked_account(code: u16) -> Option<&'static str> {
-    match code {
-        3118 | 3955 => Some("; ALTER USER with its name and ACCOUNT UNLOCK lets it in again"),
-        4150 => Some("; FLUSH PRIVILEGES lets it in again"),
-        _ => None,
-    }
+/// What can be done about what a MongoDB said no to, by its codes; `None` for the rest.
+fn of_mongodb(code: i32) -> Option<&'static str> {
+    Some(match code {
+        10107 | 13435 | 13436 => {
+            "; it is a member of a replica set, and not its primary, which replicaSet=NAME in the URL finds; where nobody has \
+             begun the set yet (rs.initiate()), it has none"
+        }
+        // NotYetInitialized
+        94 => "; nobody has begun its replica set yet: rs.initiate() does",
+        // CannotSatisfyWriteConcern, UnsatisfiableWriteConcern
+        100 | 64 => {
+            "; it has too few members for the write concern that holds there: setDefaultRWConcern changes it, and more members \
+             satisfy it"
+        }
+        _ => return None,
+    })
+}
+
+/// The same of what a MySQL or MariaDB said no to, by its codes.
+fn of_mysql(code: u16, message: &str) -> Option<&'static str> {
+    Some(match code {
+        // By somebody, or by wrong passwords on MySQL.
+        3118 | 3955 | 4151 => "; ALTER USER with its name and ACCOUNT UNLOCK lets it in again",
+        // By wrong passwords on MariaDB.
+        4150 => "; FLUSH PRIVILEGES lets it in again",
+        1820 | 1862 => {
+            "; its password has expired: ALTER USER with its name and IDENTIFIED BY sets a new one"
+        }
+        // ER_OPTION_PREVENTS_STATEMENT
+        1290 if message.contains("read-only") || message.contains("read_only") => {
+            "; this server takes no writes: name the one that does, its primary"
+        }
+        // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+        1792 => {
+            "; transactions are read-only there unless they say otherwise (transaction_read_only, or tx_read_only): name a server \
+             that takes writes, or have it set to OFF"
+        }
+        // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE
+        1665 => {
+            "; have its administrator set binlog_format to MIXED or ROW, or the isolation level to REPEATABLE-READ"
+        }
+        _ => return None,
+    })
 }
 
 /// What can be done about what a PostgreSQL said no to, where its message does not say that; `None` for the rest.

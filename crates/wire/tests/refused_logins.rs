@@ -102,6 +102,18 @@ fn what_a_mysql_refuses_a_login_for_is_told_by_its_code() {
             false,
             "system's user",
         ),
+        (
+            4151,
+            "Access denied, this account is locked",
+            true,
+            "ACCOUNT UNLOCK",
+        ),
+        (
+            1862,
+            "Your password has expired",
+            true,
+            "IDENTIFIED BY sets a new one",
+        ),
     ] {
         let script = [
             packets::greeting("mysql_native_password"),

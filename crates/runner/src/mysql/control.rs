@@ -74,7 +74,8 @@ pub(super) async fn pairs(session: &mut Session, sql: &str) -> Result<BTreeMap<S
 /// What gives an account, written `user@host`, all it needs. An anonymous one is everybody's, and is given nothing.
 pub(super) fn remedy(account: &str) -> String {
     let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
-    let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    // Between others a backslash would mean something else.
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
     if user.is_empty() {
         let host = quoted(host);
         return format!(
@@ -97,12 +98,12 @@ mod tests {
     #[test]
     fn a_statement_names_an_account_as_servers_write_it() {
         let grant = |account| format!("have its administrator run: GRANT ALL ON ciphertax.* TO {account}");
-        assert_eq!(remedy("app@%"), grant("'app'@'%'"));
+        assert_eq!(remedy("app@%"), grant("`app`@`%`"));
         assert_eq!(
-            remedy("o'neil@home@db.example"),
-            grant("'o''neil@home'@'db.example'")
+            remedy(r"CORP\o'n`eil@home@db.example"),
+            grant(r"`CORP\o'n``eil@home`@`db.example`")
         );
         let anonymous = remedy("@localhost");
-        assert!(!anonymous.contains("GRANT") && anonymous.contains("DROP USER ''@'localhost'"));
+        assert!(!anonymous.contains("GRANT") && anonymous.contains("DROP USER ''@`localhost`"));
     }
 }

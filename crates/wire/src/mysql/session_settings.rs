@@ -8,9 +8,10 @@ use crate::sql::SqlSession as _;
 /// In the order of [`SETTINGS`]; by comments that only a server executes which has the setting.
 const READ: &str = "SELECT @@SESSION.sql_select_limit, @@SESSION.autocommit, @@SESSION.sql_mode, @@SESSION.sql_safe_updates, \
                     @@SESSION.completion_type, @@SESSION.wait_timeout, 0 /*!50708 + @@SESSION.max_execution_time */, \
-                    0 /*M!100101 + @@SESSION.max_statement_time */";
+                    0 /*M!100101 + @@SESSION.max_statement_time */, @@SESSION.sql_big_selects, \
+                    CONCAT('' /*M! , @@SESSION.query_cache_type */)";
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 10] = [
     ("sql_select_limit", |was| {
         below(was, u32::MAX.into()).then(|| NO_LIMIT.to_owned())
     }),
@@ -25,6 +26,10 @@ const SETTINGS: [Setting; 8] = [
     }),
     ("max_execution_time", unlimited),
     ("max_statement_time", unlimited),
+    // Off where max_join_size is limited.
+    ("sql_big_selects", |was| (was == "0").then(|| "1".to_owned())),
+    // Else what is measured is how fast answers are found that were given before.
+    ("query_cache_type", |was| (was == "ON").then(|| "OFF".to_owned())),
 ];
 
 const NO_LIMIT: &str = "18446744073709551615";
@@ -89,17 +94,19 @@ mod tests {
 
     #[test]
     fn usual_settings_are_taken_over_and_others_are_not() {
-        let found = |values: [&str; 8]| {
+        let found = |values: [&str; 10]| {
             let found = to_override(&SETTINGS, |place| values[place].to_owned());
             let in_words = found.iter().map(|(one, value)| format!("{} {value}", one.name));
             in_words.collect::<Vec<_>>().join("; ")
         };
         let usual = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
         assert_eq!(
-            found([NO_LIMIT, "1", usual, "0", "NO_CHAIN", "28800", "0", "0.000000"]),
+            found([
+                NO_LIMIT, "1", usual, "0", "NO_CHAIN", "28800", "0", "0.000000", "1", "DEMAND"
+            ]),
             ""
         );
-        assert_eq!(found([""; 8]), "");
+        assert_eq!(found([""; 10]), "");
         assert_eq!(
             found([
                 "1",
@@ -109,11 +116,13 @@ mod tests {
                 "CHAIN",
                 "2",
                 "100",
-                "1.000000"
+                "1.000000",
+                "0",
+                "ON"
             ]),
             format!(
                 "sql_select_limit {NO_LIMIT}; autocommit 1; sql_mode 'STRICT_ALL_TABLES'; sql_safe_updates 0; completion_type 0; \
-                 wait_timeout 28800; max_execution_time 0; max_statement_time 0"
+                 wait_timeout 28800; max_execution_time 0; max_statement_time 0; sql_big_selects 1; query_cache_type OFF"
             )
         );
         assert_eq!(harmless_modes("NO_BACKSLASH_ESCAPES"), Some("''".to_owned()));

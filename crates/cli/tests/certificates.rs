@@ -1,6 +1,12 @@
 //! Arms that differ in the server's certificate, through the whole command on real private servers.
 
 use ciphertax_records::LiesOn;
+use openssl::asn1::{Asn1Object, Asn1OctetString, Asn1Time};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::PKey;
+use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
+use openssl::x509::{X509, X509Extension, X509NameBuilder};
 
 use crate::common::*;
 
@@ -66,6 +72,103 @@ fn a_target_has_the_certificate_it_has() {
         2,
         &["arm \"rsa\": the target has", "arm \"ecdsa\": the target has"],
     );
+}
+
+/// A certificate that has signed itself, for a server of the user's own, with its key.
+fn write_certificate(folder: &Path, version_3: bool, extension: Option<&X509Extension>) -> [PathBuf; 2] {
+    let group = openssl::ec::EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    let key = PKey::from_ec_key(openssl::ec::EcKey::generate(&group).unwrap()).unwrap();
+    let mut name = X509NameBuilder::new().unwrap();
+    name.append_entry_by_nid(Nid::COMMONNAME, "localhost").unwrap();
+    let name = name.build();
+    let mut builder = X509::builder().unwrap();
+    builder.set_version(if version_3 { 2 } else { 0 }).unwrap();
+    builder.set_subject_name(&name).unwrap();
+    builder.set_issuer_name(&name).unwrap();
+    builder.set_pubkey(&key).unwrap();
+    builder.set_not_before(&Asn1Time::from_unix(0).unwrap()).unwrap();
+    builder
+        .set_not_after(&Asn1Time::days_from_now(9).unwrap())
+        .unwrap();
+    if version_3 {
+        let names = SubjectAlternativeName::new()
+            .ip("127.0.0.1")
+            .build(&builder.x509v3_context(None, None));
+        builder.append_extension(names.unwrap()).unwrap();
+    }
+    if let Some(extension) = extension {
+        builder.append_extension2(extension).unwrap();
+    }
+    builder.sign(&key, MessageDigest::sha256()).unwrap();
+    let [certificate, its_key] = ["own.pem", "own-key.pem"].map(|name| folder.join(name));
+    fs::write(&certificate, builder.build().to_pem().unwrap()).unwrap();
+    fs::write(&its_key, key.private_key_to_pem_pkcs8().unwrap()).unwrap();
+    [certificate, its_key]
+}
+
+/// A server of the user's own with this certificate and key.
+fn with_certificate(files: &[PathBuf; 2]) -> OwnServer {
+    let [certificate, key] = files.each_ref().map(|file| file.display());
+    OwnServer::start_with(|builder| {
+        let builder = builder.option(format!("--ssl-cert={certificate}"));
+        builder.option(format!("--ssl-key={key}"))
+    })
+}
+
+#[test]
+fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others_are_measured() {
+    let critical = X509Extension::new_from_der(
+        &Asn1Object::from_str("1.3.6.1.4.1.99999.1").unwrap(),
+        true,
+        &Asn1OctetString::new_from_bytes(&[5, 0]).unwrap(),
+    );
+    let critical = critical.unwrap();
+    let authority = BasicConstraints::new().critical().ca().build().unwrap();
+    for (version_3, extension, verifies, words) in [
+        (false, None, true, ["X.509 version 1", "issue one of version 3"]),
+        (true, Some(&authority), true, ["CA:TRUE", "CA:FALSE"]),
+        (
+            true,
+            Some(&critical),
+            false,
+            ["critical extension", "not critical"],
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let files = write_certificate(sandbox.root(), version_3, extension);
+        let server = with_certificate(&files);
+        let target = server.url_with(server.password());
+        let target = match verifies {
+            true => format!("{target}?ssl-ca={}", files[0].display()),
+            false => target,
+        };
+        let arguments = [
+            "run",
+            "mysql-tls-client-library",
+            &target,
+            "--time=4",
+            "--out=run",
+        ];
+        let finished = sandbox.finish(
+            &[
+                &arguments[..],
+                &["--set=dataset.table_size=2000", "--set=slice_s=0.05"],
+            ]
+            .concat(),
+        );
+        finished.measured();
+        let run = record(&sandbox.run());
+        let [left_out] = &run.head.left_out[..] else {
+            panic!("{finished:?}")
+        };
+        let reason = left_out.reason.to_string();
+        assert_eq!(left_out.arm, "rustls");
+        says(&reason, words[0]);
+        says(&reason, words[1]);
+        finished.says(&[&format!("Leaving out rustls: {reason}")]);
+        let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["openssl", BASELINE_AGAIN, "plain"]);
+    }
 }
 
 fn measure(sandbox: &Sandbox, study: &str) -> Run {

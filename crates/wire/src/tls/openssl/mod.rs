@@ -344,6 +344,7 @@ fn distrust(verified: X509VerifyResult) -> Distrust {
         | openssl_sys::X509_V_ERR_CERT_SIGNATURE_FAILURE
         | openssl_sys::X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
         | openssl_sys::X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN => Distrust::OtherAuthority,
+        openssl_sys::X509_V_ERR_UNHANDLED_CRITICAL_EXTENSION => Distrust::CriticalExtension,
         openssl_sys::X509_V_ERR_HOSTNAME_MISMATCH | openssl_sys::X509_V_ERR_IP_ADDRESS_MISMATCH => {
             Distrust::OtherName
         }

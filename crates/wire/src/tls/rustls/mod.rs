@@ -97,6 +97,13 @@ fn distrust(reason: &CertificateError) -> Distrust {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             Distrust::OtherName
         }
+        // Those of webpki, which rustls has no name for.
+        CertificateError::Other(other) => match other.to_string().as_str() {
+            "UnsupportedCertVersion" => Distrust::Version1,
+            "CaUsedAsEndEntity" => Distrust::Authority,
+            "UnsupportedCriticalExtension" => Distrust::CriticalExtension,
+            _ => Distrust::Other,
+        },
         _ => Distrust::Other,
     }
 }

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use crate::arguments::{CleanArguments, ConnectArguments, DoctorArguments};
 use crate::exit::{Exit, Stop};
 use crate::export::write_text;
-use crate::measuring::{self, parse_any_target, tool, warn_if_unverified};
+use crate::measuring::{self, parse_any_target, tool, warn_of_certificates};
 use crate::progress::bar;
 use crate::show;
 
@@ -31,7 +31,7 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
         count: arguments.count,
     };
     if plan.transport.is_encrypted() {
-        warn_if_unverified(&plan.target);
+        warn_of_certificates(&plan.target);
     }
     let stop = Stop::watch()?;
     let bar = progress(&plan.target.to_string(), arguments.count);
@@ -91,7 +91,7 @@ pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
 
 pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
     let target = measuring::parse_target(&arguments.target)?;
-    measuring::warn_if_unverified(&target);
+    measuring::warn_of_certificates(&target);
     let stop = Stop::watch()?;
     stop.leaves(|left| left.made_on = Some(target.clone()));
     let what = made_on(&target);

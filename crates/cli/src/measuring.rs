@@ -13,6 +13,7 @@ use ciphertax_runner::{
     Channel, EncdbAccount, Measured, Plan, Progress, Ranks, Role, RunError, Stage, follow, play, role,
 };
 use ciphertax_supervise::say;
+use ciphertax_wire::tls::damaged;
 use ciphertax_wire::{Protocol, Target};
 
 use super::arguments::{option, quoted};
@@ -80,7 +81,7 @@ pub(crate) fn play_and_show(
     export::looked_into(&arguments.output.export, plan.study.profile)?;
     export::possible(&arguments.output.export, arguments.out.as_deref())?;
     if plan.study.arms.iter().any(|arm| arm.transport.is_encrypted()) {
-        plan.target.iter().for_each(warn_if_unverified);
+        plan.target.iter().for_each(warn_of_certificates);
     }
     let stop = Stop::watch()?;
     let verbosity = arguments.verbosity();
@@ -250,8 +251,11 @@ pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
     Target::parse_any(url, password()).map_err(|error| error.to_string())
 }
 
-/// Says before the first login who may answer it.
-pub(crate) fn warn_if_unverified(target: &Target) {
+/// Says before the first login who may answer it, and which certificates of the CA file cannot be read.
+pub(crate) fn warn_of_certificates(target: &Target) {
+    if let Some(damaged) = target.verification().ca_file().and_then(damaged) {
+        say(format_args!("Warning: {damaged}; the others are used"));
+    }
     if !target.is_unverified() {
         return;
     }

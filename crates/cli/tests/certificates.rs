@@ -171,6 +171,23 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
     }
 }
 
+#[test]
+fn a_damaged_certificate_of_a_ca_file_is_named_and_the_others_are_used() {
+    let (server, sandbox) = (OwnServer::start(), Sandbox::new());
+    let ca = fs::read_to_string(server.ca_file()).unwrap();
+    let bundle = sandbox.work().join("bundle.pem");
+    fs::write(&bundle, ca.replacen("MII", "M!I", 1) + &ca).unwrap();
+    for library in ["openssl", "rustls"] {
+        let target = format!("{}?ssl-ca=bundle.pem", server.url_with(server.password()));
+        let finished = sandbox.finish(&["connect", &target, "--library", library]);
+        finished.fails(
+            0,
+            &["Warning: certificate 1 of 2 in bundle.pem cannot be read; the others are used"],
+        );
+        finished.shows(&["verified"]);
+    }
+}
+
 fn measure(sandbox: &Sandbox, study: &str) -> Run {
     let mut running = sandbox.start_study(study, &[]);
     running.measures();

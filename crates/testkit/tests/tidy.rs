@@ -18,7 +18,7 @@ const SRC: [(&str, usize); 21] = [
     ("supervise", 2_100),
     ("observe", 2_550),
     ("columns", 2_050),
-    ("wire", 13_550),
+    ("wire", 13_650),
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_400),

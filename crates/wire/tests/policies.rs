@@ -326,7 +326,7 @@ fn with_rustls(policy: TlsPolicy) -> TlsPolicy {
 }
 
 /// What a session of this policy negotiates, once client and server agree on it.
-fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
+pub(crate) fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
     let options = with_policy(plain(server), policy);
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options)

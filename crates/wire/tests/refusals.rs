@@ -194,7 +194,7 @@ fn a_ca_file_that_cannot_be_used_is_named() {
     let key = server().folder().join("server-key.pem");
     for (path, reason) in [
         (PathBuf::from("/no/such/ca.pem"), "No such file"),
-        (server().folder().to_owned(), "no PEM certificate"),
+        (server().folder().to_owned(), "Is a directory"),
         (file_in(server(), "empty.pem", b""), "no PEM certificate"),
         (
             file_in(server(), "text.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n"),
@@ -210,6 +210,46 @@ fn a_ca_file_that_cannot_be_used_is_named() {
             let problem = impossible(&policy);
             let is_told = problem.contains(path.to_str().unwrap()) && problem.contains(reason);
             assert!(is_told, "{problem}");
+        }
+    }
+}
+
+/// Damaged blocks, files that were joined without a line end, and what else stands between them.
+#[test]
+fn what_can_be_read_of_a_ca_file_is_used_and_the_rest_is_named_by_its_number() {
+    let own = std::fs::read_to_string(server().ca_file().unwrap()).unwrap();
+    let damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let cut = own.split_at(own.len() / 2).0;
+    let trusted = own.replace("CERTIFICATE-----", "TRUSTED CERTIFICATE-----");
+    for (text, words) in [
+        (format!("{damaged}{own}"), Some("certificate 1 of 2 in ")),
+        (
+            format!("{own}{damaged}{own}{damaged}"),
+            Some("certificates 2, 4 of 4 in "),
+        ),
+        (format!("{cut}\n{own}"), Some("certificate 1 of 2 in ")),
+        (format!("{cut}{own}"), Some("certificate 1 of 2 in ")),
+        (format!("{}{}", own.trim_end(), own.trim_end()), None),
+        (
+            format!("{}{own}", damaged.trim_end()),
+            Some("certificate 1 of 2 in "),
+        ),
+        (
+            format!("a comment: caf\u{e9}\r\n{}", own.replace('\n', "\r\n")),
+            None,
+        ),
+        (trusted, None),
+    ] {
+        let path = file_in(server(), "bundle.pem", text.as_bytes());
+        let said = ciphertax_wire::tls::damaged(&path);
+        let expected = words.map(|words| format!("{words}{} cannot be read", path.display()));
+        assert_eq!(said, expected, "{text}");
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let policy = TlsPolicy {
+                library,
+                ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
+            };
+            crate::policies::negotiated(server(), &policy);
         }
     }
 }

@@ -7,6 +7,7 @@ mod certificate;
 pub(crate) mod cipher;
 mod hello;
 mod openssl;
+mod pem;
 mod policy;
 mod rehearsal;
 mod rustls;
@@ -24,6 +25,7 @@ const FLIGHT: usize = 8 * 1024;
 pub(crate) const OUTGOING: usize = 1024;
 
 pub use self::openssl::library_version;
+pub use self::pem::damaged;
 pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
 pub use self::rehearsal::{Pipe, ServerKey, rehearse};
 pub use self::rustls::any_certificate;

@@ -149,7 +149,8 @@ impl Verification {
         }
     }
 
-    pub(super) fn ca_file(&self) -> Option<&Path> {
+    /// The file that it verifies by.
+    pub fn ca_file(&self) -> Option<&Path> {
         match self {
             Self::None => None,
             Self::Ca(path) | Self::HostName(path, _) => Some(path),

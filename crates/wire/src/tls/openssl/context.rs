@@ -9,8 +9,8 @@ use openssl::ssl::{
     SslSessionCacheMode, SslVerifyMode, SslVersion,
 };
 
-use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification};
+use super::super::{cipher, pem};
 use super::{Sessions, bindings, broken, reasons};
 use crate::error::{Result, WireError};
 
@@ -101,15 +101,9 @@ fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Resul
         context.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
-    let unusable = |problem: String| WireError::CaFile {
-        path: path.display().to_string(),
-        problem,
-    };
-    // OpenSSL's own message does not tell an unreadable file from one without certificates.
-    std::fs::File::open(path).map_err(|error| unusable(error.to_string()))?;
-    context
-        .set_ca_file(path)
-        .map_err(|_| unusable("it holds no PEM certificate that can be read".into()))?;
+    for certificate in pem::authorities(path)? {
+        context.cert_store_mut().add_cert(certificate).map_err(broken)?;
+    }
     context.set_verify(SslVerifyMode::PEER);
     Ok(())
 }
@@ -119,12 +113,14 @@ fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Resul
         path: path.display().to_string(),
         problem,
     };
-    for path in [&client.certificate, &client.key] {
-        std::fs::File::open(path).map_err(|error| unusable(path, error.to_string()))?;
-    }
-    context
-        .set_certificate_chain_file(&client.certificate)
-        .map_err(|error| unusable(&client.certificate, reasons(&error)))?;
+    std::fs::File::open(&client.key).map_err(|error| unusable(&client.key, error.to_string()))?;
+    let path = &client.certificate;
+    let mut chain = pem::chain(path)
+        .map_err(|problem| unusable(path, problem))?
+        .into_iter();
+    let own = chain.next().map_or(Ok(()), |own| context.set_certificate(&own));
+    own.and_then(|()| chain.try_for_each(|next| context.add_extra_chain_cert(next)))
+        .map_err(|error| unusable(path, reasons(&error)))?;
     context
         .set_private_key_file(&client.key, SslFiletype::PEM)
         .and_then(|()| context.check_private_key())

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use ciphertax_model::{Group, TlsVersion};
+use openssl::x509::X509;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::aws_lc_rs::{self, ALL_CIPHER_SUITES, kx_group};
@@ -19,8 +20,8 @@ use rustls::{
     SupportedProtocolVersion, version,
 };
 
-use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
+use super::super::{certificate, cipher, pem};
 use super::failure;
 use crate::error::{Result, WireError};
 
@@ -103,7 +104,7 @@ fn key_exchange(group: Group) -> &'static dyn SupportedKxGroup {
 
 fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>)> {
     let path = &client.certificate;
-    let chain = read_certificates(path).map_err(|problem| unusable(path, problem))?;
+    let chain = in_der(pem::chain(path).map_err(|problem| unusable(path, problem))?)?;
     let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| {
         unusable(
             &client.key,
@@ -239,31 +240,24 @@ pub(super) fn openssl_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(_, name)| *name)
 }
 
-pub(super) type Chain = Vec<CertificateDer<'static>>;
+type Chain = Vec<CertificateDer<'static>>;
 
-pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore> {
-    let unusable = |problem: String| WireError::CaFile {
-        path: path.display().to_string(),
-        problem,
-    };
+/// Those of a CA file that this library takes too, one at least.
+fn read_authorities(path: &Path) -> Result<RootCertStore> {
     let mut authorities = RootCertStore::empty();
-    for certificate in read_certificates(path).map_err(unusable)? {
-        authorities
-            .add(certificate)
-            .map_err(|error| unusable(error.to_string()))?;
+    let (taken, _) = authorities.add_parsable_certificates(in_der(pem::authorities(path)?)?);
+    match taken {
+        0 => Err(pem::unusable(
+            path,
+            "rustls takes none of its certificates".into(),
+        )),
+        _ => Ok(authorities),
     }
-    Ok(authorities)
 }
 
-/// The certificates in a PEM file, one at least.
-pub(super) fn read_certificates(path: &Path) -> Result<Chain, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let certificates: Option<Chain> = CertificateDer::pem_reader_iter(std::io::BufReader::new(file))
-        .map(Result::ok)
-        .collect();
-    certificates
-        .filter(|certificates| !certificates.is_empty())
-        .ok_or_else(|| "it holds no PEM certificate that can be read".into())
+fn in_der(certificates: Vec<X509>) -> Result<Chain> {
+    let der = |certificate: X509| Ok(certificate.to_der().map_err(certificate::unreadable)?.into());
+    certificates.into_iter().map(der).collect()
 }
 
 #[cfg(test)]

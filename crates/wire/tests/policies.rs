@@ -238,6 +238,7 @@ fn an_account_that_requires_a_certificate_lets_only_those_in_who_have_it() {
                     client_certificate: Some(ClientCertificate {
                         certificate: client.certificate.clone(),
                         key: client.key.clone(),
+                        password: None,
                     }),
                     ..bare.clone()
                 };

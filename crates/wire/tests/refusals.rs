@@ -8,6 +8,7 @@ use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
 use openssl::nid::Nid;
+use openssl::pkey::PKey;
 use openssl::x509::X509Name;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 
@@ -279,13 +280,69 @@ fn a_clients_certificate_that_cannot_be_used_is_named() {
         ] {
             let (certificate, key) = (certificate.clone(), key.clone());
             let policy = TlsPolicy {
-                client_certificate: Some(ClientCertificate { certificate, key }),
+                client_certificate: Some(ClientCertificate {
+                    certificate,
+                    key,
+                    password: None,
+                }),
                 library,
                 ..TlsPolicy::new(V1_3, Verification::None)
             };
             let problem = impossible(&policy);
             let is_told = problem.contains("client's certificate or key") && problem.contains(culprit);
             assert!(is_told, "{problem}");
+        }
+    }
+}
+
+/// Never by OpenSSL's own question at the terminal.
+#[test]
+fn a_key_that_is_encrypted_in_whatever_format_takes_its_password_and_names_it_as_missing() {
+    let folder = server().folder().join("encrypted");
+    std::fs::create_dir(&folder).unwrap();
+    let authority = Authority::new(CertificateKind::EcdsaP256).unwrap();
+    let client = authority.issue_client(&folder, "somebody", CertificateKind::Rsa2048);
+    let client = client.unwrap();
+    let key = PKey::private_key_from_pem(&std::fs::read(&client.key).unwrap()).unwrap();
+    let (cipher, password) = (openssl::symm::Cipher::aes_256_cbc(), "s3cret");
+    let new = key.private_key_to_pem_pkcs8_passphrase(cipher, password.as_bytes());
+    let old = key
+        .rsa()
+        .unwrap()
+        .private_key_to_pem_passphrase(cipher, password.as_bytes());
+    let too_long = "x".repeat(5000);
+    for pem in [new.unwrap(), old.unwrap()] {
+        std::fs::write(&client.key, pem).unwrap();
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let with = |password: Option<&str>| TlsPolicy {
+                client_certificate: Some(ClientCertificate {
+                    certificate: client.certificate.clone(),
+                    key: client.key.clone(),
+                    password: password.map(Secret::new),
+                }),
+                library,
+                ..TlsPolicy::new(V1_3, Verification::None)
+            };
+            assert!(TlsConnector::new(&with(Some(password))).is_ok());
+            for (password, words) in [
+                (
+                    None,
+                    "encrypted; give its password in the environment variable CIPHERTAX_KEY_PASSWORD",
+                ),
+                (Some("another"), "cannot be decrypted"),
+                (Some(&*too_long), "cannot be decrypted"),
+            ] {
+                let policy = with(password);
+                let problem = impossible(&policy);
+                assert!(
+                    problem.contains(words) && problem.contains("client-key.pem"),
+                    "{problem}"
+                );
+                assert_eq!(
+                    policy.client_certificate.unwrap().lacks_password(),
+                    password.is_none()
+                );
+            }
         }
     }
 }

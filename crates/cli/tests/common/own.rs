@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::Protocol;
+use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::lease;
 
@@ -65,6 +66,12 @@ impl Own {
 
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
+    }
+
+    /// A certificate of its authority for a client, and the key.
+    pub(crate) fn client_certificate(&self) -> ClientCertificateFiles {
+        let files = self.server.client_certificate(CertificateKind::EcdsaP256);
+        files.unwrap().unwrap()
     }
 
     /// The port of its TCP socket.

@@ -38,8 +38,7 @@ impl OwnMongoDb {
 
     /// Certificate and key of a client in one file, for the account of `MONGODB-X509`.
     pub(crate) fn client_file(&self) -> PathBuf {
-        let files = self.0.server.client_certificate(CertificateKind::EcdsaP256);
-        let files = files.unwrap().unwrap();
+        let files = self.client_certificate();
         let both = [fs::read(files.certificate).unwrap(), fs::read(files.key).unwrap()].concat();
         let path = self.0.server.folder().join("client-both.pem");
         fs::write(&path, both).unwrap();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Verified;
+use ciphertax_base::{Secret, Verified};
 use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
 use serde::{Deserialize, Serialize};
 
@@ -183,6 +183,9 @@ pub struct ClientCertificate {
     pub certificate: PathBuf,
     /// PEM file of its key.
     pub key: PathBuf,
+    /// The password by which the key is encrypted, where it is.
+    #[serde(skip)]
+    pub password: Option<Secret>,
 }
 
 #[cfg(test)]

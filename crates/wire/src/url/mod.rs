@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::Protocol;
 use crate::address::Address;
-use crate::tls::Verification;
+use crate::tls::{ClientCertificate, Verification};
 
 pub use mongodb::MongoDbTarget;
 pub use mysql::{MySqlTarget, PublicKey};
@@ -86,6 +86,15 @@ impl Target {
             Self::MySql(target) => &target.verification,
             Self::MongoDb(target) => &target.verification,
             Self::PostgreSql(target) => &target.verification,
+        }
+    }
+
+    /// What its clients show, where the URL names a certificate.
+    pub fn client_certificate_mut(&mut self) -> Option<&mut ClientCertificate> {
+        match self {
+            Self::MySql(_) => None,
+            Self::MongoDb(target) => target.client_certificate.as_mut(),
+            Self::PostgreSql(target) => target.client_certificate.as_mut(),
         }
     }
 

@@ -1,12 +1,11 @@
 //! From a policy to OpenSSL's settings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ciphertax_model::{Resumption, TlsVersion};
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslMode, SslOptions, SslSession,
-    SslSessionCacheMode, SslVerifyMode, SslVersion,
+    SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslSession, SslSessionCacheMode,
+    SslVerifyMode, SslVersion,
 };
 
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification};
@@ -109,22 +108,15 @@ fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Resul
 }
 
 fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Result<()> {
-    let unusable = |path: &Path, problem: String| WireError::ClientCertificate {
-        path: path.display().to_string(),
-        problem,
-    };
-    std::fs::File::open(&client.key).map_err(|error| unusable(&client.key, error.to_string()))?;
-    let path = &client.certificate;
-    let mut chain = pem::chain(path)
-        .map_err(|problem| unusable(path, problem))?
-        .into_iter();
+    let (chain, key) = pem::client(client)?;
+    let mut chain = chain.into_iter();
     let own = chain.next().map_or(Ok(()), |own| context.set_certificate(&own));
     own.and_then(|()| chain.try_for_each(|next| context.add_extra_chain_cert(next)))
-        .map_err(|error| unusable(path, reasons(&error)))?;
+        .map_err(|error| client.unusable(&client.certificate, reasons(&error)))?;
     context
-        .set_private_key_file(&client.key, SslFiletype::PEM)
+        .set_private_key(&key)
         .and_then(|()| context.check_private_key())
-        .map_err(|error| unusable(&client.key, reasons(&error)))
+        .map_err(|error| client.unusable(&client.key, reasons(&error)))
 }
 
 /// Sessions come after the handshake in TLS 1.3, so OpenSSL hands them over when it meets them.

@@ -101,7 +101,7 @@ fn broken(error: ErrorStack) -> WireError {
     WireError::Tls(reasons(&error))
 }
 
-fn reasons(stack: &ErrorStack) -> String {
+pub(super) fn reasons(stack: &ErrorStack) -> String {
     let reasons: Vec<&str> = stack.errors().iter().filter_map(|error| error.reason()).collect();
     if reasons.is_empty() {
         "for a reason OpenSSL does not name".into()

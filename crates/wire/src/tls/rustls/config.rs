@@ -12,15 +12,14 @@ use rustls::crypto::{
     CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms, verify_tls12_signature,
     verify_tls13_signature,
 };
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     CipherSuite, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     SupportedProtocolVersion, version,
 };
 
-use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
+use super::super::policy::{TlsPolicy, Verification, Versions};
 use super::super::{certificate, cipher, pem};
 use super::failure;
 use crate::error::{Result, WireError};
@@ -37,10 +36,13 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig> {
     let mut config = match &policy.client_certificate {
         None => builder.with_no_client_auth(),
         Some(client) => {
-            let (chain, key) = read_client_certificate(client)?;
+            let (chain, key) = pem::client(client)?;
+            let key = key
+                .private_key_to_pkcs8()
+                .map_err(|error| client.unusable(&client.key, error))?;
             builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| unusable(&client.key, error.to_string()))?
+                .with_client_auth_cert(in_der(chain)?, PrivatePkcs8KeyDer::from(key).into())
+                .map_err(|error| client.unusable(&client.key, error))?
         }
     };
     config.resumption = rustls::client::Resumption::disabled();
@@ -99,25 +101,6 @@ fn key_exchange(group: Group) -> &'static dyn SupportedKxGroup {
         Group::P256 => kx_group::SECP256R1,
         Group::P384 => kx_group::SECP384R1,
         Group::X25519MlKem768 => kx_group::X25519MLKEM768,
-    }
-}
-
-fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>)> {
-    let path = &client.certificate;
-    let chain = in_der(pem::chain(path).map_err(|problem| unusable(path, problem))?)?;
-    let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| {
-        unusable(
-            &client.key,
-            format!("it holds no PEM key that can be read ({error})"),
-        )
-    })?;
-    Ok((chain, key))
-}
-
-fn unusable(path: &Path, problem: String) -> WireError {
-    WireError::ClientCertificate {
-        path: path.display().to_string(),
-        problem,
     }
 }
 

@@ -182,6 +182,7 @@ struct Said {
     ca: Option<PathBuf>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    key_password: Option<Secret>,
     negotiation: Option<Negotiation>,
     method: Option<Method>,
     connect_timeout: Option<Duration>,
@@ -251,6 +252,7 @@ impl Said {
             ("sslrootcert", _) => self.ca = file()?,
             ("sslcert", _) => self.certificate = file()?,
             ("sslkey", _) => self.key = file()?,
+            ("sslpassword", _) => self.key_password = Some(Secret::new(value)),
             ("sslnegotiation", "postgres") => self.negotiation = Some(Negotiation::Request),
             ("sslnegotiation", "direct") => self.negotiation = Some(Negotiation::Direct),
             ("sslnegotiation", _) => return Err(wrong("postgres or direct")),
@@ -313,7 +315,11 @@ impl Said {
         let instead = "say sslmode=verify-ca, which still verifies them against sslrootcert";
         have_one_name(&verification, &self.others, instead)?;
         let client_certificate = match (self.certificate, self.key) {
-            (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
+            (Some(certificate), Some(key)) => Some(ClientCertificate {
+                certificate,
+                key,
+                password: self.key_password,
+            }),
             (None, None) => None,
             _ => {
                 return Err(TargetError::Missing {
@@ -393,6 +399,7 @@ const KNOWN_PARAMETERS: &[&str] = &[
     "sslkey",
     "sslmode",
     "sslnegotiation",
+    "sslpassword",
     "sslrootcert",
     "target_session_attrs",
     "user",
@@ -461,10 +468,6 @@ const REFUSED_PARAMETERS: &[(&str, &str)] = &[
     ("sslcrl", NO_REVOCATION),
     ("sslcrldir", NO_REVOCATION),
     ("sslkeylogfile", "the keys of a session are never written down"),
-    (
-        "sslpassword",
-        "keys that are encrypted are not read; name one that is not, which nobody else may read",
-    ),
     (
         "sslsni",
         "the server is told the name that it is asked for wherever the host is one",

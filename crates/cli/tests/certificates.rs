@@ -171,6 +171,67 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
     }
 }
 
+/// A short run of these arms on a server of the user's own: what was left out, and why.
+fn left_out(server: &OwnServer, arms: &str) -> Vec<(String, String)> {
+    let sandbox = Sandbox::new();
+    let study = format!(
+        "name = \"arms\"\nquestion = \"What does it cost?\"\ntime_s = 2\nslice_s = 0.05\ndataset = {{ table_size = 1000 }}\n\
+         arm = [{{ name = \"plain\", transport = \"plain\" }}, {arms}]\n\
+         cell = [{{ name = \"queries\", workload = \"oltp_point_select\", load = {{ connections = 1 }} }}]\n"
+    );
+    let mut command = sandbox.study(&study, &[]);
+    command.arg(server.verified_url());
+    Running::start(command).finish().measured();
+    let left_out = record(&sandbox.run()).head.left_out.into_iter();
+    left_out
+        .map(|left_out| (left_out.arm, left_out.reason.to_string()))
+        .collect()
+}
+
+#[test]
+fn an_arm_whose_cipher_or_group_the_server_does_not_take_is_left_out_with_one_that_it_takes() {
+    let server = OwnServer::start();
+    let arm = |cipher: &str| {
+        format!("{{ name = \"{cipher}\", transport = \"tls1.2\", tls = {{ cipher = \"{cipher}\" }} }}")
+    };
+    let wanted = "ECDHE-RSA-AES256-GCM-SHA384";
+    let arms = [
+        "{ name = \"tls1.2\", transport = \"tls1.2\" }".to_owned(),
+        arm(wanted),
+        "{ name = \"hybrid\", transport = \"tls\", tls = { group = \"X25519MLKEM768\", library = \"rustls\" } }".to_owned(),
+    ];
+    let found = left_out(&server, &arms.join(", "));
+    let [(of_cipher, cipher), (of_group, group)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((&**of_cipher, &**of_group), (wanted, "hybrid"));
+    let begin = format!(
+        "the server does not take {wanted} in TLSv1.2, because its certificate has an ECDSA key; it takes "
+    );
+    let takes = cipher.strip_prefix(&begin).unwrap_or_else(|| panic!("{cipher}"));
+    assert_eq!(left_out(&server, &arm(takes)), []);
+    assert_eq!(
+        group,
+        "the server does not take X25519MLKEM768 in TLSv1.3; it takes X25519"
+    );
+}
+
+#[test]
+fn a_server_whose_suites_its_key_does_not_suit_is_told_from_one_without_the_version() {
+    let server = OwnServer::start_with(|builder| builder.option("--ssl-cipher=ECDHE-RSA-AES256-GCM-SHA384"));
+    let arms =
+        ["tls1.3", "tls1.2"].map(|version| format!("{{ name = \"{version}\", transport = \"{version}\" }}"));
+    let found = left_out(&server, &arms.join(", "));
+    let [(arm, reason)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(arm, "tls1.2");
+    let words = "have no cipher suite or no group in common";
+    says(reason, words);
+    let connected = Sandbox::new().finish(&["connect", &server.verified_url(), "--transport=tls1.2"]);
+    connected.refuses(&[words, "an RSA key in the server's certificate"]);
+}
+
 #[test]
 fn a_damaged_certificate_of_a_ca_file_is_named_and_the_others_are_used() {
     let (server, sandbox) = (OwnServer::start(), Sandbox::new());

@@ -141,12 +141,8 @@ impl Distrust {
                 "; renew it on the server (its setting ssl_cert_file), and look whether this machine's clock is right; without \
                  sslrootcert in the URL nobody looks at it"
             }
-            (Self::Version1, _) => {
-                "; issue one of version 3 to the server, or leave library = \"rustls\" out"
-            }
-            (Self::Authority, _) => {
-                "; issue one with CA:FALSE to the server, or leave library = \"rustls\" out"
-            }
+            (Self::Version1, _) => "; issue one of version 3 to the server, or take the library openssl",
+            (Self::Authority, _) => "; issue one with CA:FALSE to the server, or take the library openssl",
             (Self::CriticalExtension, _) => {
                 "; issue one without that extension, or in which it is not critical"
             }

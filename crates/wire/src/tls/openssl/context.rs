@@ -69,8 +69,11 @@ fn take_legacy_servers(context: &mut SslContextBuilder) {
     context.set_options(legacy_server_connect | SslOptions::NO_RENEGOTIATION);
 }
 
-/// Offers one suite. OpenSSL takes whole classes of suites for a name too, so the name is looked up first.
-fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
+/// What to say of a suite that OpenSSL does not have; `None` for one that it has. It takes whole classes of suites for a name too.
+///
+/// # Errors
+/// OpenSSL's own.
+pub fn unknown_cipher(wanted: &str) -> Result<Option<String>> {
     let is_of_tls13 = cipher::is_of_tls13(wanted);
     let mut every = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
     every.set_security_level(0);
@@ -78,13 +81,20 @@ fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
     every.set_ciphersuites(TLS13_SUITES).map_err(broken)?;
     let mut known = bindings::cipher_names(&every);
     known.retain(|name| cipher::is_of_tls13(name) == is_of_tls13);
-    if !known.contains(&wanted) {
-        return Err(WireError::TlsSettings(format!(
+    Ok((!known.contains(&wanted)).then(|| {
+        format!(
             "OpenSSL has no cipher suite {wanted}; the nearest it has are {}",
             cipher::nearest(wanted, known)
-        )));
+        )
+    }))
+}
+
+/// Offers one suite.
+fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
+    if let Some(problem) = unknown_cipher(wanted)? {
+        return Err(WireError::TlsSettings(problem));
     }
-    if is_of_tls13 {
+    if cipher::is_of_tls13(wanted) {
         context.set_ciphersuites(wanted).map_err(broken)
     } else {
         context.set_cipher_list(wanted).map_err(broken)

@@ -3,6 +3,8 @@
 pub(super) mod bindings;
 mod context;
 
+pub use self::context::unknown_cipher;
+
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 

@@ -83,7 +83,10 @@ fn failure(error: Error) -> WireError {
     match error {
         Error::InvalidCertificate(reason) => WireError::NotTrusted {
             why: distrust(&reason),
-            reason: reason.to_string(),
+            reason: match &reason {
+                CertificateError::Other(webpkis) => webpkis.to_string(),
+                reason => reason.to_string(),
+            },
         },
         error => WireError::Tls(error.to_string()),
     }

@@ -55,6 +55,7 @@ impl MongodbGround {
                 client_certificate: client_certificate.map(|files| ClientCertificate {
                     certificate: files.certificate,
                     key: files.key,
+                    password: None,
                 }),
                 ..policy
             }

@@ -12,7 +12,8 @@ use indicatif::ProgressBar;
 use crate::arguments::{CleanArguments, ConnectArguments, DoctorArguments};
 use crate::exit::{Exit, Stop};
 use crate::export::write_text;
-use crate::measuring::{self, parse_any_target, tool, warn_if_unverified};
+use crate::key_password::unlock;
+use crate::measuring::{self, parse_any_target, tool, warn_of_certificates};
 use crate::progress::bar;
 use crate::show;
 
@@ -23,7 +24,7 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
     } else {
         Transport::Plain
     };
-    let plan = ConnectPlan {
+    let mut plan = ConnectPlan {
         tool: tool(),
         transport: arguments.transport.unwrap_or(best),
         target,
@@ -31,9 +32,12 @@ pub(crate) fn run_connect(arguments: &ConnectArguments) -> Result<Exit, String> 
         count: arguments.count,
     };
     if plan.transport.is_encrypted() {
-        warn_if_unverified(&plan.target);
+        warn_of_certificates(&plan.target);
     }
     let stop = Stop::watch()?;
+    if let Some(exit) = unlock(Some(&mut plan.target), &stop)? {
+        return Ok(exit);
+    }
     let bar = progress(&plan.target.to_string(), arguments.count);
     let connected = connect(&plan, &stop.flag, &mut |done| bar.set_position(done.into()));
     bar.finish_and_clear();
@@ -90,9 +94,12 @@ pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
 }
 
 pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
-    let target = measuring::parse_target(&arguments.target)?;
-    measuring::warn_if_unverified(&target);
+    let mut target = measuring::parse_target(&arguments.target)?;
+    measuring::warn_of_certificates(&target);
     let stop = Stop::watch()?;
+    if let Some(exit) = unlock(Some(&mut target), &stop)? {
+        return Ok(exit);
+    }
     stop.leaves(|left| left.made_on = Some(target.clone()));
     let what = made_on(&target);
     let text = match clean(&target, &stop.flag) {

@@ -9,6 +9,7 @@ mod dry_run;
 mod exit;
 mod export;
 mod generated;
+mod key_password;
 mod machines;
 mod measuring;
 mod progress;
@@ -22,6 +23,7 @@ mod studies;
 use std::env;
 use std::process::ExitCode;
 
+use ciphertax_base::joined;
 use ciphertax_model::removed;
 use ciphertax_supervise::say;
 use clap::Parser;
@@ -109,9 +111,19 @@ fn without_passwords(text: &str, arguments: impl Iterator<Item = String>) -> Str
 /// A URL with its password left out; `None` for what has none.
 fn hidden(argument: &str) -> Option<String> {
     let (scheme, rest) = argument.split_once("://")?;
-    let (credentials, host) = rest.rsplit_once('@')?;
-    let (user, _) = credentials.split_once(':')?;
-    Some(format!("{scheme}://{user}:…@{host}"))
+    let without = |(credentials, host): (&str, &str)| {
+        let (user, _) = credentials.split_once(':')?;
+        Some(format!("{user}:…@{host}"))
+    };
+    let rest = rest.rsplit_once('@').and_then(without).unwrap_or(rest.to_owned());
+    let (place, options) = rest.split_once('?').unwrap_or((&rest, ""));
+    let options = options.split('&').map(|option| match option.split_once('=') {
+        Some((name, _)) if name.to_ascii_lowercase().ends_with("password") => format!("{name}=…"),
+        _ => option.to_owned(),
+    });
+    let question = if rest.contains('?') { "?" } else { "" };
+    let shown = format!("{scheme}://{place}{question}{}", joined(options, "&"));
+    (shown != argument).then_some(shown)
 }
 
 #[cfg(test)]
@@ -129,6 +141,9 @@ mod tests {
                 "{said}"
             );
         }
+        let options = "postgres://h/d?sslkey=k&sslpassword=s3=cr&passfile=p";
+        let said = without_passwords(&format!("no {options}"), [options.to_owned()].into_iter());
+        assert_eq!(said, "no postgres://h/d?sslkey=k&sslpassword=…&passfile=p");
         assert_eq!(
             without_passwords("mysql://h:3306/ x", arguments()),
             "mysql://h:3306/ x"

@@ -13,18 +13,22 @@ use ciphertax_runner::{
     Channel, EncdbAccount, Measured, Plan, Progress, Ranks, Role, RunError, Stage, follow, play, role,
 };
 use ciphertax_supervise::say;
-use ciphertax_wire::{Protocol, Target};
+use ciphertax_wire::tls::damaged;
+use ciphertax_wire::{Protocol, Target, TargetError};
 
 use super::arguments::{option, quoted};
 use crate::arguments::{MeasuringArguments, OutputArguments};
 use crate::dry_run::dry_run;
 use crate::exit::{Exit, Stop};
+use crate::key_password::unlock;
 use crate::progress::{Reporter, Verbosity};
 use crate::selection::selected;
 use crate::{export, run, show};
 
 /// Holds the password of a target whose URL has none.
 const PASSWORD_VARIABLE: &str = "CIPHERTAX_PASSWORD";
+/// The environment variable that holds the password by which the client's key is encrypted.
+const KEY_PASSWORD_VARIABLE: &str = "CIPHERTAX_KEY_PASSWORD";
 
 /// The words of a command that say which study it measures.
 pub(crate) struct Words {
@@ -63,7 +67,7 @@ pub(crate) fn play_and_show(
     destination: Destination,
     arguments: &MeasuringArguments,
 ) -> Result<Exit, String> {
-    let plan = match role()? {
+    let mut plan = match role()? {
         None => plan.clone(),
         Some(_) if matches!(destination, Destination::Resumed(_)) => {
             return Err(
@@ -76,13 +80,16 @@ pub(crate) fn play_and_show(
             return Ok(Exit::Done);
         }
     };
-    let plan = &plan;
     export::looked_into(&arguments.output.export, plan.study.profile)?;
     export::possible(&arguments.output.export, arguments.out.as_deref())?;
     if plan.study.arms.iter().any(|arm| arm.transport.is_encrypted()) {
-        plan.target.iter().for_each(warn_if_unverified);
+        plan.target.iter().for_each(warn_of_certificates);
     }
     let stop = Stop::watch()?;
+    if let Some(exit) = unlock(plan.target.as_mut(), &stop)? {
+        return Ok(exit);
+    }
+    let plan = &plan;
     let verbosity = arguments.verbosity();
     let played = play_with(plan, destination, &stop, verbosity);
     match (played, stop.caught()) {
@@ -247,16 +254,30 @@ pub(crate) fn target(arguments: &MeasuringArguments) -> Result<Option<Target>, S
 
 /// A server by its URL, with the password that the environment has for it.
 pub(crate) fn parse_target(url: &str) -> Result<Target, String> {
-    Target::parse(url, password()).map_err(|error| error.to_string())
+    with_key_password(Target::parse(url, password()))
 }
 
 /// The same of one on which nothing is made.
 pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
-    Target::parse_any(url, password()).map_err(|error| error.to_string())
+    with_key_password(Target::parse_any(url, password()))
 }
 
-/// Says before the first login who may answer it.
-pub(crate) fn warn_if_unverified(target: &Target) {
+/// With the password by which the environment says that the key of its clients is encrypted, unless its URL says one.
+fn with_key_password(target: Result<Target, TargetError>) -> Result<Target, String> {
+    let mut target = target.map_err(|error| error.to_string())?;
+    if let Some(client) = target.client_certificate_mut()
+        && client.password.is_none()
+    {
+        client.password = env::var(KEY_PASSWORD_VARIABLE).ok().map(Secret::new);
+    }
+    Ok(target)
+}
+
+/// Says before the first login who may answer it, and which certificates of the CA file cannot be read.
+pub(crate) fn warn_of_certificates(target: &Target) {
+    if let Some(damaged) = target.verification().ca_file().and_then(damaged) {
+        say(format_args!("Warning: {damaged}; the others are used"));
+    }
     if !target.is_unverified() {
         return;
     }

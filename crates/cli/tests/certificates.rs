@@ -1,6 +1,12 @@
 //! Arms that differ in the server's certificate, through the whole command on real private servers.
 
 use ciphertax_records::LiesOn;
+use openssl::asn1::{Asn1Object, Asn1OctetString, Asn1Time};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::PKey;
+use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
+use openssl::x509::{X509, X509Extension, X509NameBuilder};
 
 use crate::common::*;
 
@@ -66,6 +72,181 @@ fn a_target_has_the_certificate_it_has() {
         2,
         &["arm \"rsa\": the target has", "arm \"ecdsa\": the target has"],
     );
+}
+
+/// A certificate that has signed itself, for a server of the user's own, with its key.
+fn write_certificate(folder: &Path, version_3: bool, extension: Option<&X509Extension>) -> [PathBuf; 2] {
+    let group = openssl::ec::EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    let key = PKey::from_ec_key(openssl::ec::EcKey::generate(&group).unwrap()).unwrap();
+    let mut name = X509NameBuilder::new().unwrap();
+    name.append_entry_by_nid(Nid::COMMONNAME, "localhost").unwrap();
+    let name = name.build();
+    let mut builder = X509::builder().unwrap();
+    builder.set_version(if version_3 { 2 } else { 0 }).unwrap();
+    builder.set_subject_name(&name).unwrap();
+    builder.set_issuer_name(&name).unwrap();
+    builder.set_pubkey(&key).unwrap();
+    builder.set_not_before(&Asn1Time::from_unix(0).unwrap()).unwrap();
+    builder
+        .set_not_after(&Asn1Time::days_from_now(9).unwrap())
+        .unwrap();
+    if version_3 {
+        let names = SubjectAlternativeName::new()
+            .ip("127.0.0.1")
+            .build(&builder.x509v3_context(None, None));
+        builder.append_extension(names.unwrap()).unwrap();
+    }
+    if let Some(extension) = extension {
+        builder.append_extension2(extension).unwrap();
+    }
+    builder.sign(&key, MessageDigest::sha256()).unwrap();
+    let [certificate, its_key] = ["own.pem", "own-key.pem"].map(|name| folder.join(name));
+    fs::write(&certificate, builder.build().to_pem().unwrap()).unwrap();
+    fs::write(&its_key, key.private_key_to_pem_pkcs8().unwrap()).unwrap();
+    [certificate, its_key]
+}
+
+/// A server of the user's own with this certificate and key.
+fn with_certificate(files: &[PathBuf; 2]) -> OwnServer {
+    let [certificate, key] = files.each_ref().map(|file| file.display());
+    OwnServer::start_with(|builder| {
+        let builder = builder.option(format!("--ssl-cert={certificate}"));
+        builder.option(format!("--ssl-key={key}"))
+    })
+}
+
+#[test]
+fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others_are_measured() {
+    let critical = X509Extension::new_from_der(
+        &Asn1Object::from_str("1.3.6.1.4.1.99999.1").unwrap(),
+        true,
+        &Asn1OctetString::new_from_bytes(&[5, 0]).unwrap(),
+    );
+    let critical = critical.unwrap();
+    let authority = BasicConstraints::new().critical().ca().build().unwrap();
+    for (version_3, extension, verifies, words) in [
+        (false, None, true, ["X.509 version 1", "issue one of version 3"]),
+        (true, Some(&authority), true, ["CA:TRUE", "CA:FALSE"]),
+        (
+            true,
+            Some(&critical),
+            false,
+            ["critical extension", "not critical"],
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let files = write_certificate(sandbox.root(), version_3, extension);
+        let server = with_certificate(&files);
+        let target = server.url_with(server.password());
+        let target = match verifies {
+            true => format!("{target}?ssl-ca={}", files[0].display()),
+            false => target,
+        };
+        let arguments = [
+            "run",
+            "mysql-tls-client-library",
+            &target,
+            "--time=4",
+            "--out=run",
+        ];
+        let finished = sandbox.finish(
+            &[
+                &arguments[..],
+                &["--set=dataset.table_size=2000", "--set=slice_s=0.05"],
+            ]
+            .concat(),
+        );
+        finished.measured();
+        let run = record(&sandbox.run());
+        let [left_out] = &run.head.left_out[..] else {
+            panic!("{finished:?}")
+        };
+        let reason = left_out.reason.to_string();
+        assert_eq!(left_out.arm, "rustls");
+        says(&reason, words[0]);
+        says(&reason, words[1]);
+        finished.says(&[&format!("Leaving out rustls: {reason}")]);
+        let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["openssl", BASELINE_AGAIN, "plain"]);
+    }
+}
+
+/// A short run of these arms on a server of the user's own: what was left out, and why.
+fn left_out(server: &OwnServer, arms: &str) -> Vec<(String, String)> {
+    let sandbox = Sandbox::new();
+    let study = format!(
+        "name = \"arms\"\nquestion = \"What does it cost?\"\ntime_s = 2\nslice_s = 0.05\ndataset = {{ table_size = 1000 }}\n\
+         arm = [{{ name = \"plain\", transport = \"plain\" }}, {arms}]\n\
+         cell = [{{ name = \"queries\", workload = \"oltp_point_select\", load = {{ connections = 1 }} }}]\n"
+    );
+    let mut command = sandbox.study(&study, &[]);
+    command.arg(server.verified_url());
+    Running::start(command).finish().measured();
+    let left_out = record(&sandbox.run()).head.left_out.into_iter();
+    left_out
+        .map(|left_out| (left_out.arm, left_out.reason.to_string()))
+        .collect()
+}
+
+#[test]
+fn an_arm_whose_cipher_or_group_the_server_does_not_take_is_left_out_with_one_that_it_takes() {
+    let server = OwnServer::start();
+    let arm = |cipher: &str| {
+        format!("{{ name = \"{cipher}\", transport = \"tls1.2\", tls = {{ cipher = \"{cipher}\" }} }}")
+    };
+    let wanted = "ECDHE-RSA-AES256-GCM-SHA384";
+    let arms = [
+        "{ name = \"tls1.2\", transport = \"tls1.2\" }".to_owned(),
+        arm(wanted),
+        "{ name = \"hybrid\", transport = \"tls\", tls = { group = \"X25519MLKEM768\", library = \"rustls\" } }".to_owned(),
+    ];
+    let found = left_out(&server, &arms.join(", "));
+    let [(of_cipher, cipher), (of_group, group)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((&**of_cipher, &**of_group), (wanted, "hybrid"));
+    let begin = format!(
+        "the server does not take {wanted} in TLSv1.2, because its certificate has an ECDSA key; it takes "
+    );
+    let takes = cipher.strip_prefix(&begin).unwrap_or_else(|| panic!("{cipher}"));
+    assert_eq!(left_out(&server, &arm(takes)), []);
+    assert_eq!(
+        group,
+        "the server does not take X25519MLKEM768 in TLSv1.3; it takes X25519"
+    );
+}
+
+#[test]
+fn a_server_whose_suites_its_key_does_not_suit_is_told_from_one_without_the_version() {
+    let server = OwnServer::start_with(|builder| builder.option("--ssl-cipher=ECDHE-RSA-AES256-GCM-SHA384"));
+    let arms =
+        ["tls1.3", "tls1.2"].map(|version| format!("{{ name = \"{version}\", transport = \"{version}\" }}"));
+    let found = left_out(&server, &arms.join(", "));
+    let [(arm, reason)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(arm, "tls1.2");
+    let words = "have no cipher suite or no group in common";
+    says(reason, words);
+    let connected = Sandbox::new().finish(&["connect", &server.verified_url(), "--transport=tls1.2"]);
+    connected.refuses(&[words, "an RSA key in the server's certificate"]);
+}
+
+#[test]
+fn a_damaged_certificate_of_a_ca_file_is_named_and_the_others_are_used() {
+    let (server, sandbox) = (OwnServer::start(), Sandbox::new());
+    let ca = fs::read_to_string(server.ca_file()).unwrap();
+    let bundle = sandbox.work().join("bundle.pem");
+    fs::write(&bundle, ca.replacen("MII", "M!I", 1) + &ca).unwrap();
+    for library in ["openssl", "rustls"] {
+        let target = format!("{}?ssl-ca=bundle.pem", server.url_with(server.password()));
+        let finished = sandbox.finish(&["connect", &target, "--library", library]);
+        finished.fails(
+            0,
+            &["Warning: certificate 1 of 2 in bundle.pem cannot be read; the others are used"],
+        );
+        finished.shows(&["verified"]);
+    }
 }
 
 fn measure(sandbox: &Sandbox, study: &str) -> Run {

@@ -5,6 +5,7 @@
 mod at_rest;
 mod bad_input;
 mod certificates;
+mod client_keys;
 mod columns;
 mod commands;
 mod common;

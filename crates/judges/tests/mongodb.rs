@@ -509,6 +509,7 @@ impl Deployment {
             certificate: ClientCertificate {
                 certificate: files.certificate,
                 key: files.key,
+                password: None,
             },
             server,
         }

@@ -192,6 +192,7 @@ fn encrypted_with(
     policy.client_certificate = certificate.map(|files| ClientCertificate {
         certificate: files.certificate,
         key: files.key,
+        password: None,
     });
     ConnectOptions {
         tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),

@@ -383,6 +383,11 @@ pub enum LeftOutReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         has: Option<String>,
     },
+    /// There is no session by what the arm asks for besides, or with its TLS library, though there is by that version.
+    TlsRefused {
+        /// Why, and what can be done.
+        tls_refused: String,
+    },
     /// The server wants the password itself over plaintext, and nobody verified who would get it.
     PasswordWithheld {
         /// Why, and what can be done.
@@ -397,7 +402,10 @@ impl fmt::Display for LeftOutReason {
                 write!(f, "the server does not offer {lacks_tls}")?;
                 has.iter().try_for_each(|has| write!(f, ", it has {has}"))
             }
-            Self::PasswordWithheld { password_withheld } => f.write_str(password_withheld),
+            Self::TlsRefused { tls_refused: why }
+            | Self::PasswordWithheld {
+                password_withheld: why,
+            } => f.write_str(why),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{ServerSpec, Study, Transport};
+use ciphertax_model::{Arm, ServerSpec, Study, Transport};
+use ciphertax_wire::tls::TlsSummary;
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 use ciphertax_workload::Access;
 use ciphertax_workload::mongodb::MongodbAccess;
@@ -121,11 +122,11 @@ pub(crate) trait OwnDatabase {
     /// When a server denies access, so that a wrong password is not tried again.
     fn withheld(&self, study: &Study) -> Result<Option<String>>;
 
-    /// Logs in to the first server, and tells of which version TLS is.
+    /// Logs in to the first server as an arm does, and tells what its TLS is.
     ///
     /// # Errors
     /// The outer if there is no answer, the inner if there is no session.
-    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>>;
+    fn negotiate(&self, arm: &Arm) -> Result<Result<Option<TlsSummary>, WireError>>;
 
     /// What keeps the server busy for so long, over one session: that for what is not measured of the study.
     ///
@@ -159,7 +160,7 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         }
         let mut denial = None;
         for endpoint in &self.endpoints {
-            match self.log_in(endpoint, over_tls) {
+            match self.log_in(endpoint, &Arm::new("tls", over_tls)) {
                 Ok(Ok(_)) => {}
                 Err(RunError::Stopped) => return Err(RunError::Stopped),
                 Ok(Err(error)) if error.is_access_denied() && !error.is_of_pg_hba() => {
@@ -169,7 +170,7 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
                 Ok(Err(_)) | Err(_) => continue,
             }
             if let Ok(Err(withheld @ WireError::PasswordWithheld(_))) =
-                self.log_in(endpoint, Transport::Plain)
+                self.log_in(endpoint, &Arm::new("plain", Transport::Plain))
             {
                 return Ok(Some(withheld.to_string()));
             }
@@ -185,8 +186,8 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         }
     }
 
-    fn negotiate(&self, transport: Transport) -> Result<Result<Option<String>, WireError>> {
-        self.log_in(&self.endpoints[0], transport)
+    fn negotiate(&self, arm: &Arm) -> Result<Result<Option<TlsSummary>, WireError>> {
+        self.log_in(&self.endpoints[0], arm)
     }
 
     fn busy(&self, study: &Study) -> Result<Busy> {

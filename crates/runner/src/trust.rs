@@ -134,7 +134,15 @@ pub(crate) fn issued<'a>(
     for kind in kinds {
         clients.extend(issue(kind)?.map(|files| {
             let ClientCertificateFiles { certificate, key } = files;
-            (kind, ClientCertificate { certificate, key })
+            let password = None;
+            (
+                kind,
+                ClientCertificate {
+                    certificate,
+                    key,
+                    password,
+                },
+            )
         }));
     }
     Ok(clients)

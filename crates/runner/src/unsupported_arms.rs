@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::{Arm, CpuCounter, Study, TlsVersion, Transport};
+use ciphertax_model::{Arm, CpuCounter, Group, Study, TlsLibrary, TlsSettings, TlsVersion, Transport};
 use ciphertax_records::{LeftOut, LeftOutReason};
-use ciphertax_wire::{Target, WireError};
+use ciphertax_wire::tls::TlsSummary;
+use ciphertax_wire::{Protocol, Target, WireError};
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::Result;
@@ -14,11 +15,11 @@ use crate::remote_cpu::{LONGEST_TOLD_S, check_pace, resolution};
 use crate::servers_to_play::Plan;
 use crate::timeout::unusable;
 
-/// The plan without the arms whose TLS version the target does not have, and without plain ones where the password would go to
-/// whoever answers; and which those are.
+/// The plan without the arms whose TLS the target does not have, and without plain ones where the password would go to whoever
+/// answers; and which those are.
 ///
 /// # Errors
-/// When the target does not have the TLS version of the baseline, or nothing is left to compare; when the server does not answer.
+/// When the target does not have the TLS of the baseline, or nothing is left to compare; when the server does not answer.
 pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Plan, Vec<LeftOut>)> {
     let mut left_out = Vec::new();
     let Some(target) = &plan.target else {
@@ -27,34 +28,23 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let own = databases::target(target);
     let arms = &plan.study.arms;
     progress.stage(&Stage::Connecting(target.to_string()));
-    let mut lets_in = true;
-    let version = |arm: &Arm| Some((arm.transport.tls_version()?, arm.transport));
-    let versions: BTreeMap<TlsVersion, Transport> = arms.iter().filter_map(version).collect();
-    for transport in versions.into_values() {
-        match own.negotiate(transport)? {
-            Ok(_) => {}
-            Err(error) if error.is_failed_handshake() => {
-                let reason = lacks(own.as_ref(), transport, &error)?;
-                let of_version = arms.iter().filter(|arm| arm.transport == transport);
-                left_out.extend(of_version.filter_map(|arm| {
-                    Some(LeftOut {
-                        arm: arm.name.clone(),
-                        reason: reason.clone()?,
-                    })
-                }));
-            }
-            // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
-            Err(_) => {
-                lets_in = false;
-                break;
-            }
-        }
+    let tried = try_arms(own.as_ref(), arms, target.protocol())?;
+    for arm in arms.iter().filter(|arm| arm.transport.is_encrypted()) {
+        let of_arm = |(version, tls, _): &&Lacking| {
+            *version == arm.transport.tls_version() && tls.as_ref().is_none_or(|tls| *tls == asked(arm))
+        };
+        left_out.extend(tried.iter().flatten().find(of_arm).map(|(_, _, reason)| LeftOut {
+            arm: arm.name.clone(),
+            reason: reason.clone(),
+        }));
     }
     let without = |left_out: &[LeftOut]| {
         let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
         plan.study.without_arms(&names)
     };
-    if lets_in && let Some(password_withheld) = own.withheld(&without(&left_out))? {
+    if tried.is_some()
+        && let Some(password_withheld) = own.withheld(&without(&left_out))?
+    {
         let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
         left_out.extend(plain.map(|arm| LeftOut {
             arm: arm.name.clone(),
@@ -67,9 +57,9 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let refused = |problem: String| Err(unusable(&target.to_string(), problem));
     let baseline = &plan.study.baseline().name;
     if let Some(lacking) = left_out.iter().find(|left_out| left_out.arm == *baseline) {
-        let is_of_version = matches!(lacking.reason, LeftOutReason::TlsVersion { .. });
+        let is_of_tls = !matches!(lacking.reason, LeftOutReason::PasswordWithheld { .. });
         // Budgets are for what the others cost against this one.
-        if study.cells.is_empty() || is_of_version || !study.budgets.is_empty() {
+        if study.cells.is_empty() || is_of_tls || !study.budgets.is_empty() {
             return refused(format!(
                 "the baseline {baseline} cannot be measured: {}; take a study whose first arm it can do",
                 lacking.reason
@@ -122,21 +112,135 @@ fn with_resolution(
     Ok(study)
 }
 
+/// The version, and the settings besides unless none of that version are taken, that a server does not take; and why.
+type Lacking = (Option<TlsVersion>, Option<TlsSettings>, LeftOutReason);
+
+/// The settings of an arm that a server, or its certificate, may not suit.
+fn asked(arm: &Arm) -> TlsSettings {
+    TlsSettings {
+        cipher: arm.tls.cipher.clone(),
+        group: arm.tls.group,
+        verification: arm.tls.verification,
+        library: arm.tls.library,
+        ..TlsSettings::default()
+    }
+}
+
+/// All TLS of the arms that the server does not take: each version is tried alone, verified as the target wants it, and then with
+/// what arms ask for besides. `None` where it lets nobody in: whoever connects next says why, and a wrong password is tried no more
+/// often than it must.
+fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], protocol: Protocol) -> Result<Option<Vec<Lacking>>> {
+    let mut versions: BTreeMap<Option<TlsVersion>, (Transport, Vec<TlsSettings>)> = BTreeMap::new();
+    for arm in arms.iter().filter(|arm| arm.transport.is_encrypted()) {
+        let nothing = (arm.transport, Vec::new());
+        let (_, more) = versions.entry(arm.transport.tls_version()).or_insert(nothing);
+        let tls = asked(arm);
+        let is_more = tls.cipher.is_some() || tls.group.is_some() || tls.library != TlsLibrary::default();
+        if is_more && !more.contains(&tls) {
+            more.push(tls);
+        }
+    }
+    versions.retain(|version, (_, more)| version.is_some() || !more.is_empty());
+    let mut lacking = Vec::new();
+    for (version, (transport, more)) in versions {
+        let with = |tls: TlsSettings| Arm {
+            tls,
+            ..Arm::new("", transport)
+        };
+        let bare = with(TlsSettings::default());
+        let has = match own.negotiate(&bare)? {
+            Ok(has) => has,
+            Err(error) if error.is_failed_handshake() => {
+                lacking.extend(lacks(own, &bare, &error, protocol)?.map(|reason| (version, None, reason)));
+                continue;
+            }
+            Err(_) => return Ok(None),
+        };
+        for tls in more {
+            let arm = with(tls);
+            let (Some(has), Err(failure)) = (&has, own.negotiate(&arm)?) else {
+                continue;
+            };
+            if !failure.is_failed_handshake() && !matches!(failure, WireError::NotTrusted { .. }) {
+                return Ok(None);
+            }
+            // A login between two that fail keeps servers from counting them (MySQL's max_connect_errors).
+            own.negotiate(&bare)?.ok();
+            // A connection may break, but not twice.
+            if failure.is_disconnect() && own.negotiate(&arm)?.is_ok() {
+                continue;
+            }
+            let tls_refused = unsuitable(&arm.tls, has, &failure, protocol);
+            lacking.push((version, Some(arm.tls), LeftOutReason::TlsRefused { tls_refused }));
+        }
+    }
+    Ok(Some(lacking))
+}
+
+/// Why these settings suit no session with a server that has others, by which that failed.
+fn unsuitable(tls: &TlsSettings, has: &TlsSummary, failure: &WireError, protocol: Protocol) -> String {
+    let group = |group: Option<Group>| group.map(Group::name);
+    let (asked, takes): (Vec<_>, Vec<_>) = [
+        (tls.cipher.as_deref(), Some(has.cipher)),
+        (group(tls.group), group(has.group)),
+    ]
+    .into_iter()
+    .filter_map(|(asked, takes)| Some((asked?, takes.unwrap_or("another"))))
+    .unzip();
+    if asked.is_empty() || matches!(failure, WireError::NotTrusted { .. }) {
+        return format!("{failure}{}", failure.remedy(protocol));
+    }
+    let keys = ["ECDSA", "RSA"];
+    let key_of = |cipher: &str| {
+        keys.into_iter()
+            .find(|key| cipher.split('-').any(|part| part == *key))
+    };
+    let key = key_of(has.cipher).filter(|key| {
+        tls.cipher
+            .as_deref()
+            .and_then(key_of)
+            .is_some_and(|asked| asked != *key)
+    });
+    let key = key.map_or(String::new(), |key| {
+        format!(", because its certificate has an {key} key")
+    });
+    format!(
+        "the server does not take {} in {}{key}; it takes {}",
+        asked.join(" with "),
+        has.version,
+        takes.join(" with ")
+    )
+}
+
 /// That the server does not shake hands by a version, by which that failed; `None` if it does by no other version either.
-fn lacks(own: &dyn OwnDatabase, transport: Transport, failure: &WireError) -> Result<Option<LeftOutReason>> {
+fn lacks(
+    own: &dyn OwnDatabase,
+    arm: &Arm,
+    failure: &WireError,
+    protocol: Protocol,
+) -> Result<Option<LeftOutReason>> {
     // A login between two that fail keeps servers from counting them (MySQL's max_connect_errors).
-    let has = own.negotiate(Transport::Tls)?;
-    let (Some(version), Ok(has)) = (transport.tls_version(), has) else {
+    let has = own.negotiate(&Arm::new("", Transport::Tls))?;
+    let (Some(version), Ok(has)) = (arm.transport.tls_version(), has) else {
         return Ok(None);
     };
     // What the server says itself is no chance; a connection may break, but not twice.
     let is_sure = failure.is_version_refused()
+        || failure.is_nothing_in_common()
         || own
-            .negotiate(transport)?
+            .negotiate(arm)?
             .is_err_and(|error| error.is_failed_handshake());
-    let is_another = has.as_ref() != Some(&version.to_string());
-    Ok((is_sure && is_another).then_some(LeftOutReason::TlsVersion {
-        lacks_tls: version,
-        has,
-    }))
+    let has = has.map(|has| has.version.to_owned());
+    let is_another = has.as_deref() != Some(version.name());
+    Ok(
+        (is_sure && is_another).then(|| match failure.is_nothing_in_common() {
+            true => LeftOutReason::TlsRefused {
+                tls_refused: format!("{failure}{}", failure.remedy(protocol)),
+            },
+            false => LeftOutReason::TlsVersion {
+                lacks_tls: version,
+                has,
+            },
+        }),
+    )
 }

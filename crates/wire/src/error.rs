@@ -264,6 +264,13 @@ impl WireError {
         matches!(self, Self::Tls(reason) if words.iter().any(|words| reason.contains(words)))
     }
 
+    /// True if the server finds nothing to take in what the client offers in a version that both have, by the words of either
+    /// library.
+    pub fn is_nothing_in_common(&self) -> bool {
+        let words = ["alert handshake failure", "HandshakeFailure"];
+        matches!(self, Self::Tls(reason) if words.iter().any(|words| reason.contains(words)))
+    }
+
     /// True if the server gave up on a transaction for the sake of another, so that it is to be begun anew.
     pub fn is_to_be_restarted(&self) -> bool {
         match self {
@@ -378,6 +385,15 @@ pub enum Distrust {
     /// No certificate of the CA file leads to it.
     #[error("it was signed by another CA than the one that is named")]
     OtherAuthority,
+    /// It is of a version before extensions.
+    #[error("rustls does not take certificates of X.509 version 1")]
+    Version1,
+    /// It is an authority's.
+    #[error("rustls does not take the certificate of an authority (CA:TRUE) as a server's own")]
+    Authority,
+    /// It has an extension that must be understood and is not.
+    #[error("it has a critical extension that the TLS library does not know")]
+    CriticalExtension,
     /// It is for other names than the host's.
     #[error("it is for other names than the one connected to")]
     OtherName,

@@ -41,6 +41,9 @@ impl WireError {
             "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
         } else if matches!(self, Self::CertificateDemanded) {
             "; name one that its CA signed, and its key, by tlsCertificateKeyFile=FILE in the URL"
+        } else if self.is_nothing_in_common() {
+            "; client and server have no cipher suite or no group in common: suites with RSA in their name need an RSA key in the \
+             server's certificate, those with ECDSA an ECDSA key"
         } else if self.is_missing_right() {
             match protocol {
                 Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
@@ -174,6 +177,11 @@ impl Distrust {
             (Self::Expired, Protocol::PostgreSql) => {
                 "; renew it on the server (its setting ssl_cert_file), and look whether this machine's clock is right; without \
                  sslrootcert in the URL nobody looks at it"
+            }
+            (Self::Version1, _) => "; issue one of version 3 to the server, or take the library openssl",
+            (Self::Authority, _) => "; issue one with CA:FALSE to the server, or take the library openssl",
+            (Self::CriticalExtension, _) => {
+                "; issue one without that extension, or in which it is not critical"
             }
             (Self::NotYetValid, _) => "; look whether this machine's clock and the server's are right",
             (Self::OtherAuthority, Protocol::MySql) => {

@@ -238,6 +238,7 @@ fn an_account_that_requires_a_certificate_lets_only_those_in_who_have_it() {
                     client_certificate: Some(ClientCertificate {
                         certificate: client.certificate.clone(),
                         key: client.key.clone(),
+                        password: None,
                     }),
                     ..bare.clone()
                 };
@@ -326,7 +327,7 @@ fn with_rustls(policy: TlsPolicy) -> TlsPolicy {
 }
 
 /// What a session of this policy negotiates, once client and server agree on it.
-fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
+pub(crate) fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
     let options = with_policy(plain(server), policy);
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options)

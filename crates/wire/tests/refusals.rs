@@ -8,6 +8,7 @@ use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
 use openssl::nid::Nid;
+use openssl::pkey::PKey;
 use openssl::x509::X509Name;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 
@@ -194,7 +195,7 @@ fn a_ca_file_that_cannot_be_used_is_named() {
     let key = server().folder().join("server-key.pem");
     for (path, reason) in [
         (PathBuf::from("/no/such/ca.pem"), "No such file"),
-        (server().folder().to_owned(), "no PEM certificate"),
+        (server().folder().to_owned(), "Is a directory"),
         (file_in(server(), "empty.pem", b""), "no PEM certificate"),
         (
             file_in(server(), "text.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n"),
@@ -210,6 +211,46 @@ fn a_ca_file_that_cannot_be_used_is_named() {
             let problem = impossible(&policy);
             let is_told = problem.contains(path.to_str().unwrap()) && problem.contains(reason);
             assert!(is_told, "{problem}");
+        }
+    }
+}
+
+/// Damaged blocks, files that were joined without a line end, and what else stands between them.
+#[test]
+fn what_can_be_read_of_a_ca_file_is_used_and_the_rest_is_named_by_its_number() {
+    let own = std::fs::read_to_string(server().ca_file().unwrap()).unwrap();
+    let damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let cut = own.split_at(own.len() / 2).0;
+    let trusted = own.replace("CERTIFICATE-----", "TRUSTED CERTIFICATE-----");
+    for (text, words) in [
+        (format!("{damaged}{own}"), Some("certificate 1 of 2 in ")),
+        (
+            format!("{own}{damaged}{own}{damaged}"),
+            Some("certificates 2, 4 of 4 in "),
+        ),
+        (format!("{cut}\n{own}"), Some("certificate 1 of 2 in ")),
+        (format!("{cut}{own}"), Some("certificate 1 of 2 in ")),
+        (format!("{}{}", own.trim_end(), own.trim_end()), None),
+        (
+            format!("{}{own}", damaged.trim_end()),
+            Some("certificate 1 of 2 in "),
+        ),
+        (
+            format!("a comment: caf\u{e9}\r\n{}", own.replace('\n', "\r\n")),
+            None,
+        ),
+        (trusted, None),
+    ] {
+        let path = file_in(server(), "bundle.pem", text.as_bytes());
+        let said = ciphertax_wire::tls::damaged(&path);
+        let expected = words.map(|words| format!("{words}{} cannot be read", path.display()));
+        assert_eq!(said, expected, "{text}");
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let policy = TlsPolicy {
+                library,
+                ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
+            };
+            crate::policies::negotiated(server(), &policy);
         }
     }
 }
@@ -239,13 +280,69 @@ fn a_clients_certificate_that_cannot_be_used_is_named() {
         ] {
             let (certificate, key) = (certificate.clone(), key.clone());
             let policy = TlsPolicy {
-                client_certificate: Some(ClientCertificate { certificate, key }),
+                client_certificate: Some(ClientCertificate {
+                    certificate,
+                    key,
+                    password: None,
+                }),
                 library,
                 ..TlsPolicy::new(V1_3, Verification::None)
             };
             let problem = impossible(&policy);
             let is_told = problem.contains("client's certificate or key") && problem.contains(culprit);
             assert!(is_told, "{problem}");
+        }
+    }
+}
+
+/// Never by OpenSSL's own question at the terminal.
+#[test]
+fn a_key_that_is_encrypted_in_whatever_format_takes_its_password_and_names_it_as_missing() {
+    let folder = server().folder().join("encrypted");
+    std::fs::create_dir(&folder).unwrap();
+    let authority = Authority::new(CertificateKind::EcdsaP256).unwrap();
+    let client = authority.issue_client(&folder, "somebody", CertificateKind::Rsa2048);
+    let client = client.unwrap();
+    let key = PKey::private_key_from_pem(&std::fs::read(&client.key).unwrap()).unwrap();
+    let (cipher, password) = (openssl::symm::Cipher::aes_256_cbc(), "s3cret");
+    let new = key.private_key_to_pem_pkcs8_passphrase(cipher, password.as_bytes());
+    let old = key
+        .rsa()
+        .unwrap()
+        .private_key_to_pem_passphrase(cipher, password.as_bytes());
+    let too_long = "x".repeat(5000);
+    for pem in [new.unwrap(), old.unwrap()] {
+        std::fs::write(&client.key, pem).unwrap();
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let with = |password: Option<&str>| TlsPolicy {
+                client_certificate: Some(ClientCertificate {
+                    certificate: client.certificate.clone(),
+                    key: client.key.clone(),
+                    password: password.map(Secret::new),
+                }),
+                library,
+                ..TlsPolicy::new(V1_3, Verification::None)
+            };
+            assert!(TlsConnector::new(&with(Some(password))).is_ok());
+            for (password, words) in [
+                (
+                    None,
+                    "encrypted; give its password in the environment variable CIPHERTAX_KEY_PASSWORD",
+                ),
+                (Some("another"), "cannot be decrypted"),
+                (Some(&*too_long), "cannot be decrypted"),
+            ] {
+                let policy = with(password);
+                let problem = impossible(&policy);
+                assert!(
+                    problem.contains(words) && problem.contains("client-key.pem"),
+                    "{problem}"
+                );
+                assert_eq!(
+                    policy.client_certificate.unwrap().lacks_password(),
+                    password.is_none()
+                );
+            }
         }
     }
 }

@@ -89,6 +89,7 @@ fn mariadb(
         client_certificate: Some(ClientCertificate {
             certificate: folder.join("client-cert.pem"),
             key: folder.join("client-key.pem"),
+            password: None,
         }),
         ..policy
     })?;

@@ -68,7 +68,8 @@ pub(crate) struct MeasuringArguments {
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
     /// CIPHERTAX_PASSWORD. For PostgreSQL PGPASSWORD and the password file (PGPASSFILE or ~/.pgpass) are read too, and no
-    /// other variable of libpq's: the URL says where the server is.
+    /// other variable of libpq's: the URL says where the server is. The password of a client's encrypted key is in
+    /// CIPHERTAX_KEY_PASSWORD, or asked for.
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,

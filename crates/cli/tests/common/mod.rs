@@ -183,6 +183,7 @@ impl Sandbox {
             .env("TMPDIR", self.temporary())
             .env("HOME", self.work())
             .env_remove("CIPHERTAX_PASSWORD")
+            .env_remove("CIPHERTAX_KEY_PASSWORD")
             .env_remove("CIPHERTAX_COLUMN_KEY")
             .env_remove("CIPHERTAX_ENCDB_PASSWORD")
             .env_remove("PGPASSWORD")

@@ -38,6 +38,7 @@ pub(crate) fn with_certificate(server: &PrivateServer, known: Known) -> TlsPolic
         client_certificate: Some(ClientCertificate {
             certificate: files.certificate,
             key: files.key,
+            password: None,
         }),
         ..TlsPolicy::new(None, trust(server))
     }

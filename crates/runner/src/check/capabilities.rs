@@ -1,4 +1,5 @@
-//! What a server of the catalogue cannot do: asked of its capabilities, which are held to by tests against the real server.
+//! What the client's TLS library cannot do, and what a server of the catalogue cannot: asked of its capabilities, which are held to
+//! by tests against the real server.
 
 use std::fmt::Display;
 
@@ -7,6 +8,8 @@ use ciphertax_model::{
     Arm, AuthenticationMethod, PasswordCache, Refusal, Resumption, TlsLibrary, TlsNegotiation, TlsVersion,
     refuse_if,
 };
+
+use ciphertax_wire::tls::unknown_cipher;
 
 use super::{At, Rule, of_arm_in, of_cell};
 
@@ -66,6 +69,14 @@ pub(super) const RULES: &[Rule] = &[
         let (known, group) = (at.entry?.capabilities.groups, arm.tls.group?);
         let why = cannot(at, format!("the group {group}"), list(known));
         refuse_if(!known.contains(&group), why)
+    }),
+    of_arm_in("unknown-cipher", |_, _, arm| {
+        let cipher = arm
+            .tls
+            .cipher
+            .as_deref()
+            .filter(|_| arm.transport.is_encrypted())?;
+        Some(Refusal::new(unknown_cipher(cipher).ok()??))
     }),
     of_arm_in("cipher", |_, at, arm| {
         version(at, arm)?;

@@ -85,6 +85,19 @@ pub(super) const RULES: &[Rule] = &[
         let why = "rustls takes no certificate rsa-1024; take a longer key, or library = \"openssl\"";
         refuse_if(is_short && arm.tls.library == TlsLibrary::Rustls, why)
     }),
+    // Suites before TLS 1.3 name the kind of the server's key; those without a key exchange in their name are RSA's.
+    of_arm_in("cipher-of-another-key", |asked, at, arm| {
+        let (kind, cipher) = (shown(asked, at, arm)?, arm.tls.cipher.as_deref()?);
+        let (needed, key, instead) = match cipher.contains("ECDSA") {
+            true => (false, "ECDSA", "ecdsa-p256"),
+            false => (true, "RSA", "rsa-2048"),
+        };
+        let is_of_another = !cipher.starts_with("TLS_") && kind.name().starts_with("rsa") != needed;
+        let why = format!(
+            "{cipher} needs an {key} key, and the server's is {kind}; take another cipher, or certificate = {instead:?}"
+        );
+        refuse_if(is_of_another, why)
+    }),
     // RFC 5929 takes the hash of the certificate's signature, and Ed25519 names none.
     of_arm_in("channel-binding-by-ed25519", |asked, at, arm| {
         let is_ed25519 = shown(asked, at, arm)? == CertificateKind::Ed25519;

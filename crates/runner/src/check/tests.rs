@@ -40,6 +40,7 @@ command-on-replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s ; o
     command = { run = ["x"] }
 ed25519-before-tls-1.2: | time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.1"
 short-key-with-rustls: | time_s ⇒ certificate = "rsa-1024" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { library = "rustls" }
+cipher-of-another-key: | "tls1.3" ⇒ "tls1.2" ¶ tls = { cipher = "ECDHE-RSA-AES256-GCM-SHA384" }
 channel-binding-by-ed25519: | time_s ⇒ certificate = "ed25519" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method =
     "SCRAM-SHA-256-PLUS" }
 cold-cache-in-vain: | authentication = { method = "caching_sha2_password", password_cache = "cold" }
@@ -71,6 +72,7 @@ rustls: | time_s ⇒ server = "mysql-5.6" ¶ time_s ; "tls1.3" ⇒ "tls" ¶ tls 
 client-certificate: | time_s ⇒ server = "mariadb-10.2" ¶ time_s ; "tls1.3" ⇒ "tls1.1" ¶ tls = { client_certificate =
     "ecdsa-p256" }
 group: | time_s ⇒ server = "mysql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { group = "X25519" }
+unknown-cipher: | "tls1.3" ⇒ "tls1.2" ¶ tls = { cipher = "ECDHE-RSA-AES512-SHA" }
 cipher: | tls = { cipher = "TLS_AES_128_CCM_SHA256" }
 resumption: | time_s ⇒ server = "mariadb-11.4-wolfssl" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { resumption = "ticket" }
 negotiation: | time_s ⇒ server = "postgresql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ tls = { negotiation = "direct" }
@@ -357,6 +359,38 @@ fn everything_that_a_server_cannot_do_is_named_and_nothing_of_tls_for_a_plain_ar
     let found = beyond("mysql-5.6", &format!("\"tls1.3\" ⇒ \"tls\" ¶ {asks}"));
     assert!(found.len() >= 6, "{found:#?}");
     assert_eq!(beyond("mysql-5.6", "\"tls1.3\" ⇒ \"plain\""), [""; 0]);
+}
+
+#[test]
+fn a_cipher_is_one_that_openssl_has_and_the_servers_key_suits() {
+    for (kind, cipher, words) in [
+        ("ecdsa-p384", "ECDHE-ECDSA-AES256-GCM-SHA384", ""),
+        ("ed25519", "ECDHE-ECDSA-AES256-GCM-SHA384", ""),
+        (
+            "rsa-2048",
+            "ECDHE-ECDSA-AES256-GCM-SHA384",
+            "certificate = \"ecdsa-p256\"",
+        ),
+        ("rsa-2048", "DHE-RSA-AES256-SHA", ""),
+        ("rsa-2048", "AES256-SHA", ""),
+        ("ecdsa-p256", "AES256-SHA", "certificate = \"rsa-2048\""),
+        (
+            "rsa-2048",
+            "HIGH",
+            "OpenSSL has no cipher suite HIGH; the nearest",
+        ),
+        ("rsa-2048", "DHE-RSA-AES256-SHA1", "DHE-RSA-AES256-SHA"),
+    ] {
+        let changes =
+            format!("\"tls1.3\" ⇒ \"tls1.2\" ¶ certificate = \"{kind}\" ¶ tls = {{ cipher = \"{cipher}\" }}");
+        let found = refused(&format!("| {changes}"), refusals).unwrap();
+        let found: Vec<String> = found.iter().map(Refusal::to_string).collect();
+        let is_right = match words {
+            "" => found.is_empty(),
+            words => matches!(&found[..], [one] if one.contains(words)),
+        };
+        assert!(is_right, "{kind}, {cipher}: {found:?}");
+    }
 }
 
 #[test]

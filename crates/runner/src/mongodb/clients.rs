@@ -235,6 +235,7 @@ mod tests {
             client_certificate: Some(ClientCertificate {
                 certificate: "/a".into(),
                 key: "/b".into(),
+                password: None,
             }),
             ..TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "127.0.0.1".into()))
         };

@@ -1,10 +1,11 @@
 //! The user's own servers, by their URL.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_model::{Study, Transport};
+use ciphertax_model::{Arm, Resumption, Study};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::tls::{ClientCertificate, Verification};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, TlsSummary, Verification};
 use ciphertax_wire::{Session, WireError, is_this_machine};
 
 use super::route::Route;
@@ -75,24 +76,26 @@ impl<D: Clients> TargetServers<D> {
         self.verification == Verification::None && socket.is_none() && !is_this_machine(host)
     }
 
-    /// Logs in to one of the servers, which is verified as the target wants it, and tells of which version TLS is.
+    /// Logs in to one of the servers with the TLS of an arm, but by a full handshake, and tells what was negotiated.
     pub(crate) fn log_in(
         &self,
         endpoint: &Endpoint,
-        transport: Transport,
-    ) -> Result<Result<Option<String>, WireError>> {
-        let version = transport.tls_version();
-        let tls = transport
-            .is_encrypted()
-            .then(|| self.trust().any_tls(version, D::ALPN));
-        let tls = tls.transpose()?;
+        arm: &Arm,
+    ) -> Result<Result<Option<TlsSummary>, WireError>> {
+        let policy = TlsPolicy {
+            resumption: Resumption::Off,
+            alpn: D::ALPN,
+            ..self.trust().policy(arm)?
+        };
+        let tls = arm.transport.is_encrypted().then(|| TlsConnector::new(&policy));
+        let tls = tls.transpose()?.map(Arc::new);
         let options = self.database.options(endpoint, &self.login, tls);
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {
             let (session, _) = D::Session::connect(&reactor, &options).await?;
-            let version = session.tls_summary().map(|tls| tls.version.to_owned());
+            let tls = session.tls_summary();
             session.close().await?;
-            Ok(version)
+            Ok(tls)
         };
         // One of several that is silent must not hold up the others.
         let patience = match *endpoint == self.endpoints[0] {

@@ -7,6 +7,7 @@ mod certificate;
 pub(crate) mod cipher;
 mod hello;
 mod openssl;
+mod pem;
 mod policy;
 mod rehearsal;
 mod rustls;
@@ -23,7 +24,8 @@ const FLIGHT: usize = 8 * 1024;
 /// Room for what is sent, in bytes, which a session keeps after its handshake.
 pub(crate) const OUTGOING: usize = 1024;
 
-pub use self::openssl::library_version;
+pub use self::openssl::{library_version, unknown_cipher};
+pub use self::pem::damaged;
 pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
 pub use self::rehearsal::{Pipe, ServerKey, rehearse};
 pub use self::rustls::any_certificate;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use ciphertax_base::Verified;
+use ciphertax_base::{Secret, Verified};
 use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
 use serde::{Deserialize, Serialize};
 
@@ -163,7 +163,8 @@ impl Verification {
         }
     }
 
-    pub(super) fn ca_file(&self) -> Option<&Path> {
+    /// The file that it verifies by.
+    pub fn ca_file(&self) -> Option<&Path> {
         match self {
             Self::None => None,
             Self::Ca(path) | Self::HostName(path, _) => Some(path),
@@ -196,13 +197,24 @@ pub struct ClientCertificate {
     pub certificate: PathBuf,
     /// PEM file of its key.
     pub key: PathBuf,
+    /// The password by which the key is encrypted, where it is.
+    #[serde(skip)]
+    pub password: Option<Secret>,
 }
 
 impl ClientCertificate {
     /// Both files or neither.
-    pub(crate) fn of_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Option<Option<Self>> {
+    pub(crate) fn of_files(
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+        password: Option<Secret>,
+    ) -> Option<Option<Self>> {
         match (certificate, key) {
-            (Some(certificate), Some(key)) => Some(Some(Self { certificate, key })),
+            (Some(certificate), Some(key)) => Some(Some(Self {
+                certificate,
+                key,
+                password,
+            })),
             (None, None) => Some(None),
             _ => None,
         }

@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::Protocol;
 use crate::address::Address;
-use crate::tls::Verification;
+use crate::tls::{ClientCertificate, Verification};
 
 pub use mongodb::MongoDbTarget;
 pub use mysql::{MySqlTarget, PublicKey};
@@ -96,18 +96,35 @@ impl Target {
         }
     }
 
+    /// How its servers' certificates are verified.
+    pub fn verification(&self) -> &Verification {
+        match self {
+            Self::MySql(target) => &target.verification,
+            Self::MongoDb(target) => &target.verification,
+            Self::PostgreSql(target) => &target.verification,
+        }
+    }
+
+    /// What its clients show, where the URL names a certificate.
+    pub fn client_certificate_mut(&mut self) -> Option<&mut ClientCertificate> {
+        match self {
+            Self::MySql(target) => target.client_certificate.as_mut(),
+            Self::MongoDb(target) => target.client_certificate.as_mut(),
+            Self::PostgreSql(target) => target.client_certificate.as_mut(),
+        }
+    }
+
     /// True if TLS sessions go to a server of another machine whose certificate nobody verifies.
     pub fn is_unverified(&self) -> bool {
-        let (verification, hosts): (_, Vec<&str>) = match self {
+        let hosts: Vec<&str> = match self {
             Self::MySql(MySqlTarget { socket: Some(_), .. }) => return false,
-            Self::MySql(target) => (&target.verification, with_others(&target.host, &target.others)),
-            Self::MongoDb(target) => {
-                let seeds = target.seeds.iter().map(|seed| seed.host.as_str());
-                (&target.verification, seeds.collect())
-            }
-            Self::PostgreSql(target) => (&target.verification, with_others(&target.host, &target.others)),
+            Self::MySql(target) => with_others(&target.host, &target.others),
+            Self::MongoDb(target) => target.seeds.iter().map(|seed| seed.host.as_str()).collect(),
+            Self::PostgreSql(target) => with_others(&target.host, &target.others),
         };
-        *verification == Verification::None && self.has_tls() && !hosts.into_iter().all(is_this_machine)
+        *self.verification() == Verification::None
+            && self.has_tls()
+            && !hosts.into_iter().all(is_this_machine)
     }
 
     /// What its clients speak.

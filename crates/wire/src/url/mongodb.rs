@@ -31,6 +31,7 @@ pub(super) const KNOWN: &[&str] = &[
     "tlsAllowInvalidHostnames",
     "tlsCAFile",
     "tlsCertificateKeyFile",
+    "tlsCertificateKeyFilePassword",
     "tlsInsecure",
     // They are about what drivers do, or what the server notes of them, and say nothing here.
     "appName",
@@ -104,6 +105,7 @@ impl MongoDbTarget {
             client_certificate: options.client.map(|file| ClientCertificate {
                 certificate: file.clone(),
                 key: file,
+                password: options.client_password,
             }),
             seeds,
         })
@@ -161,6 +163,7 @@ struct Options {
     mechanism: Option<Mechanism>,
     /// True for a login by certificate.
     x509: bool,
+    client_password: Option<Secret>,
     /// Certificate and key of the client, in one file.
     client: Option<PathBuf>,
     replica_set: Option<String>,
@@ -198,6 +201,7 @@ impl Options {
                 _ => return Err(unclear("SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509")),
             },
             "tlsCertificateKeyFile" => self.client = Some(text("the path of a PEM file")?.into()),
+            "tlsCertificateKeyFilePassword" => self.client_password = Some(Secret::new(value)),
             "replicaSet" => self.replica_set = Some(text("the name of the replica set")?),
             "directConnection" => self.direct = flag()?,
             "tls" | "ssl" if !flag()? => return Err(TargetError::Disabled(said)),
@@ -404,6 +408,10 @@ mod tests {
         let url = target.url();
         let (_, rest) = url.split_once("://").unwrap();
         assert_eq!(parse(rest).unwrap(), target, "{url}");
+        let encrypted = parse(&format!("{text}&tlsCertificateKeyFilePassword=s3cret")).unwrap();
+        assert_eq!(encrypted.url(), url);
+        let password = encrypted.client_certificate.unwrap().password;
+        assert_eq!(password, Some(Secret::new("s3cret")));
         let external = parse(&format!("{text}&authSource=%24external")).unwrap();
         assert_eq!(external, target);
     }

@@ -98,7 +98,7 @@ impl MySqlTarget {
         let verification = verification(options.mode.as_deref(), options.ca, &host)?;
         let instead = "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca";
         have_one_name(&verification, &others, instead)?;
-        let client_certificate = ClientCertificate::of_files(options.certificate, options.key);
+        let client_certificate = ClientCertificate::of_files(options.certificate, options.key, None);
         let client_certificate = client_certificate.ok_or(TargetError::Missing {
             part: "second file of the client's certificate",
             expected: "ssl-cert=/path/to/client-cert.pem&ssl-key=/path/to/client-key.pem",

@@ -198,6 +198,7 @@ impl Postgres {
         ClientCertificate {
             certificate: self.client.certificate.clone(),
             key: self.client.key.clone(),
+            password: None,
         }
     }
 }

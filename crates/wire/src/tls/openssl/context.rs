@@ -1,16 +1,15 @@
 //! From a policy to OpenSSL's settings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ciphertax_model::{Resumption, TlsVersion};
 use openssl::ssl::{
-    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslMode, SslOptions, SslSession,
-    SslSessionCacheMode, SslVerifyMode, SslVersion,
+    SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslSession, SslSessionCacheMode,
+    SslVerifyMode, SslVersion,
 };
 
-use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification};
+use super::super::{cipher, pem};
 use super::{Sessions, bindings, broken, reasons};
 use crate::error::{Result, WireError};
 
@@ -70,8 +69,11 @@ fn take_legacy_servers(context: &mut SslContextBuilder) {
     context.set_options(legacy_server_connect | SslOptions::NO_RENEGOTIATION);
 }
 
-/// Offers one suite. OpenSSL takes whole classes of suites for a name too, so the name is looked up first.
-fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
+/// What to say of a suite that OpenSSL does not have; `None` for one that it has. It takes whole classes of suites for a name too.
+///
+/// # Errors
+/// OpenSSL's own.
+pub fn unknown_cipher(wanted: &str) -> Result<Option<String>> {
     let is_of_tls13 = cipher::is_of_tls13(wanted);
     let mut every = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
     every.set_security_level(0);
@@ -79,13 +81,20 @@ fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
     every.set_ciphersuites(TLS13_SUITES).map_err(broken)?;
     let mut known = bindings::cipher_names(&every);
     known.retain(|name| cipher::is_of_tls13(name) == is_of_tls13);
-    if !known.contains(&wanted) {
-        return Err(WireError::TlsSettings(format!(
+    Ok((!known.contains(&wanted)).then(|| {
+        format!(
             "OpenSSL has no cipher suite {wanted}; the nearest it has are {}",
             cipher::nearest(wanted, known)
-        )));
+        )
+    }))
+}
+
+/// Offers one suite.
+fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<()> {
+    if let Some(problem) = unknown_cipher(wanted)? {
+        return Err(WireError::TlsSettings(problem));
     }
-    if is_of_tls13 {
+    if cipher::is_of_tls13(wanted) {
         context.set_ciphersuites(wanted).map_err(broken)
     } else {
         context.set_cipher_list(wanted).map_err(broken)
@@ -101,34 +110,23 @@ fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Resul
         context.set_verify(SslVerifyMode::NONE);
         return Ok(());
     };
-    let unusable = |problem: String| WireError::CaFile {
-        path: path.display().to_string(),
-        problem,
-    };
-    // OpenSSL's own message does not tell an unreadable file from one without certificates.
-    std::fs::File::open(path).map_err(|error| unusable(error.to_string()))?;
-    context
-        .set_ca_file(path)
-        .map_err(|_| unusable("it holds no PEM certificate that can be read".into()))?;
+    for certificate in pem::authorities(path)? {
+        context.cert_store_mut().add_cert(certificate).map_err(broken)?;
+    }
     context.set_verify(SslVerifyMode::PEER);
     Ok(())
 }
 
 fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Result<()> {
-    let unusable = |path: &Path, problem: String| WireError::ClientCertificate {
-        path: path.display().to_string(),
-        problem,
-    };
-    for path in [&client.certificate, &client.key] {
-        std::fs::File::open(path).map_err(|error| unusable(path, error.to_string()))?;
-    }
+    let (chain, key) = pem::client(client)?;
+    let mut chain = chain.into_iter();
+    let own = chain.next().map_or(Ok(()), |own| context.set_certificate(&own));
+    own.and_then(|()| chain.try_for_each(|next| context.add_extra_chain_cert(next)))
+        .map_err(|error| client.unusable(&client.certificate, reasons(&error)))?;
     context
-        .set_certificate_chain_file(&client.certificate)
-        .map_err(|error| unusable(&client.certificate, reasons(&error)))?;
-    context
-        .set_private_key_file(&client.key, SslFiletype::PEM)
+        .set_private_key(&key)
         .and_then(|()| context.check_private_key())
-        .map_err(|error| unusable(&client.key, reasons(&error)))
+        .map_err(|error| client.unusable(&client.key, reasons(&error)))
 }
 
 /// Sessions come after the handshake in TLS 1.3, so OpenSSL hands them over when it meets them.

@@ -3,6 +3,8 @@
 pub(super) mod bindings;
 mod context;
 
+pub use self::context::unknown_cipher;
+
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -101,7 +103,7 @@ fn broken(error: ErrorStack) -> WireError {
     WireError::Tls(reasons(&error))
 }
 
-fn reasons(stack: &ErrorStack) -> String {
+pub(super) fn reasons(stack: &ErrorStack) -> String {
     let reasons: Vec<&str> = stack.errors().iter().filter_map(|error| error.reason()).collect();
     if reasons.is_empty() {
         "for a reason OpenSSL does not name".into()
@@ -344,6 +346,7 @@ fn distrust(verified: X509VerifyResult) -> Distrust {
         | openssl_sys::X509_V_ERR_CERT_SIGNATURE_FAILURE
         | openssl_sys::X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
         | openssl_sys::X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN => Distrust::OtherAuthority,
+        openssl_sys::X509_V_ERR_UNHANDLED_CRITICAL_EXTENSION => Distrust::CriticalExtension,
         openssl_sys::X509_V_ERR_HOSTNAME_MISMATCH | openssl_sys::X509_V_ERR_IP_ADDRESS_MISMATCH => {
             Distrust::OtherName
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use ciphertax_model::{Group, TlsVersion};
+use openssl::x509::X509;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::aws_lc_rs::{self, ALL_CIPHER_SUITES, kx_group};
@@ -11,16 +12,15 @@ use rustls::crypto::{
     CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms, verify_tls12_signature,
     verify_tls13_signature,
 };
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     CipherSuite, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     SupportedProtocolVersion, version,
 };
 
-use super::super::cipher;
-use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
+use super::super::policy::{TlsPolicy, Verification, Versions};
+use super::super::{certificate, cipher, pem};
 use super::failure;
 use crate::error::{Result, WireError};
 
@@ -36,10 +36,13 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig> {
     let mut config = match &policy.client_certificate {
         None => builder.with_no_client_auth(),
         Some(client) => {
-            let (chain, key) = read_client_certificate(client)?;
+            let (chain, key) = pem::client(client)?;
+            let key = key
+                .private_key_to_pkcs8()
+                .map_err(|error| client.unusable(&client.key, error))?;
             builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| unusable(&client.key, error.to_string()))?
+                .with_client_auth_cert(in_der(chain)?, PrivatePkcs8KeyDer::from(key).into())
+                .map_err(|error| client.unusable(&client.key, error))?
         }
     };
     config.resumption = rustls::client::Resumption::disabled();
@@ -98,25 +101,6 @@ fn key_exchange(group: Group) -> &'static dyn SupportedKxGroup {
         Group::P256 => kx_group::SECP256R1,
         Group::P384 => kx_group::SECP384R1,
         Group::X25519MlKem768 => kx_group::X25519MLKEM768,
-    }
-}
-
-fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>)> {
-    let path = &client.certificate;
-    let chain = read_certificates(path).map_err(|problem| unusable(path, problem))?;
-    let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| {
-        unusable(
-            &client.key,
-            format!("it holds no PEM key that can be read ({error})"),
-        )
-    })?;
-    Ok((chain, key))
-}
-
-fn unusable(path: &Path, problem: String) -> WireError {
-    WireError::ClientCertificate {
-        path: path.display().to_string(),
-        problem,
     }
 }
 
@@ -239,31 +223,24 @@ pub(super) fn openssl_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(_, name)| *name)
 }
 
-pub(super) type Chain = Vec<CertificateDer<'static>>;
+type Chain = Vec<CertificateDer<'static>>;
 
-pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore> {
-    let unusable = |problem: String| WireError::CaFile {
-        path: path.display().to_string(),
-        problem,
-    };
+/// Those of a CA file that this library takes too, one at least.
+fn read_authorities(path: &Path) -> Result<RootCertStore> {
     let mut authorities = RootCertStore::empty();
-    for certificate in read_certificates(path).map_err(unusable)? {
-        authorities
-            .add(certificate)
-            .map_err(|error| unusable(error.to_string()))?;
+    let (taken, _) = authorities.add_parsable_certificates(in_der(pem::authorities(path)?)?);
+    match taken {
+        0 => Err(pem::unusable(
+            path,
+            "rustls takes none of its certificates".into(),
+        )),
+        _ => Ok(authorities),
     }
-    Ok(authorities)
 }
 
-/// The certificates in a PEM file, one at least.
-pub(super) fn read_certificates(path: &Path) -> Result<Chain, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let certificates: Option<Chain> = CertificateDer::pem_reader_iter(std::io::BufReader::new(file))
-        .map(Result::ok)
-        .collect();
-    certificates
-        .filter(|certificates| !certificates.is_empty())
-        .ok_or_else(|| "it holds no PEM certificate that can be read".into())
+fn in_der(certificates: Vec<X509>) -> Result<Chain> {
+    let der = |certificate: X509| Ok(certificate.to_der().map_err(certificate::unreadable)?.into());
+    certificates.into_iter().map(der).collect()
 }
 
 #[cfg(test)]

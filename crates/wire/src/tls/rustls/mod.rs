@@ -83,7 +83,10 @@ fn failure(error: Error) -> WireError {
     match error {
         Error::InvalidCertificate(reason) => WireError::NotTrusted {
             why: distrust(&reason),
-            reason: reason.to_string(),
+            reason: match &reason {
+                CertificateError::Other(webpkis) => webpkis.to_string(),
+                reason => reason.to_string(),
+            },
         },
         error => WireError::Tls(error.to_string()),
     }
@@ -97,6 +100,13 @@ fn distrust(reason: &CertificateError) -> Distrust {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             Distrust::OtherName
         }
+        // Those of webpki, which rustls has no name for.
+        CertificateError::Other(other) => match other.to_string().as_str() {
+            "UnsupportedCertVersion" => Distrust::Version1,
+            "CaUsedAsEndEntity" => Distrust::Authority,
+            "UnsupportedCriticalExtension" => Distrust::CriticalExtension,
+            _ => Distrust::Other,
+        },
         _ => Distrust::Other,
     }
 }

@@ -36,8 +36,7 @@ const SILENTLY: Advice = LeaveOut(
 const UNVERIFIED: Advice = LeaveOut("certificates are verified only where the URL names a CA");
 const NO_REVOCATION: Advice =
     LeaveOut("no list of revoked certificates is read; the CA in the URL verifies the server's certificate");
-const ENCRYPTED_KEY: Advice =
-    LeaveOut("keys that are encrypted are not read; name one that is not, which nobody else may read");
+const ENCRYPTED_KEY: Advice = LeaveOut("CIPHERTAX_KEY_PASSWORD has the password of an encrypted key");
 const PEM_ALONE: Advice =
     LeaveOut("key stores are not read; name PEM files by the options that ciphertax knows");
 const LOGIN: Advice = LeaveOut("how a login goes the server says, or an arm (authentication)");
@@ -99,7 +98,6 @@ const OF_POSTGRESQL: &[(&str, Advice)] = &[
     ("sslcertmode", LeaveOut("the client's certificate is shown where sslcert and sslkey name one")),
     ("sslcrl sslcrldir", NO_REVOCATION),
     ("sslkeylogfile", LeaveOut("the keys of a session are never written down")),
-    ("sslpassword", ENCRYPTED_KEY),
     ("sslsni", LeaveOut("the server is told the name that it is asked for wherever the host is one")),
     ("sslaccept=strict", Write("sslmode=verify-full")),
     ("sslaccept", UNVERIFIED),
@@ -129,7 +127,7 @@ const OF_MONGODB: &[(&str, Advice)] = &[
     ("loadBalanced srvMaxHosts srvServiceName", LeaveOut("the hosts are those of the URL and of its replica set")),
     ("proxyHost proxyPort proxyUsername proxyPassword", LeaveOut("ciphertax connects to the servers themselves")),
     ("tlsDisableOCSPEndpointCheck tlsDisableCertificateRevocationCheck tlsCRLFile ssl_crlfile", NO_REVOCATION),
-    ("tlsCertificateKeyFilePassword ssl_pem_passphrase", ENCRYPTED_KEY),
+    ("ssl_pem_passphrase", ENCRYPTED_KEY),
     ("ssl_ca_certs", Write("tlsCAFile")),
     ("ssl_certfile", Write("tlsCertificateKeyFile")),
     ("ssl_match_hostname ssl_cert_reqs", UNVERIFIED),

@@ -197,6 +197,7 @@ struct Said {
     is_system_ca: bool,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    key_password: Option<Secret>,
     negotiation: Option<Negotiation>,
     method: Option<Method>,
     connect_timeout: Option<Duration>,
@@ -272,6 +273,7 @@ impl Said {
             ("sslrootcert", _) => self.ca = file()?,
             ("sslcert", _) => self.certificate = file()?,
             ("sslkey", _) => self.key = file()?,
+            ("sslpassword", _) => self.key_password = Some(Secret::new(value)),
             ("sslnegotiation", "postgres") => self.negotiation = Some(Negotiation::Request),
             ("sslnegotiation", "direct") => self.negotiation = Some(Negotiation::Direct),
             ("sslnegotiation", _) => return Err(wrong("postgres or direct")),
@@ -323,7 +325,7 @@ impl Said {
         let verification = self.verification(&host)?;
         let instead = "say sslmode=verify-ca, which still verifies them against sslrootcert";
         have_one_name(&verification, &self.others, instead)?;
-        let client_certificate = ClientCertificate::of_files(self.certificate, self.key);
+        let client_certificate = ClientCertificate::of_files(self.certificate, self.key, self.key_password);
         let client_certificate = client_certificate.ok_or(TargetError::Missing {
             part: "second file of the client's certificate",
             expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
@@ -407,6 +409,7 @@ pub(super) const KNOWN: &[&str] = &[
     "sslkey",
     "sslmode",
     "sslnegotiation",
+    "sslpassword",
     "sslrootcert",
     "target_session_attrs",
     "user",

@@ -148,7 +148,12 @@ fn the_url_without_password_is_the_same_target() {
 #[test]
 fn no_text_of_a_target_holds_its_password() {
     let target = parse("postgres://app:tr0ub4dor@h/").unwrap();
-    assert!(!format!("{target} {target:?} {}", target.url()).contains("tr0ub4dor"));
+    let of_key = parse("postgres://app@h/?sslcert=c&sslkey=k&sslpassword=tr0ub4dor").unwrap();
+    let password = of_key.client_certificate.clone().unwrap().password;
+    assert_eq!(password, Some(Secret::new("tr0ub4dor")));
+    for target in [target, of_key] {
+        assert!(!format!("{target} {target:?} {}", target.url()).contains("tr0ub4dor"));
+    }
     for wrong in [
         "app:tr0ub4dor@h/?y=1",
         "app:tr0ub4dor@h:99999/",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ciphertax_base::SCHEMA;
 use ciphertax_explain::connection::explain;
 use ciphertax_model::Transport;
 use ciphertax_report::{json, terminal};
@@ -91,6 +92,10 @@ pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
 
 pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
     let target = measuring::parse_target(&arguments.target)?;
+    arguments
+        .schema
+        .as_deref()
+        .map_or(Ok(()), |name| SCHEMA.give(name))?;
     measuring::warn_if_unverified(&target);
     let stop = Stop::watch()?;
     stop.leaves(|left| left.made_on = Some(target.clone()));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests. A crate uses only those before it.
 const SRC: [(&str, usize); 21] = [
-    ("base", 1_150),
+    ("base", 1_250),
     ("model", 7_250),
     ("stats", 2_300),
     ("records", 4_650),
@@ -22,11 +22,11 @@ const SRC: [(&str, usize); 21] = [
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_400),
-    ("workload", 12_400),
+    ("workload", 12_550),
     ("runner", 20_400),
     ("ranks", 600),
     ("testkit", 1_050),
-    ("cli", 3_700),
+    ("cli", 3_750),
 ];
 const TEST_PROGRAMS: usize = 30;
 const LONGEST_FILE: usize = 516;

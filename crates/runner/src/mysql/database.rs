@@ -13,7 +13,7 @@ use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, Trus
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Session as _, Target, WireError};
-use ciphertax_workload::dataset::{self, CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::mysql;
 
 use super::clients::{Keys, Login, MySql, is_cold};
@@ -123,7 +123,7 @@ impl Database for MySql {
     fn claim(control: &mut Control<Self>) -> Result<()> {
         let lock = "SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')";
         let rows = control.ask(async |session| match session.query(lock).await {
-            Err(error) if error.is_not_supported() => {
+            Err(error) if error.is_not_supported() && !SCHEMA.is_given() => {
                 let others = format!(
                     "SELECT 0, ID FROM information_schema.PROCESSLIST WHERE DB = '{}' AND ID <> CONNECTION_ID()",
                     dataset::SCHEMA
@@ -165,9 +165,9 @@ impl Database for MySql {
         control.members_by(standing)
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()> {
         let refused = control.ask_dataset(TIMEOUT, async |session| {
-            dataset::refuse_foreign(session).await?;
+            dataset::refuse_foreign(session, contents).await?;
             match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
                 allowed => allowed.map(|()| None),

@@ -7,7 +7,8 @@ use ciphertax_model::{CellEncoding, ColumnEncryption};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
-use super::mark::{DatasetError, Result, SCHEMA, run};
+use super::SCHEMA;
+use super::mark::{DatasetError, Result, run};
 use crate::sql::Columns;
 use crate::sql::session::SqlSession;
 
@@ -69,7 +70,7 @@ pub async fn write_cells_proof<S: SqlSession>(
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
-    let inside = S::within(options, Some(SCHEMA));
+    let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     let is_logged = match proof.log[0] {
         Some(log) => run(&mut session, log).await.is_ok(),
@@ -170,7 +171,7 @@ pub async fn write_columns_proof<S: SqlSession>(
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
-    let inside = S::within(options, Some(SCHEMA));
+    let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     if let Some(installation) = columns.installation() {
         run(&mut session, &installation).await?;

@@ -1,12 +1,15 @@
 //! The sets of tables that a study needs, and the statements that make, count and remove the tables of one.
 
 use ciphertax_columns::MasterKey;
-use ciphertax_model::tpcc::{COLUMNS, SqlType, TpccColumn};
+use ciphertax_model::tpcc::{COLUMNS, SqlType, TABLES, TpccColumn};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature, Study, Tpcc};
 
+use super::config::CONFIG_TABLE;
+use super::state::CHUNKS_TABLE;
 use super::table::{Table, TableNames};
 use super::writer::{Cells, cell_length};
-use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::SCHEMA;
+use crate::dataset::mark::run;
 use crate::dataset::{DatasetError, Result};
 use crate::sql::{Dialect, SqlSession};
 
@@ -76,6 +79,15 @@ impl TpccContents {
             sets: (0..).zip(measured).map(set).collect(),
             key: None,
         }
+    }
+
+    /// The names of the tables of all sets, and of those that say how far loading them came.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        let of_sets = self
+            .sets
+            .iter()
+            .flat_map(|set| TABLES.map(|table| set.names.of(table).to_string()));
+        of_sets.chain([CONFIG_TABLE, CHUNKS_TABLE].map(str::to_owned))
     }
 
     /// Rows of all tables of all sets, about.
@@ -178,7 +190,7 @@ pub(super) async fn create_index<S: SqlSession>(session: &mut S, set: &TpccSet, 
     let name = set.names.of(table.name()).to_string();
     let index = format!("{}_{name}", secondary.name);
     let there = session
-        .query(&(S::DIALECT.index_columns)(SCHEMA, &name, &index))
+        .query(&(S::DIALECT.index_columns)(&SCHEMA, &name, &index))
         .await?;
     if !there.is_empty() {
         return Ok(());

@@ -9,7 +9,7 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::prove;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, AuthenticationMethod};
-use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TrustedKeys};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TextRow, TrustedKeys};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Session as _, Target, WireError};
@@ -199,6 +199,17 @@ impl Database for MySql {
             (unsaid, Some(entry)) if unsaid.is_empty() => entry.tls_library.to_owned(),
             (said, _) => said,
         };
+        let wants_keys = match Session::DIALECT.wanted_key {
+            Some([question, _]) => control.ask(async |session| session.query_or_none(question).await)?,
+            None => Vec::new(),
+        };
+        let said = |row: &TextRow| {
+            (
+                row.text(0),
+                format!("{}, so every table has a primary key", row.text(1)),
+            )
+        };
+        variables.extend(wants_keys.iter().map(said));
         Ok(Description {
             product: product(&version, &comment).to_owned(),
             version,

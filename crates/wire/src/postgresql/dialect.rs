@@ -27,6 +27,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     begin_to_write: "BEGIN",
     end: "END",
     empty: TRUNCATE,
+    wanted_key: None,
     primary_key: |table| format!("{table}_pkey"),
     index_columns,
     tables,

@@ -211,6 +211,19 @@ pub(crate) async fn vacuum<S: SqlSession>(session: &mut S, table: &str) -> Resul
     }
 }
 
+/// The column that a table without a primary key gets where the server wants one, with a comma before it; else nothing.
+pub(crate) async fn wanted_key<S: SqlSession>(session: &mut S) -> Result<String, WireError> {
+    let Some([question, column]) = S::DIALECT.wanted_key else {
+        return Ok(String::new());
+    };
+    let is_wanted = !session.query_or_none(question).await?.is_empty();
+    Ok(if is_wanted {
+        format!(", {column}")
+    } else {
+        String::new()
+    })
+}
+
 /// Makes sure that a question about a table has this answer.
 pub(super) fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<()> {
     let found: Vec<String> = rows

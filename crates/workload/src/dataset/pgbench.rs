@@ -4,7 +4,7 @@ use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
 use super::SCHEMA;
-use super::mark::{DatasetError, Result, expect, is_right, run, vacuum};
+use super::mark::{DatasetError, Result, expect, is_right, run, vacuum, wanted_key};
 use super::parallel;
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
@@ -231,13 +231,16 @@ async fn is_empty(session: &mut impl SqlSession) -> Result<bool> {
     Ok(account.is_empty())
 }
 
-/// Makes the tables anew, without keys.
+/// Makes the tables anew, without keys unless the server wants them.
 async fn create<S: SqlSession>(session: &mut S) -> Result<()> {
     let storage = S::DIALECT.storage;
-    let history =
-        "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22)".to_owned();
+    let wanted = wanted_key(session).await?;
+    let history = format!(
+        "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22){wanted}"
+    );
+    let is_key = if wanted.is_empty() { "" } else { " PRIMARY KEY" };
     let with_keys =
-        TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL, {columns}")));
+        TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL{is_key}, {columns}")));
     for (table, columns) in with_keys.into_iter().chain([(HISTORY, history)]) {
         run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
         run(session, &format!("CREATE TABLE {table} ({columns}){storage}")).await?;

@@ -109,7 +109,7 @@ pub(super) async fn ensure_config<S: SqlSession>(session: &mut S) -> Result<Conf
     run(
         session,
         &format!(
-            "CREATE TABLE IF NOT EXISTS {CONFIG_TABLE} (c_load INTEGER NOT NULL, loaded_at {date} NOT NULL){storage}"
+            "CREATE TABLE IF NOT EXISTS {CONFIG_TABLE} (c_load INTEGER NOT NULL PRIMARY KEY, loaded_at {date} NOT NULL){storage}"
         ),
     )
     .await?;

@@ -9,7 +9,7 @@ use super::state::CHUNKS_TABLE;
 use super::table::{Table, TableNames};
 use super::writer::{Cells, cell_length};
 use crate::dataset::SCHEMA;
-use crate::dataset::mark::run;
+use crate::dataset::mark::{run, wanted_key};
 use crate::dataset::{DatasetError, Result};
 use crate::sql::{Dialect, SqlSession};
 
@@ -132,10 +132,11 @@ impl TpccContents {
 
 /// Makes a table with its primary key, unless it is there.
 pub(super) async fn create<S: SqlSession>(session: &mut S, set: &TpccSet, table: Table) -> Result<()> {
-    Ok(run(session, &create_statement(&S::DIALECT, set, table)).await?)
-}
-
-fn create_statement(dialect: &Dialect, set: &TpccSet, table: Table) -> String {
+    let key = match table.primary_key() {
+        [] => wanted_key(session).await?,
+        key => format!(", PRIMARY KEY ({})", key.join(", ")),
+    };
+    let dialect = &S::DIALECT;
     let name = set.names.of(table.name());
     let columns: Vec<String> = table
         .columns()
@@ -148,15 +149,13 @@ fn create_statement(dialect: &Dialect, set: &TpccSet, table: Table) -> String {
             )
         })
         .collect();
-    let key = match table.primary_key() {
-        [] => String::new(),
-        key => format!(", PRIMARY KEY ({})", key.join(", ")),
-    };
     let storage = dialect.storage;
-    format!(
-        "CREATE TABLE IF NOT EXISTS {name} ({}{key}){storage}",
-        columns.join(", ")
+    let columns = columns.join(", ");
+    Ok(run(
+        session,
+        &format!("CREATE TABLE IF NOT EXISTS {name} ({columns}{key}){storage}"),
     )
+    .await?)
 }
 
 fn column_type(dialect: &Dialect, set: &TpccSet, column: &TpccColumn) -> String {

@@ -5,6 +5,7 @@ mod facts;
 pub mod format;
 mod interval;
 mod phase;
+mod schema;
 mod text;
 mod usage;
 
@@ -14,5 +15,6 @@ pub use facts::{
 };
 pub use interval::{Direction, Interval};
 pub use phase::{ConnectTrace, Phase, PhaseTrace};
+pub use schema::SCHEMA;
 pub use text::{Secret, harmless, harmless_lines, joined};
 pub use usage::{CpuTime, DeviceUse, HardwareCounts, Host, PageFaults, Pressure};

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use ciphertax_base::Secret;
+use ciphertax_base::{SCHEMA, Secret};
 use ciphertax_estimate::EstimateError;
 use ciphertax_explain::explain;
 use ciphertax_model::{AgentAddress, Placement, Profiling, Study};
@@ -228,6 +228,10 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     study.time_s = arguments.time.unwrap_or(study.time_s);
     study.profile = arguments.profile.unwrap_or(study.profile);
     arguments.server_cpu.apply(&mut study)?;
+    arguments
+        .schema
+        .as_deref()
+        .map_or(Ok(()), |name| SCHEMA.give(name))?;
     let target = target(arguments)?;
     if target.is_some() {
         study = study.on_external_server();
@@ -305,6 +309,7 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         .chain(option("--profile", arguments.profile))
         .chain(arguments.server_cpu.words())
         .chain(arguments.no_wrong_logins.then(|| "--no-wrong-logins".to_owned()))
+        .chain(option("--schema", &arguments.schema))
         .chain(words.options)
         .chain(option("--cell", &arguments.cell))
         .chain(option("--arm", &arguments.arm))

@@ -3,7 +3,7 @@
 use std::env::{self, VarError};
 use std::path::Path;
 
-use ciphertax_base::Secret;
+use ciphertax_base::{SCHEMA, Secret};
 use ciphertax_explain::{CONFIRMING, explain_folder};
 use ciphertax_lab::catalogue::CATALOGUE;
 use ciphertax_model::{Study, StudyText};
@@ -135,7 +135,11 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
             ));
         }
     }
-    let is_recorded = head.command.split(' ').any(|word| word == "--no-wrong-logins");
+    let mut words = head.command.split(' ');
+    let is_recorded = words.clone().any(|word| word == "--no-wrong-logins");
+    if words.any(|word| word == "--schema") {
+        SCHEMA.give(words.next().unwrap_or_default())?;
+    }
     let plan = Plan {
         no_wrong_logins: is_recorded || arguments.measuring.no_wrong_logins,
         study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,

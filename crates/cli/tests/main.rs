@@ -16,6 +16,7 @@ mod encdb;
 mod faults;
 mod file_systems;
 mod forwarders;
+mod given_schema;
 mod impostors;
 mod links;
 mod loads;

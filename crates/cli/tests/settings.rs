@@ -16,7 +16,7 @@ const OF_POSTGRESQL: [&str; 6] = [
 ];
 
 /// A run of all that depends on them, which leaves nothing and says what it did not take over.
-fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[&str]) {
+fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[&str]) -> Run {
     let before = server.all();
     let sandbox = Sandbox::new();
     let cells: Vec<String> = cells
@@ -47,6 +47,7 @@ fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[
         .collect();
     assert_eq!(found, overridden);
     assert_eq!(server.all(), before);
+    run
 }
 
 fn mysql(server: &OwnServer, settings: &str, cells: &[&str], also: [&'static str; 2]) {
@@ -129,6 +130,30 @@ mod test_all {
         "ycsb_a",
         "tpcc",
     ];
+
+    #[test]
+    fn tables_get_primary_keys_where_the_server_wants_them() {
+        if fetched(&MYSQL).is_none() {
+            return;
+        }
+        let server = OwnServer::start_of(&MYSQL, |server| server);
+        let is_said = |setting: &str| {
+            let run = is_measured(
+                &server,
+                &server.url_with(server.password()),
+                &["tpcc", "pgbench_tpcb_like"],
+                &[],
+            );
+            let said = run.head.servers[0].settings.get(setting);
+            said.is_some_and(|said| said == "ON, so every table has a primary key")
+        };
+        for setting in ["sql_require_primary_key", "sql_generate_invisible_primary_key"] {
+            assert!(!is_said(setting));
+            server.query(&format!("SET GLOBAL {setting} = ON"));
+            assert!(is_said(setting));
+            server.query(&format!("SET GLOBAL {setting} = OFF"));
+        }
+    }
 
     #[test]
     fn nor_of_any_workload() {

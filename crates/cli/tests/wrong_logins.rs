@@ -56,3 +56,45 @@ fn an_account_that_one_wrong_password_locks_is_not_locked() {
         .finish()
         .measured();
 }
+
+mod test_all {
+    use ciphertax_lab::catalogue::MARIADB_11_8;
+
+    use super::*;
+
+    #[test]
+    fn an_account_with_two_plugins_is_measured_by_whichever_lets_it_in() {
+        if fetched(&MARIADB_11_8).is_none() {
+            return;
+        }
+        let methods = [AuthenticationMethod::Ed25519, AuthenticationMethod::Parsec];
+        let server = OwnServer::start_of(&MARIADB_11_8, |server| {
+            methods
+                .into_iter()
+                .fold(server, |server, method| server.account(method))
+        });
+        for (passwords, method) in [
+            (["tr0ub4dor", "another"], "ed25519"),
+            (["another", "tr0ub4dor"], "parsec"),
+        ] {
+            let [first, second] = passwords.map(|password| format!("USING PASSWORD('{password}')"));
+            server.session(|query| {
+                query(&format!(
+                    "CREATE OR REPLACE USER app@'%' IDENTIFIED VIA ed25519 {first} OR parsec {second}"
+                ));
+                query("GRANT ALL ON ciphertax.* TO app@'%'");
+            });
+            let sandbox = Sandbox::new();
+            start_study(&sandbox, &server.app_url(), &[]).finish().measured();
+            let claims = claims(&sandbox);
+            assert_eq!(
+                claims.matches("a wrong password is refused").count(),
+                4,
+                "{claims}"
+            );
+            let run = record(&sandbox.run());
+            let session = &run.head.arms[0].sessions[0];
+            assert_eq!(session.facts.authentication.method, method);
+        }
+    }
+}

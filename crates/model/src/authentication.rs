@@ -60,6 +60,8 @@ pub enum AuthenticationMethod {
     Sha256Password,
     /// MariaDB's Ed25519 signature of a challenge.
     Ed25519,
+    /// MariaDB's PARSEC: Ed25519 too, by a key that PBKDF2 derives from the password.
+    Parsec,
     /// The user of the operating system, over a Unix socket.
     UnixSocket,
     /// MongoDB's SCRAM with SHA-1 (RFC 5802), over the MD5 of user and password.
@@ -94,7 +96,7 @@ pub enum AuthenticationMethod {
 
 impl AuthenticationMethod {
     /// Every method, in the order help texts list them.
-    pub const ALL: [Self; 14] = all();
+    pub const ALL: [Self; 15] = all();
 
     /// The name used in study files.
     pub fn name(self) -> &'static str {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ciphertax_base::SCHEMA;
 use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
 
 use crate::databases;
 use crate::error::Result;
 
-/// Removes what a run left on a server: the schema or the database that is marked as ciphertax's own, and nothing else. Tells
+/// Removes what a run left on a server: the schema or the database that is marked as ciphertax's own, or the tables that are in one
+/// that was given, and nothing else. Tells
 /// whether there was one.
 ///
 /// # Errors
@@ -20,5 +22,13 @@ pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool> {
 
 /// The command that removes what is left on a server; without the password.
 pub fn remedy(target: &Target) -> String {
-    format!("ciphertax clean '{}'", target.url().replace('\'', r"'\''"))
+    let schema = if SCHEMA.is_given() {
+        format!(" --schema {SCHEMA}")
+    } else {
+        String::new()
+    };
+    format!(
+        "ciphertax clean '{}'{schema}",
+        target.url().replace('\'', r"'\''")
+    )
 }

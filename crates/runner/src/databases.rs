@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ciphertax_base::SCHEMA;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
@@ -36,10 +37,14 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
 }
 
 /// What ciphertax makes on such a server, in words.
-pub fn made_on(target: &Target) -> &'static str {
-    match target {
-        Target::MySql(_) | Target::PostgreSql(_) => "the schema ciphertax",
-        Target::MongoDb(_) => "the database ciphertax",
+pub fn made_on(target: &Target) -> String {
+    let what = match target {
+        Target::MySql(_) | Target::PostgreSql(_) => "schema",
+        Target::MongoDb(_) => "database",
+    };
+    match SCHEMA.is_given() {
+        false => format!("the {what} {SCHEMA}"),
+        true => format!("what ciphertax makes in the {what} {SCHEMA}"),
     }
 }
 

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 /// Lines of a crate's `src` that are no tests. A crate uses only those before it.
 const SRC: [(&str, usize); 21] = [
-    ("base", 1_150),
+    ("base", 1_250),
     ("model", 7_250),
     ("stats", 2_300),
     ("records", 4_650),
     ("estimate", 3_850),
-    ("explain", 8_850),
+    ("explain", 8_900),
     ("report-check", 950),
     ("report", 8_700),
     ("reactor", 900),
     ("supervise", 2_100),
     ("observe", 2_550),
     ("columns", 2_050),
-    ("wire", 14_300),
+    ("wire", 14_400),
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_400),
-    ("workload", 12_400),
-    ("runner", 20_450),
+    ("workload", 12_550),
+    ("runner", 20_650),
     ("ranks", 600),
     ("testkit", 1_050),
-    ("cli", 3_800),
+    ("cli", 3_900),
 ];
 const TEST_PROGRAMS: usize = 30;
 const LONGEST_FILE: usize = 516;

@@ -223,4 +223,58 @@ mod test_all {
         }
         assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
     }
+
+    #[test]
+    fn parsec_logs_in_alone_and_as_an_alternative() {
+        let Some(_) = fetched(&MARIADB_11_8) else { return };
+        let server = builder_of(&MARIADB_11_8).start().unwrap();
+        let [signed, gssapi] = ["PASSWORD('a signed secret')", "'realm'"];
+        for soname in ["auth_ed25519", "auth_parsec"] {
+            administer(&server, &[&format!("INSTALL SONAME '{soname}'")]);
+        }
+        for (user, via, method) in [
+            (
+                "alone",
+                format!("parsec USING {signed}"),
+                AuthenticationMethod::Parsec,
+            ),
+            (
+                "second",
+                format!("ed25519 USING PASSWORD('another') OR parsec USING {signed}"),
+                AuthenticationMethod::Parsec,
+            ),
+            (
+                "first",
+                format!("ed25519 USING {signed} OR parsec USING PASSWORD('another')"),
+                AuthenticationMethod::Ed25519,
+            ),
+        ] {
+            administer(&server, &[&format!("CREATE USER {user} IDENTIFIED VIA {via}")]);
+            for options in [plain(&server), encrypted(&server, V1_3), local(&server)] {
+                let facts = facts(&as_user(options, user, "a signed secret"));
+                assert_eq!(facts.authentication.method, method.name());
+            }
+            assert!(refusal(&as_user(plain(&server), user, "wrong")).is_access_denied());
+        }
+        // Of plugins that are not spoken the first says who is refused by those before it.
+        let via = format!("parsec USING {signed} OR pam USING {gssapi}");
+        administer(
+            &server,
+            &[
+                "INSTALL SONAME 'auth_pam'",
+                &format!("CREATE USER pam IDENTIFIED VIA {via}"),
+            ],
+        );
+        assert_eq!(
+            facts(&as_user(plain(&server), "pam", "a signed secret"))
+                .authentication
+                .method,
+            AuthenticationMethod::Parsec.name()
+        );
+        let refused = refusal(&as_user(plain(&server), "pam", "wrong"));
+        assert!(
+            refused.is_access_denied() && refused.to_string().contains("parsec does not let the user in"),
+            "{refused}"
+        );
+    }
 }

@@ -138,7 +138,7 @@ impl Bed {
         Self {
             reactor,
             control,
-            sysbench: Sysbench::set_up(&server, SCHEMA).unwrap(),
+            sysbench: Sysbench::set_up(&server, &SCHEMA).unwrap(),
             looks: 0,
             server,
         }

@@ -238,7 +238,7 @@ impl Bed {
     fn engine<W: Workload>(&self, workload: impl Fn(PostgresqlAccess) -> W) -> Engine {
         let access = PostgresqlAccess {
             options: ConnectOptions {
-                schema: Some(SCHEMA.to_owned()),
+                schema: Some(SCHEMA.to_string()),
                 ..self.options()
             },
             expectation: Expectation::new(Transport::Plain),

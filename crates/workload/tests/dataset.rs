@@ -205,7 +205,7 @@ fn schemas_of_similar_names_are_no_obstacle_and_stay() {
     for other in others {
         assert!(left.iter().any(|name| name == other), "{other} is gone: {left:?}");
     }
-    assert!(!left.iter().any(|name| name == dataset::SCHEMA));
+    assert!(!left.iter().any(|name| *name == *dataset::SCHEMA));
 }
 
 /// Begins to make the data set and ends in the middle, as one who is killed, when so many rows are there.

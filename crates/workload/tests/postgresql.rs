@@ -417,7 +417,7 @@ fn count(server: &PrivateServer) -> u64 {
 fn access(server: &PrivateServer) -> PostgresqlAccess {
     PostgresqlAccess {
         options: ConnectOptions {
-            schema: Some(SCHEMA.to_owned()),
+            schema: Some(SCHEMA.to_string()),
             ..plain_postgresql(server)
         },
         expectation: Expectation::new(Transport::Plain),

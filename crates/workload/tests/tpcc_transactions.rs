@@ -37,7 +37,7 @@ fn of_mysql(entry: &'static Entry, warehouses: u32) -> Ground<MysqlAccess> {
         columns: None,
         key_exchange: None,
         options: mysql::ConnectOptions {
-            database: Some(SCHEMA.to_owned()),
+            database: Some(SCHEMA.to_string()),
             ..options.clone()
         },
         expectation: Expectation::new(Transport::Plain),
@@ -51,7 +51,7 @@ fn of_postgresql(warehouses: u32) -> Ground<PostgresqlAccess> {
     let options = plain_postgresql(&server);
     let access = PostgresqlAccess {
         options: postgresql::ConnectOptions {
-            schema: Some(SCHEMA.to_owned()),
+            schema: Some(SCHEMA.to_string()),
             ..options.clone()
         },
         expectation: Expectation::new(Transport::Plain),
@@ -210,7 +210,7 @@ impl<C: Access<Session: SqlSession>> Ground<C> {
 
     fn with_session<T>(&self, task: impl AsyncFnOnce(&mut C::Session) -> T) -> T {
         run_within(PATIENCE, async |reactor| {
-            let inside = C::Session::within(&self.options, Some(SCHEMA));
+            let inside = C::Session::within(&self.options, Some(&SCHEMA));
             let (mut session, _) = <C::Session as ciphertax_wire::Session>::connect(reactor, &inside)
                 .await
                 .unwrap();

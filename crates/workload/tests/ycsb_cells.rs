@@ -263,7 +263,7 @@ fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
         updates.push(rawdoc! { "q": {}, "u": { "$set": { "field3": value } }, "multi": true });
         ask(
             &server,
-            rawdoc! { "update": "usertable", "updates": updates, "$db": DATABASE },
+            rawdoc! { "update": "usertable", "updates": updates, "$db": &*DATABASE },
         );
     };
     bytes[40] ^= 1;
@@ -323,7 +323,7 @@ fn ask(server: &PrivateServer, command: RawDocumentBuf) -> RawDocumentBuf {
 fn find(server: &PrivateServer) -> RawDocumentBuf {
     ask(
         server,
-        rawdoc! { "find": "usertable", "filter": { "_id": RECORD }, "$db": DATABASE },
+        rawdoc! { "find": "usertable", "filter": { "_id": RECORD }, "$db": &*DATABASE },
     )
 }
 

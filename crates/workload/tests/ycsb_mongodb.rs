@@ -47,7 +47,7 @@ fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
     assert_changed(read(false), "99 bytes in field7");
     update_all(&server, &rawdoc! { "$unset": { "field0": "" } });
     assert_changed(read(false), "in the place of field0");
-    ask(&server, &rawdoc! { "drop": "usertable", "$db": DATABASE });
+    ask(&server, &rawdoc! { "drop": "usertable", "$db": &*DATABASE });
     assert_changed(read(false), "is not there");
 }
 
@@ -56,17 +56,17 @@ fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
     let Some(server) = loaded() else { return };
     let delete = |key: &str| {
         let deletes = RawArrayBuf::from_iter([rawdoc! { "q": { "_id": key }, "limit": 1_i32 }]);
-        rawdoc! { "delete": "usertable", "deletes": deletes, "$db": DATABASE }
+        rawdoc! { "delete": "usertable", "deletes": deletes, "$db": &*DATABASE }
     };
     let insert = |key: &str| {
         let documents = RawArrayBuf::from_iter([rawdoc! { "_id": key }]);
-        rawdoc! { "insert": "usertable", "documents": documents, "$db": DATABASE }
+        rawdoc! { "insert": "usertable", "documents": documents, "$db": &*DATABASE }
     };
     for (damage, heard) in [
-        (rawdoc! { "ping": 1_i32, "$db": DATABASE }, &[1050][..]),
+        (rawdoc! { "ping": 1_i32, "$db": &*DATABASE }, &[1050][..]),
         (delete("user6284781860667377211"), &[950, 1050]),
         (insert("another"), &[1050, 100]),
-        (rawdoc! { "drop": "usertable", "$db": DATABASE }, &[100]),
+        (rawdoc! { "drop": "usertable", "$db": &*DATABASE }, &[100]),
     ] {
         ask(&server, &damage);
         let progress = load(&server, TABLE).unwrap();
@@ -165,7 +165,7 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     let documents_of_others = RawArrayBuf::from_iter([rawdoc! { "_id": "precious" }]);
     ask(
         &server,
-        &rawdoc! { "insert": "usertable", "documents": documents_of_others, "$db": DATABASE },
+        &rawdoc! { "insert": "usertable", "documents": documents_of_others, "$db": &*DATABASE },
     );
     let refused = [
         load(&server, TABLE).map(|_| ()),
@@ -184,7 +184,7 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
     let Some(server) = server() else { return };
     ask(
         &server,
-        &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
+        &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": &*DATABASE },
     );
     with_session(&server, async |session| dataset::refuse_foreign(session).await).unwrap();
     let heard = load(&server, TABLE).unwrap();
@@ -372,14 +372,14 @@ fn update_all(server: &PrivateServer, change: &RawDocument) {
     let updates = RawArrayBuf::from_iter([rawdoc! { "q": {}, "u": change.to_owned(), "multi": true }]);
     ask(
         server,
-        &rawdoc! { "update": "usertable", "updates": updates, "$db": DATABASE },
+        &rawdoc! { "update": "usertable", "updates": updates, "$db": &*DATABASE },
     );
 }
 
 pub(crate) fn documents(server: &PrivateServer, collection: &str) -> u64 {
     let counted = ask(
         server,
-        &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": DATABASE },
+        &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": &*DATABASE },
     );
     counted.get_i32("n").unwrap() as u64
 }
@@ -504,7 +504,7 @@ mod test_all {
             run(async |reactor| {
                 let access = set_access(server, ReadPreference::Primary);
                 let mut session = access.open(reactor, 0).await.unwrap();
-                let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
+                let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": &*DATABASE };
                 session.command(&drop).await.unwrap();
             });
             let only_reads = YcsbMix {

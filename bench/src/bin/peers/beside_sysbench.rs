@@ -35,7 +35,7 @@ impl BesideSysbench {
     /// Starts the server, makes sure that the sessions of both are what each transport says, and adds what they are.
     pub(crate) fn prepare(document: &mut Document, seconds: u32, repeats: u32) -> Result<Self> {
         let ground = MariadbGround::prepare()?;
-        let sysbench = Sysbench::set_up(&ground.server, SCHEMA)?;
+        let sysbench = Sysbench::set_up(&ground.server, &SCHEMA)?;
         fs::write(sysbench.folder().join("word.lua"), WORD)?;
         document.fact("MariaDB", &ground.identity);
         document.fact("sysbench", Sysbench::version()?);

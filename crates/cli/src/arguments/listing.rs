@@ -18,6 +18,7 @@ Examples:
   CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example:3306/
   CIPHERTAX_PASSWORD=… ciphertax clean postgres://app@db.example/shop
   ciphertax clean 'mongodb://a.example,b.example/?replicaSet=rs0'
+  CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example/ --schema shop     the tables of a run with --schema shop
 
 Exit status: 0 removed, or there was nothing; 2 not removed, the message says why; 130 stopped by Ctrl-C.";
 
@@ -26,6 +27,9 @@ Exit status: 0 removed, or there was nothing; 2 not removed, the message says wh
 pub(crate) struct CleanArguments {
     /// Your own server, as for `quick` and `run`
     pub(crate) target: String,
+    /// The schema (on MongoDB the database) that the run was given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schema: Option<String>,
 }
 
 const SERVERS_HELP: &str = "\

@@ -93,6 +93,11 @@ pub(crate) struct MeasuringArguments {
     /// a watcher of logs, may take that for an attack. Without it the report does not say *authentication* among the proofs.
     #[arg(long, requires = "target")]
     pub(crate) no_wrong_logins: bool,
+    /// Work in this schema (on MongoDB database), which is there, for an account that may make none
+    ///
+    /// Only tables that ciphertax makes there are written and dropped. If a table has a name that the run needs, the run is refused.
+    #[arg(long, value_name = "NAME", requires = "target")]
+    pub(crate) schema: Option<String>,
     /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

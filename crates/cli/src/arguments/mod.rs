@@ -145,7 +145,7 @@ pub(crate) struct RunArguments {
     /// Neither the study nor the target has to be given; a target's password is taken from CIPHERTAX_PASSWORD.
     /// A command that tells the server's CPU is given again, with --server-cpu-command: the record has its program alone.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = [
-        "dry_run", "cell", "arm", "out", "time", "seed", "profile",
+        "dry_run", "cell", "arm", "out", "time", "seed", "profile", "schema",
         "precision", "scale", "tables", "table_size", "threads", "keep_operations", "set",
         "server_agent", "agent_rank", "server_cpu_exporter",
     ])]

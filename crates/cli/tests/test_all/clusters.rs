@@ -24,6 +24,7 @@ fn nodes_are_measured(server: &str) {
 cell = [
     { name = "reads", workload = "oltp_point_select", load = { connections = 2 } },
     { name = "writes", workload = "oltp_insert", load = { connections = 2 } },
+    { name = "history", workload = "pgbench_tpcb_like", load = { connections = 2 } },
 ]
 "#;
     let head = format!("server = \"{server}\"\nnodes = 3\ndataset = {{ table_size = 1000 }}");

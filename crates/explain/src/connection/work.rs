@@ -164,6 +164,10 @@ fn other_login(login: &AuthenticationFacts) -> (&'static str, &'static str) {
         ("mysql_native_password", _) => ("three SHA-1 hashes", "two SHA-1 hashes"),
         ("caching_sha2_password", _) => ("three SHA-256 hashes", "two SHA-256 hashes, from its cache"),
         ("client_ed25519" | "ed25519", _) => ("signs a challenge (Ed25519)", "verifies the signature"),
+        ("parsec", _) => (
+            "derives a key (PBKDF2), signs a challenge (Ed25519)",
+            "verifies the signature",
+        ),
         ("unix_socket" | "auth_socket" | "peer", _) => (NOTHING, "asks the kernel who connects"),
         ("SCRAM-SHA-1" | "SCRAM-SHA-256" | "SCRAM-SHA-256-PLUS", LoginPath::Derived) => (
             "derives its keys from the password by thousands of rounds (PBKDF2)",

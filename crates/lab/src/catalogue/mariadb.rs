@@ -4,7 +4,9 @@
 //! for x86-64: programs, scripts and share, no plugins. Debian's have OpenSSL.
 
 use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
-use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
+use ciphertax_model::AuthenticationMethod::{
+    CachingSha2Password, Ed25519, MysqlNativePassword, Parsec, UnixSocket,
+};
 use ciphertax_model::CertificateKind::{EcdsaP256, EcdsaP384, Rsa1024, Rsa2048, Rsa3072, Rsa4096};
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestAlgorithm, Group, TlsVersion};
@@ -53,7 +55,13 @@ pub static MARIADB_11_8: Entry = Entry {
         groups: &Group::ALL,
         // Debian's Galera is for the release of the machine.
         cluster: None,
-        authentication: &[MysqlNativePassword, CachingSha2Password, Ed25519, UnixSocket],
+        authentication: &[
+            MysqlNativePassword,
+            CachingSha2Password,
+            Ed25519,
+            Parsec,
+            UnixSocket,
+        ],
         ..MARIADB.capabilities
     },
     source: Source::Apt {
@@ -66,6 +74,7 @@ pub static MARIADB_11_8: Entry = Entry {
     family: ServerFamily::MySql(MySqlVariant {
         plugins: &[
             (Ed25519, "auth_ed25519"),
+            (Parsec, "auth_parsec"),
             (CachingSha2Password, "auth_mysql_sha2"),
         ],
         ..DEBIAN

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_base::{Proof, Witness};
+use ciphertax_base::{Proof, SCHEMA, Witness};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session, Verdict};
@@ -12,9 +12,6 @@ use ciphertax_wire::{Client, Session as _, WireError, Word};
 
 use crate::proof::{self, Claim, Objection, ProofError, Provable, Proved, WrongLogins, proof};
 use crate::server::family::Canary;
-
-/// The database of ciphertax's own; nothing else is touched.
-const DATABASE: &str = "ciphertax";
 
 /// The collection that the proof of access control writes to, and removes.
 const COLLECTION: &str = "ciphertax_proofs";
@@ -108,10 +105,10 @@ impl Provable for Session {
             ..claim.options.clone()
         };
         let (mut session, _) = Session::connect(reactor, &anonymous).await?;
-        let write = rawdoc! { "insert": COLLECTION, "documents": [{ "by": "ciphertax" }], "$db": DATABASE };
+        let write = rawdoc! { "insert": COLLECTION, "documents": [{ "by": "ciphertax" }], "$db": &*SCHEMA };
         let outcome = session.command(&write).await;
         if outcome.is_ok() {
-            let removal = rawdoc! { "drop": COLLECTION, "$db": DATABASE };
+            let removal = rawdoc! { "drop": COLLECTION, "$db": &*SCHEMA };
             session.command(&removal).await?;
         }
         let _ = session.close().await;
@@ -237,7 +234,7 @@ fn question(canary: &str) -> RawDocumentBuf {
         "find": COLLECTION,
         "filter": { "canary": canary },
         "limit": 1_i32,
-        "$db": DATABASE,
+        "$db": &*SCHEMA,
         "$readPreference": { "mode": "nearest" },
     }
 }

@@ -111,6 +111,10 @@ pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
             ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
         ],
         Some(capabilities::Cluster::GroupReplication) => vec![
+            (
+                "group_replication_group_name",
+                format!("{GROUP_NAME}, so every table has a primary key"),
+            ),
             ("group_replication_members", nodes),
             ("group_replication_single_primary_mode", "ON".into()),
             ("group_replication_ssl_mode", ssl_mode(tls).into()),

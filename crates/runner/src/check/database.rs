@@ -1,7 +1,7 @@
 //! What a database cannot do, wherever it is.
 
 use ciphertax_base::format;
-use ciphertax_lab::catalogue::{Cluster, Protocol};
+use ciphertax_lab::catalogue::Protocol;
 use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{
@@ -47,17 +47,6 @@ pub(super) const RULES: &[Rule] = &[
         })?;
         let cannot = format!("{{{name}}} is for programs that speak to MySQL");
         Some(Refusal::new(format!("{cannot}; {instead}")))
-    }),
-    of_cell("tables-without-keys", |_, at| {
-        let cluster = at.entry?.capabilities.cluster.filter(|_| at.spec.is_cluster());
-        let lacks = match at.cell.workload.descriptor().tables? {
-            Tables::Pgbench => "pgbench's tables are loaded before they have primary keys",
-            Tables::Tpcc => "TPC-C's history has no primary key",
-            _ => return None,
-        };
-        let instead = "leave nodes out, or take server = \"mariadb\"";
-        let why = format!("{lacks}, which a replication group refuses; {instead}");
-        refuse_if(cluster == Some(Cluster::GroupReplication), why)
     }),
     of_cell("too-many-cold-logins", |asked, at| {
         at.entry?.capabilities.forget_passwords?;

@@ -50,7 +50,6 @@ workload: | time_s ⇒ server = "mongodb" ¶ time_s
 replica-set: | time_s ⇒ replica_set = { members = 3 } ¶ time_s
 placeholder: | time_s ⇒ server = "postgresql" ¶ time_s ; oltp_point_select ⇒ command ; load = { connections = 8 } ⇒ command =
     { run = ["x", "{my_cnf}"] }
-tables-without-keys: | time_s ⇒ server = "mysql" ¶ nodes = 3 ¶ time_s ; oltp_point_select ⇒ tpcc
 too-many-cold-logins: | time_s ⇒ server = "mysql" ¶ time_s ; oltp_point_select ⇒ connect ; connections = 8 ⇒ connections = 8,
     batch = 2000 ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method = "caching_sha2_password", password_cache = "cold" }
 setting-of-postgresql: | tls = { negotiation = "direct" }

@@ -81,9 +81,9 @@ pub(crate) trait Database: Tables {
         Ok(None)
     }
 
-    /// Makes sure that the name of ciphertax's data is free or its own, and that the account may remove them: before anything
+    /// Makes sure that the names of ciphertax's data are free or its own, and that the account may remove them: before anything
     /// is written.
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()>;
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()>;
 
     /// Makes what the arms need on a private server besides its accounts, and tells whether some then have it forget what the logins
     /// of others find there.

@@ -51,7 +51,7 @@ pub(super) fn prove(
         let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
         let (mut session, _) = Session::connect(&control.reactor, &options).await?;
         session
-            .command(&rawdoc! { "drop": COLLECTION, "$db": DATABASE })
+            .command(&rawdoc! { "drop": COLLECTION, "$db": &*DATABASE })
             .await?;
         Ok::<_, WireError>((stored?, on_disk))
     };
@@ -93,7 +93,7 @@ async fn store_and_read(
     };
     let mut documents = RawArrayBuf::new();
     documents.push(rawdoc! { "_id": "cells", "cell": cell, "plain": plain });
-    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": DATABASE };
+    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": &*DATABASE };
     let (mut session, _) = Session::connect(&control.reactor, options).await?;
     session.command(&insert).await?;
     session
@@ -101,7 +101,7 @@ async fn store_and_read(
         .await?;
     let (mut other, _) = Session::connect(&control.reactor, options).await?;
     let filter = rawdoc! { "_id": "cells" };
-    let found = other.find_all(DATABASE, COLLECTION, &filter).await?;
+    let found = other.find_all(&DATABASE, COLLECTION, &filter).await?;
     let stored = found.first().and_then(|record| record.get("cell").ok().flatten());
     match stored {
         Some(RawBsonRef::Binary(value)) if value.subtype == BinarySubtype::Encrypted => {

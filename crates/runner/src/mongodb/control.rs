@@ -76,12 +76,16 @@ impl Control<MongoDb> {
 pub(super) fn grant(login: &Login) -> String {
     match login {
         Login::Scram(account) => {
+            let role = if DATABASE.is_given() {
+                "readWrite"
+            } else {
+                "dbOwner"
+            };
             let [source, user] =
                 [&account.source, &account.user].map(|name| name.replace('\\', "\\\\").replace('"', "\\\""));
             format!(
-                "have its administrator run: db.getSiblingDB(\"{source}\").grantRolesToUser(\"{user}\", [{{ role: \"dbOwner\", \
-                 db: \"{}\" }}])",
-                DATABASE
+                "have its administrator run: db.getSiblingDB(\"{source}\").grantRolesToUser(\"{user}\", [{{ role: \"{role}\", \
+                 db: \"{DATABASE}\" }}])"
             )
         }
         _ => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".into(),

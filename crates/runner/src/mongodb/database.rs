@@ -11,7 +11,7 @@ use ciphertax_reactor::stop;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Identity, Login, Others, Role, Session, Topology};
 use ciphertax_wire::{Address, Expectation, MongoDbTarget, Session as _, Target, WireError};
-use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::clients::MongoDb;
@@ -177,7 +177,7 @@ impl Database for MongoDb {
         Ok(Some(members.collect()))
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, _contents: &Contents) -> Result<()> {
         let access = self.default_access(control);
         let look = async {
             let primary = access.primary(&control.reactor).await?;
@@ -250,7 +250,7 @@ impl Database for MongoDb {
         let flush = rawdoc! { "fsync": 1_i32, "$db": "admin" };
         let sizes = rawdoc! {
             "collStats": COLLECTION,
-            "$db": DATABASE,
+            "$db": &*DATABASE,
             "$readPreference": { "mode": "secondaryPreferred" },
         };
         let (sizes, status) = control.ask(async |session| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_workload::dataset;
+use ciphertax_workload::dataset::SCHEMA;
 
 use super::clients::MySql;
 use crate::connections::{Limit, Limited};
@@ -83,9 +83,12 @@ pub(super) fn remedy(account: &str) -> String {
              administrator run DROP USER ''@{host}, or make the user an account at {host} too"
         );
     }
+    let rights = match SCHEMA.is_given() {
+        false => "ALL",
+        true => "CREATE, DROP, ALTER, INDEX, SELECT, INSERT, UPDATE, DELETE",
+    };
     format!(
-        "have its administrator run: GRANT ALL ON {}.* TO {}@{}",
-        dataset::SCHEMA,
+        "have its administrator run: GRANT {rights} ON {SCHEMA}.* TO {}@{}",
         quoted(user),
         quoted(host)
     )

@@ -9,11 +9,11 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::prove;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, AuthenticationMethod};
-use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TrustedKeys};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TextRow, TrustedKeys};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Expectation, MySqlTarget, PublicKey, Session as _, Target, WireError};
-use ciphertax_workload::dataset::{self, CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::mysql;
 
 use super::clients::{Keys, Login, MySql, is_cold};
@@ -130,7 +130,7 @@ impl Database for MySql {
     fn claim(control: &mut Control<Self>) -> Result<()> {
         let lock = "SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')";
         let rows = control.ask(async |session| match session.query(lock).await {
-            Err(error) if error.is_not_supported() => {
+            Err(error) if error.is_not_supported() && !SCHEMA.is_given() => {
                 let others = format!(
                     "SELECT 0, ID FROM information_schema.PROCESSLIST WHERE DB = '{}' AND ID <> CONNECTION_ID()",
                     dataset::SCHEMA
@@ -172,9 +172,9 @@ impl Database for MySql {
         control.members_by(standing)
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()> {
         let refused = control.ask_dataset(TIMEOUT, async |session| {
-            dataset::refuse_foreign(session).await?;
+            dataset::refuse_foreign(session, contents).await?;
             match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
                 allowed => allowed.map(|()| None),
@@ -206,6 +206,17 @@ impl Database for MySql {
             (unsaid, Some(entry)) if unsaid.is_empty() => entry.tls_library.to_owned(),
             (said, _) => said,
         };
+        let wants_keys = match Session::DIALECT.wanted_key {
+            Some([question, _]) => control.ask(async |session| session.query_or_none(question).await)?,
+            None => Vec::new(),
+        };
+        let said = |row: &TextRow| {
+            (
+                row.text(0),
+                format!("{}, so every table has a primary key", row.text(1)),
+            )
+        };
+        variables.extend(wants_keys.iter().map(said));
         Ok(Description {
             product: product(&version, &comment).to_owned(),
             version,

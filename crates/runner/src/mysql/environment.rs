@@ -40,7 +40,7 @@ pub(super) fn my_cnf(reached: &Reached<'_, MySql>) -> String {
     let lines: String = lines
         .map(|(name, value)| format!("{name}={}\n", quoted(value)))
         .collect();
-    let schema = dataset::SCHEMA;
+    let schema = &*dataset::SCHEMA;
     format!("[client]\n{lines}\n[client-mariadb]\n{mariadb}\n[mysql]\ndatabase={schema}\n")
 }
 

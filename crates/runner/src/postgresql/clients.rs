@@ -173,7 +173,7 @@ impl Clients for PostgreSql {
     ) -> PostgresqlAccess {
         PostgresqlAccess {
             options: ConnectOptions {
-                schema: Some(SCHEMA.to_owned()),
+                schema: Some(SCHEMA.to_string()),
                 ..options
             },
             expectation,

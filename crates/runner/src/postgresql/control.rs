@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
-use ciphertax_workload::dataset::{self, SCHEMA};
+use ciphertax_workload::dataset::{self, Contents, SCHEMA};
 
 use super::clients::PostgreSql;
 use crate::database::{Control, Database as _, Standing};
@@ -115,18 +115,23 @@ impl Control<PostgreSql> {
 }
 
 /// Why nothing can be written; whether the schema is there, whose owner's rights the account has; whether it may make
-/// one; the account and the database as statements name them.
-const RIGHTS: &str = "\
-    SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
-        (SELECT pg_catalog.pg_has_role(n.nspowner, 'USAGE') FROM pg_catalog.pg_namespace n WHERE n.nspname = 'ciphertax'), \
-        pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'), \
-        pg_catalog.quote_ident(CURRENT_USER)";
+/// one; the account and the database as statements name them; whether it may make tables in the schema.
+fn rights() -> String {
+    format!(
+        "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
+         (SELECT pg_catalog.pg_has_role(n.nspowner, 'USAGE') FROM pg_catalog.pg_namespace n WHERE n.nspname = '{SCHEMA}'), \
+         pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'), \
+         pg_catalog.quote_ident(CURRENT_USER), \
+         (SELECT pg_catalog.has_schema_privilege(n.oid, 'CREATE') AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+         FROM pg_catalog.pg_namespace n WHERE n.nspname = '{SCHEMA}')"
+    )
+}
 
 impl Control<PostgreSql> {
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
     /// what is in it: before anything is written.
-    pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<()> {
-        let rows = self.rows(RIGHTS)?;
+    pub(super) fn refuse_what_cannot_be_removed(&mut self, contents: &Contents) -> Result<()> {
+        let rows = self.rows(&rights())?;
         let column = |index: usize| rows.first().map(|row| row.text(index)).unwrap_or_default();
         if column(0) == "t" {
             return Err(self.unusable(
@@ -142,6 +147,12 @@ impl Control<PostgreSql> {
         }
         let user = column(4);
         let missing = match (column(2).as_str(), column(3).as_str()) {
+            _ if SCHEMA.is_given() => (column(5) == "f").then(|| {
+                (
+                    format!("the user may make no table in the schema {SCHEMA}"),
+                    format!("GRANT CREATE, USAGE ON SCHEMA {SCHEMA} TO {user}"),
+                )
+            }),
             ("t", _) | ("", "t") => None,
             ("f", _) => Some((
                 format!("the schema {SCHEMA} is somebody else's"),
@@ -153,7 +164,9 @@ impl Control<PostgreSql> {
             )),
         };
         // Somebody else's data are said to be so, and not to be given away.
-        self.ask_dataset(TIMEOUT, async |session| dataset::refuse_foreign(session).await)?;
+        self.ask_dataset(TIMEOUT, async |session| {
+            dataset::refuse_foreign(session, contents).await
+        })?;
         match missing {
             None => Ok(()),
             Some((problem, statement)) => Err(self.unusable(format!(

@@ -10,7 +10,7 @@ use ciphertax_lab::postgresql::{self as lab, prove};
 use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Session as _, Target};
-use ciphertax_workload::dataset::{CellsProof, DatasetError, SCHEMA};
+use ciphertax_workload::dataset::{CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::{Login, PostgreSql};
@@ -134,8 +134,8 @@ impl Database for PostgreSql {
         control.members_by(standing)
     }
 
-    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<()> {
-        control.refuse_what_cannot_be_removed()?;
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()> {
+        control.refuse_what_cannot_be_removed(contents)?;
         control.end_leftovers()
     }
 

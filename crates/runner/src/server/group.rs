@@ -202,9 +202,10 @@ impl<D: Database> GroupServer<D> {
             return Err(server.control.unusable(problem));
         }
         D::refuse_account_that_ends(&mut server.control, !no_wrong_logins)?;
-        server
-            .database
-            .refuse_what_cannot_be_removed(&mut server.control)?;
+        server.database.refuse_what_cannot_be_removed(
+            &mut server.control,
+            &Contents::of(study, D::Access::VOCABULARIES),
+        )?;
         server.describe()?;
         Ok(server)
     }

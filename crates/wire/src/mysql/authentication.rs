@@ -12,12 +12,16 @@ use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
 use super::handshake::ConnectOptions;
+use super::parsec;
 use super::result::server_error;
 use crate::error::{Result, WireError};
 use crate::trace::thread_cpu_ns;
 
 /// Packets that a login may take at most; a server that asks for more is broken or hostile.
 const MOST_STEPS: u32 = 8;
+
+/// `ER_ACCESS_DENIED_ERROR`, which a server says once for all plugins of an account.
+const ACCESS_DENIED: u16 = 1045;
 
 /// Bytes of the longest proof that either SHA-256 login sends.
 const SCRAMBLE: usize = 32;
@@ -32,6 +36,8 @@ pub(super) struct Login<'a> {
     /// The kernel tells the server who connects: nothing is answered, whatever is asked.
     by_kernel: bool,
     path: LoginPath,
+    /// The server has asked for this plugin: it goes on to another one of the account only after a refusal.
+    is_of_account: bool,
     awaits_key: bool,
     /// The password was sent, encrypted with that key: there is nothing more to say.
     is_said: bool,
@@ -59,6 +65,7 @@ impl<'a> Login<'a> {
             is_local,
             by_kernel: options.authentication == Some(AuthenticationMethod::UnixSocket),
             path: LoginPath::Single,
+            is_of_account: false,
             awaits_key: false,
             is_said: false,
             cpu_ns: 0,
@@ -70,7 +77,8 @@ impl<'a> Login<'a> {
     }
 
     pub(super) fn first_response(&mut self) -> Result<Vec<u8>> {
-        if self.by_kernel {
+        // PARSEC answers nothing before it has the salt.
+        if self.by_kernel || matches!(self.plugin, AuthPlugin::Parsec) {
             return Ok(Vec::new());
         }
         let nonce = self.nonce.clone();
@@ -103,7 +111,18 @@ impl<'a> Login<'a> {
                 AuthenticationMethod::UnixSocket
             )));
         }
-        check(&plugin, self.options, self.is_local)?;
+        check(&plugin, self.options, self.is_local).map_err(|unspoken| match unspoken {
+            WireError::Authentication(why) if self.is_of_account => WireError::Server {
+                code: ACCESS_DENIED,
+                sql_state: "28000".into(),
+                message: format!(
+                    "{} does not let the user in, and then {why}",
+                    servers_name(&self.plugin)
+                ),
+            },
+            unspoken => unspoken,
+        })?;
+        self.is_of_account = true;
         self.nonce = request.plugin_data().to_vec();
         self.procedure = start(&plugin)?;
         self.plugin = plugin;
@@ -143,6 +162,9 @@ impl<'a> Login<'a> {
     }
 
     fn run_plugin(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>> {
+        if matches!(self.plugin, AuthPlugin::Parsec) {
+            return parsec::sign(&self.options.password, &self.nonce, challenge).map(Some);
+        }
         let context = LoginContext {
             password: &self.options.password,
             encrypted: self.options.tls.is_some(),
@@ -203,6 +225,7 @@ pub(super) async fn complete(
                 ));
             }
             [0x01, key @ ..] if std::mem::take(&mut login.awaits_key) => Some(login.answer_key(key)?),
+            [b'P', ..] if matches!(login.plugin, AuthPlugin::Parsec) => login.step(payload)?,
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
                 login.step(challenge)?
@@ -265,7 +288,8 @@ fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> R
         AuthPlugin::MysqlNativePassword
         | AuthPlugin::CachingSha2Password
         | AuthPlugin::Sha256Password
-        | AuthPlugin::Ed25519 => Ok(()),
+        | AuthPlugin::Ed25519
+        | AuthPlugin::Parsec => Ok(()),
         AuthPlugin::MysqlClearPassword => match &options.tls {
             Some(tls) if tls.is_verified() => Ok(()),
             Some(_) if is_local && options.trusted_keys.are_anybodys_here() => Ok(()),

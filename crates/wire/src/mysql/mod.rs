@@ -5,6 +5,7 @@ mod client;
 mod dialect;
 mod framing;
 mod handshake;
+mod parsec;
 mod public_key;
 mod result;
 mod session;

@@ -1,6 +1,6 @@
 //! How PostgreSQL spells things: as sysbench does for it, where sysbench does.
 
-use crate::sql::dialect::{TRUNCATE, standard_tables};
+use crate::sql::dialect::TRUNCATE;
 use crate::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -27,9 +27,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     begin_to_write: "BEGIN",
     end: "END",
     empty: TRUNCATE,
+    wanted_key: None,
     primary_key: |table| format!("{table}_pkey"),
     index_columns,
-    tables: standard_tables,
+    tables,
     // The information schema shows only what the account has rights to.
     schema: |schema| format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '{schema}'"),
     other_objects,
@@ -50,6 +51,15 @@ fn index_columns(schema: &str, table: &str, index: &str) -> String {
          JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = index.oid \
          WHERE namespace.nspname = '{schema}' AND relation.relname = '{table}' AND index.relname = '{index}' \
          AND entry.indisvalid ORDER BY attribute.attnum"
+    )
+}
+
+/// The information schema shows only those that the account has rights to.
+fn tables(schema: &str, beginning: &str) -> String {
+    format!(
+        "SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') \
+         AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{schema}') \
+         AND relname LIKE '{beginning}%'"
     )
 }
 

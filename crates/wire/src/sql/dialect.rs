@@ -50,6 +50,9 @@ pub struct Dialect {
     pub end: &'static str,
     /// What stands before the name of a table that all rows are removed from.
     pub empty: &'static str,
+    /// Asks for settings by which the server wants every table to have a primary key, and the column that is one in a table that would
+    /// have none; `None` where no server wants that.
+    pub wanted_key: Option<[&'static str; 2]>,
     /// The name of a table's primary key among its indexes.
     pub primary_key: fn(&str) -> String,
     /// Asks for the columns of an index, by schema, table and index.

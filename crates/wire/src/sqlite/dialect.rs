@@ -27,6 +27,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     begin_to_write: "BEGIN IMMEDIATE",
     end: "COMMIT",
     empty: "DELETE FROM ",
+    wanted_key: None,
     primary_key: |table| format!("sqlite_autoindex_{table}_1"),
     index_columns: |_, _, index| format!("SELECT name FROM pragma_index_info('{index}')"),
     tables: |_, beginning| {

@@ -216,7 +216,7 @@ pub enum TargetError {
     /// A schema or a database is named. Its name may be a part of a password, so it is not said.
     #[error(
         "the target names a {what}; leave it out: ciphertax works in a {what} of its own, named ciphertax, and touches no \
-         other{}", in_auth_source(.what)
+         other, or give --schema NAME to have its tables beside others{}", in_auth_source(.what)
     )]
     Schema {
         /// What it is called there.

@@ -6,8 +6,9 @@ use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{Dataset, Pgbench, Study, YcsbTable};
 
 use crate::dataset::tpcc::TpccContents;
-use crate::sql::Columns;
-use crate::ycsb::FieldEncryption;
+use crate::dataset::{mark, pgbench};
+use crate::sql::{Columns, INSERT_TABLE, SBBULK_NAMES};
+use crate::ycsb::{FieldEncryption, Table};
 
 /// Changes with what the `oltp` tables hold, so that nothing of another version is taken for right.
 const SBTEST_CONTENT: &str = "content 2";
@@ -67,6 +68,18 @@ impl Contents {
             pgbench: tables().any(is_pgbench).then_some(study.pgbench),
             tpcc: tables().any(is_tpcc).then(|| TpccContents::of(study)),
         }
+    }
+
+    /// The names of the tables, of which `#` ends those that a number does; of those that workloads make beside them too, and of the mark.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let sbtest = ["sbtest#", "bulk", SBBULK_NAMES, INSERT_TABLE];
+        let sbtest = sbtest.into_iter().filter(|_| self.sbtest.is_some());
+        let usertable = [Table::Usertable, Table::Load].map(Table::name);
+        let usertable = usertable.into_iter().filter(|_| self.usertable.is_some());
+        let pgbench = pgbench::NAMES.into_iter().filter(|_| self.pgbench.is_some());
+        let fixed = sbtest.chain(usertable).chain(pgbench).chain([mark::TABLE]);
+        let tpcc = self.tpcc.iter().flat_map(TpccContents::names);
+        fixed.map(str::to_owned).chain(tpcc).collect()
     }
 
     /// Rows of all tables.

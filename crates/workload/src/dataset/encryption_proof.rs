@@ -7,7 +7,8 @@ use ciphertax_model::{CellEncoding, ColumnEncryption};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
-use super::mark::{DatasetError, Result, SCHEMA, run};
+use super::SCHEMA;
+use super::mark::{DatasetError, Result, run};
 use crate::sql::Columns;
 use crate::sql::session::SqlSession;
 
@@ -69,7 +70,7 @@ pub async fn write_cells_proof<S: SqlSession>(
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
-    let inside = S::within(options, Some(SCHEMA));
+    let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     let is_logged = match proof.log[0] {
         Some(log) => run(&mut session, log).await.is_ok(),
@@ -80,12 +81,15 @@ pub async fn write_cells_proof<S: SqlSession>(
     run(
         &mut session,
         &format!(
-            "CREATE TABLE {CELLS_TABLE} (cell {column}, plain {text}){}",
+            "CREATE TABLE {CELLS_TABLE} (id INTEGER NOT NULL PRIMARY KEY, cell {column}, plain {text}){}",
             S::DIALECT.storage
         ),
     )
     .await?;
-    let insert = format!("INSERT INTO {CELLS_TABLE} VALUES ({value}, '{}')", canaries.plain);
+    let insert = format!(
+        "INSERT INTO {CELLS_TABLE} VALUES (1, {value}, '{}')",
+        canaries.plain
+    );
     run(&mut session, &insert).await?;
     for flush in (proof.flush)(CELLS_TABLE) {
         run(&mut session, &flush).await?;
@@ -170,7 +174,7 @@ pub async fn write_columns_proof<S: SqlSession>(
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     session.close().await?;
-    let inside = S::within(options, Some(SCHEMA));
+    let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
     if let Some(installation) = columns.installation() {
         run(&mut session, &installation).await?;
@@ -182,11 +186,13 @@ pub async fn write_columns_proof<S: SqlSession>(
     ];
     run(
         &mut session,
-        &format!("CREATE TABLE {COLUMNS_TABLE} (plain {text}, secret {secret})"),
+        &format!(
+            "CREATE TABLE {COLUMNS_TABLE} (id INTEGER NOT NULL PRIMARY KEY, plain {text}, secret {secret})"
+        ),
     )
     .await?;
     let [before, after] = columns.around_value();
-    let insert = format!("INSERT INTO {COLUMNS_TABLE} VALUES ('{plain}', {before}'{encrypted}'{after})");
+    let insert = format!("INSERT INTO {COLUMNS_TABLE} VALUES (1, '{plain}', {before}'{encrypted}'{after})");
     run(&mut session, &insert).await?;
     for flush in columns.flush(COLUMNS_TABLE) {
         run(&mut session, &flush).await?;

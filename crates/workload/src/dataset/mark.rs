@@ -1,5 +1,6 @@
 //! Whose schema it is and what is in it, by which questions, and why there is no data set.
 
+use ciphertax_base::SCHEMA;
 use ciphertax_columns::CellError;
 use ciphertax_engine::Failure;
 use ciphertax_wire::WireError;
@@ -11,13 +12,19 @@ use crate::sql::session::{SqlSession, TextRow};
 const UNKNOWN_TABLE: u16 = 1109;
 const NO_SUCH_TABLE: u16 = 1146;
 
-const TABLE: &str = "made_by_ciphertax";
+/// The table that marks.
+pub(super) const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";
+/// In a schema that was given. The names of the tables stand before what they hold.
+const MARK_IN_GIVEN: &str =
+    "tables of the names that stand here were made by ciphertax, which removes them after a run";
+const AFTER_NAMES: &str = ": ";
 
 /// What there is of the schema's name.
 pub(super) enum Found {
     Nothing,
-    /// A schema without anything in it, which nobody can miss: a run that was killed before it could mark it leaves one.
+    /// A schema without anything in it, which nobody can miss: a run that was killed before it could mark it leaves one. Or a schema
+    /// that was given, without anything of ciphertax's.
     Empty,
     /// A schema of ciphertax's own, for this data set.
     Ours {
@@ -25,51 +32,107 @@ pub(super) enum Found {
     },
 }
 
-/// What there is of the schema's name.
+/// What there is of the schema's name, before tables of these names are made in it.
 ///
 /// # Errors
 /// When it is somebody else's, or nobody can tell whose.
-pub(super) async fn find<S: SqlSession>(session: &mut S) -> Result<Found> {
-    if session.query(&(S::DIALECT.schema)(SCHEMA)).await?.is_empty() {
-        return Ok(Found::Nothing);
-    }
-    let tables = format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'");
-    let tables = session.query(&tables).await?;
-    if tables.is_empty() {
-        return match holds_others(session).await? {
-            false => Ok(Found::Empty),
-            true => Err(DatasetError::NotOurs("schema")),
+pub(super) async fn find<S: SqlSession>(session: &mut S, names: &[String]) -> Result<Found> {
+    let is_given = SCHEMA.is_given();
+    if session.query(&(S::DIALECT.schema)(&SCHEMA)).await?.is_empty() {
+        return match is_given {
+            false => Ok(Found::Nothing),
+            true => Err(DatasetError::NoSchema),
         };
     }
-    if !tables.iter().any(|row| row.text(0) == TABLE) {
-        return Err(DatasetError::NotOurs("schema"));
+    let tables = match is_given {
+        false => format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'"),
+        true => (S::DIALECT.tables)(&SCHEMA, ""),
+    };
+    let tables = session.query(&tables).await?;
+    let tables: Vec<String> = tables.iter().map(|row| row.text(0)).collect();
+    let foreign = |ours: &[String]| {
+        let is_foreign = |table: &&String| is_named(table, names) && !is_named(table, ours);
+        tables.iter().find(is_foreign).cloned().map(DatasetError::Taken)
+    };
+    if !tables.iter().any(|table| table == TABLE) {
+        return match (is_given, foreign(&[])) {
+            (true, Some(taken)) => Err(taken),
+            (true, None) => Ok(Found::Empty),
+            (false, _) if tables.is_empty() && !holds_others(session).await? => Ok(Found::Empty),
+            (false, _) => Err(DatasetError::NotOurs("schema")),
+        };
     }
     let mark = session.query(&format!("SELECT * FROM {SCHEMA}.{TABLE}")).await?;
-    match mark.first() {
-        Some(row) if row.text(0) == MARK => Ok(Found::Ours { dataset: row.text(1) }),
+    let dataset = match mark.first() {
+        Some(row) if row.text(0) == mark_text() => row.text(1),
         // A run that was killed between the two statements that mark a schema.
-        None if tables.len() == 1 && has_our_columns(session).await? => Ok(Found::Ours {
-            dataset: String::new(),
-        }),
-        _ => Err(DatasetError::NotOurs("schema")),
+        None if (is_given || tables.len() == 1) && has_our_columns(session).await? => String::new(),
+        _ if is_given => return Err(DatasetError::Taken(TABLE.to_owned())),
+        _ => return Err(DatasetError::NotOurs("schema")),
+    };
+    match foreign(&names_in(&dataset)) {
+        Some(taken) if is_given => Err(taken),
+        _ => Ok(Found::Ours { dataset }),
+    }
+}
+
+fn mark_text() -> &'static str {
+    match SCHEMA.is_given() {
+        false => MARK,
+        true => MARK_IN_GIVEN,
+    }
+}
+
+/// True for a table of one of these names, of which `#` ends those that a number does.
+fn is_named(table: &str, names: &[String]) -> bool {
+    names.iter().any(|name| match name.strip_suffix('#') {
+        None => table == name,
+        Some(beginning) => table
+            .strip_prefix(beginning)
+            .is_some_and(|number| number.parse::<u32>().is_ok()),
+    })
+}
+
+/// Those that a mark in a schema that was given has before what they hold.
+fn names_in(dataset: &str) -> Vec<String> {
+    let names = dataset.split_once(AFTER_NAMES).map_or("", |(names, _)| names);
+    names.split(' ').map(str::to_owned).collect()
+}
+
+/// What a mark says of a data set.
+pub(super) fn marked(contents: &Contents) -> String {
+    match SCHEMA.is_given() {
+        false => contents.description(),
+        true => format!(
+            "{}{AFTER_NAMES}{}",
+            contents.names().join(" "),
+            contents.description()
+        ),
     }
 }
 
 /// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is. False if
-/// an empty schema stays, because the account was given it and could not make it again.
-pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool> {
+/// the schema stays: because it was given, and then only the tables of this data set are dropped; or, empty, because the account was
+/// given it and could not make it again.
+pub(super) async fn drop_schema<S: SqlSession>(session: &mut S, dataset: &str) -> Result<bool> {
     let dialect = S::DIALECT;
+    let names = names_in(dataset);
     let tables = format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
          AND table_type = 'BASE TABLE'"
     );
     for row in session.query(&tables).await? {
-        let table = dialect.quoted(&row.text(0));
-        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
+        let table = row.text(0);
+        if !SCHEMA.is_given() || is_named(&table, &names) {
+            let table = dialect.quoted(&table);
+            run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
+        }
     }
-    if let Some(must_stay) = dialect.must_stay
-        && !session.query(&must_stay(SCHEMA)).await?.is_empty()
-    {
+    let stays = match dialect.must_stay.filter(|_| !SCHEMA.is_given()) {
+        None => SCHEMA.is_given(),
+        Some(must_stay) => !session.query(&must_stay(&SCHEMA)).await?.is_empty(),
+    };
+    if stays {
         run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{TABLE}")).await?;
         return Ok(false);
     }
@@ -80,7 +143,7 @@ pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool> 
 
 /// True if a schema without tables has something else in it, such as routines, which somebody wrote.
 async fn holds_others<S: SqlSession>(session: &mut S) -> Result<bool> {
-    for look in (S::DIALECT.other_objects)(SCHEMA) {
+    for look in (S::DIALECT.other_objects)(&SCHEMA) {
         match session.query(&look).await {
             Ok(rows) if rows.is_empty() => {}
             Ok(_) => return Ok(true),
@@ -106,10 +169,11 @@ async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool> {
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
 pub(super) async fn claim<S: SqlSession>(session: &mut S, contents: &Contents) -> Result<()> {
-    let description = contents.description();
-    let is_gone = match find(session).await? {
+    let description = marked(contents);
+    let is_gone = match find(session, &contents.names()).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
-        Found::Ours { .. } | Found::Empty => drop_schema(session).await?,
+        Found::Ours { dataset } => drop_schema(session, &dataset).await?,
+        Found::Empty => drop_schema(session, "").await?,
         Found::Nothing => true,
     };
     if is_gone {
@@ -125,14 +189,14 @@ pub(super) async fn claim<S: SqlSession>(session: &mut S, contents: &Contents) -
     .await?;
     run(
         session,
-        &format!("INSERT INTO {SCHEMA}.{TABLE} VALUES ('{MARK}', '{description}')"),
+        &format!(
+            "INSERT INTO {SCHEMA}.{TABLE} VALUES ('{}', '{description}')",
+            mark_text()
+        ),
     )
     .await?;
     Ok(())
 }
-
-/// The only schema that is ever touched.
-pub const SCHEMA: &str = "ciphertax";
 
 /// Runs a statement whose rows nobody needs.
 pub(crate) async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
@@ -145,6 +209,19 @@ pub(crate) async fn vacuum<S: SqlSession>(session: &mut S, table: &str) -> Resul
         Some(vacuum) => run(session, &format!("{vacuum}{table}")).await,
         None => Ok(()),
     }
+}
+
+/// The column that a table without a primary key gets where the server wants one, with a comma before it; else nothing.
+pub(crate) async fn wanted_key<S: SqlSession>(session: &mut S) -> Result<String, WireError> {
+    let Some([question, column]) = S::DIALECT.wanted_key else {
+        return Ok(String::new());
+    };
+    let is_wanted = !session.query_or_none(question).await?.is_empty();
+    Ok(if is_wanted {
+        format!(", {column}")
+    } else {
+        String::new()
+    })
 }
 
 /// Makes sure that a question about a table has this answer.
@@ -173,6 +250,17 @@ pub enum DatasetError {
          another server"
     )]
     NotOurs(&'static str),
+    /// A schema that was given is not there.
+    #[error(
+        "the server has no schema named {SCHEMA} that this account may see; give one that is there, or leave --schema out"
+    )]
+    NoSchema,
+    /// A table is there whose name is needed, in a schema that was given.
+    #[error(
+        "the schema {SCHEMA} has a table {0} that ciphertax did not make, and a run would make one of that name; it is left alone: \
+         rename it, or give another schema"
+    )]
+    Taken(String),
     /// The server said no, or went away.
     #[error("the data set cannot be made: {0}")]
     Wire(#[from] WireError),

@@ -22,13 +22,14 @@ use crate::ycsb::{Records, Table};
 
 use sbtest::Chunk;
 
+pub use ciphertax_base::SCHEMA;
 pub use contents::Contents;
 pub use encryption_proof::{
     CellCanaries, CellsProof, CellsRead, ColumnCanaries, ColumnsRead, remove_columns_proof,
     write_cells_proof, write_columns_proof,
 };
+pub use mark::DatasetError;
 pub(crate) use mark::Result;
-pub use mark::{DatasetError, SCHEMA};
 pub use sbtest::{BULK_BYTES, BULK_ROWS};
 
 /// Sessions that load side by side.
@@ -192,7 +193,7 @@ impl<'a, S: SqlSession> Opener<'a, S> {
     fn new(reactor: &'a Rc<Reactor>, options: &S::Options, opened: &'a mut Vec<u32>) -> Self {
         Self {
             reactor,
-            inside: S::within(options, Some(SCHEMA)),
+            inside: S::within(options, Some(&SCHEMA)),
             opened,
         }
     }
@@ -265,10 +266,10 @@ pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
 pub async fn remove(session: &mut impl SqlSession) -> Result<bool> {
-    match mark::find(session).await? {
+    match mark::find(session, &[]).await? {
         mark::Found::Nothing => Ok(false),
-        mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|_| true),
-        mark::Found::Empty => mark::drop_schema(session).await,
+        mark::Found::Ours { dataset } => mark::drop_schema(session, &dataset).await.map(|_| true),
+        mark::Found::Empty => mark::drop_schema(session, "").await,
     }
 }
 
@@ -277,18 +278,18 @@ pub async fn remove(session: &mut impl SqlSession) -> Result<bool> {
 /// # Errors
 /// As [`remove`].
 pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) -> Result<bool> {
-    match mark::find(session).await? {
-        mark::Found::Ours { dataset } if dataset != contents.description() => {
-            mark::drop_schema(session).await.map(|_| true)
+    match mark::find(session, &[]).await? {
+        mark::Found::Ours { dataset } if dataset != mark::marked(contents) => {
+            mark::drop_schema(session, &dataset).await.map(|_| true)
         }
         mark::Found::Ours { .. } | mark::Found::Empty | mark::Found::Nothing => Ok(false),
     }
 }
 
-/// Makes sure that nobody else has a schema of the name; writes nothing.
+/// Makes sure that nobody else has a schema of the name, or in one that was given a table that the data set would have; writes nothing.
 ///
 /// # Errors
-/// When the schema is not ciphertax's own, or the server refuses.
-pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<()> {
-    mark::find(session).await.map(drop)
+/// When there is one, or the server refuses.
+pub async fn refuse_foreign(session: &mut impl SqlSession, contents: &Contents) -> Result<()> {
+    mark::find(session, &contents.names()).await.map(drop)
 }

@@ -3,7 +3,8 @@
 use ciphertax_engine::Part;
 use ciphertax_model::Pgbench;
 
-use super::mark::{DatasetError, Result, SCHEMA, expect, is_right, run, vacuum};
+use super::SCHEMA;
+use super::mark::{DatasetError, Result, expect, is_right, run, vacuum, wanted_key};
 use super::parallel;
 use crate::sql::rows::{Rows, statement};
 use crate::sql::session::{Query, SqlSession};
@@ -31,6 +32,10 @@ const TABLES: [(Kind, &str, &str, &str); 3] = [
         "bid INTEGER, abalance INTEGER, filler CHAR(84)",
     ),
 ];
+
+/// The names of all.
+pub(super) const NAMES: [&str; 4] = ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", HISTORY];
+const HISTORY: &str = "pgbench_history";
 
 /// What a row is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +211,7 @@ async fn check_keys(session: &mut impl SqlSession) -> Result<()> {
 
 async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Result<()> {
     let index = (S::DIALECT.primary_key)(table);
-    let columns = (S::DIALECT.index_columns)(SCHEMA, table, &index);
+    let columns = (S::DIALECT.index_columns)(&SCHEMA, table, &index);
     let columns = session.query(&columns).await?;
     match columns.iter().map(|row| row.text(0)).eq([key]) {
         true => Ok(()),
@@ -214,12 +219,10 @@ async fn check_key<S: SqlSession>(session: &mut S, table: &str, key: &str) -> Re
     }
 }
 
-async fn are_there(session: &mut impl SqlSession) -> Result<bool> {
-    let question = format!(
-        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name LIKE 'pgbench%'"
-    );
-    let there = session.query(&question).await?;
-    Ok(there.first().map(|row| row.text(0)).as_deref() == Some("4"))
+async fn are_there<S: SqlSession>(session: &mut S) -> Result<bool> {
+    let there = session.query(&(S::DIALECT.tables)(&SCHEMA, "pgbench")).await?;
+    let is_there = |name: &str| there.iter().any(|row| row.text(0) == name);
+    Ok(NAMES.into_iter().all(is_there))
 }
 
 /// Whether there is no account: who is alone writes them last, and of every part most are accounts.
@@ -228,14 +231,17 @@ async fn is_empty(session: &mut impl SqlSession) -> Result<bool> {
     Ok(account.is_empty())
 }
 
-/// Makes the tables anew, without keys.
+/// Makes the tables anew, without keys unless the server wants them.
 async fn create<S: SqlSession>(session: &mut S) -> Result<()> {
     let storage = S::DIALECT.storage;
-    let history =
-        "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22)".to_owned();
+    let wanted = wanted_key(session).await?;
+    let history = format!(
+        "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22){wanted}"
+    );
+    let is_key = if wanted.is_empty() { "" } else { " PRIMARY KEY" };
     let with_keys =
-        TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL, {columns}")));
-    for (table, columns) in with_keys.into_iter().chain([("pgbench_history", history)]) {
+        TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL{is_key}, {columns}")));
+    for (table, columns) in with_keys.into_iter().chain([(HISTORY, history)]) {
         run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
         run(session, &format!("CREATE TABLE {table} ({columns}){storage}")).await?;
     }

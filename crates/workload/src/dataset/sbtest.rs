@@ -6,7 +6,8 @@ use ciphertax_model::Dataset;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::mark::{DatasetError, Result, SCHEMA, expect, run, vacuum};
+use super::SCHEMA;
+use super::mark::{DatasetError, Result, expect, run, vacuum};
 use super::parallel;
 use crate::digits::hexadecimal;
 use crate::sql::distribution::Picker;
@@ -206,7 +207,7 @@ pub(super) async fn check(session: &mut impl SqlSession, table: u32, dataset: &D
 /// The columns of the index of `k`; none if there is no index.
 async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>> {
     let columns = S::DIALECT.index_columns;
-    let question = columns(SCHEMA, &format!("sbtest{table}"), &format!("k_{table}"));
+    let question = columns(&SCHEMA, &format!("sbtest{table}"), &format!("k_{table}"));
     let rows = session.query(&question).await?;
     Ok(rows.iter().map(|row| row.text(0)).collect())
 }

@@ -12,7 +12,8 @@ use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::{Session as _, WireError};
 
-use super::records::{DATABASE, MongodbRecords, drop_collection};
+use super::DATABASE;
+use super::records::{MongodbRecords, drop_collection};
 use crate::dataset::{Contents, DatasetError, Result, close_table_loaders, usertable};
 use crate::ycsb::{FieldEncryption, Records, Table};
 
@@ -20,6 +21,10 @@ const COLLECTION: &str = "ciphertax_mark";
 /// What a proof writes and drops at once; where one was interrupted, it is all that there is.
 const PROOFS: &str = "ciphertax_proofs";
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
+/// In a database that was given.
+const MARK_IN_GIVEN: &str = "collections of ciphertax are here, which removes them after a run";
+/// All that is made.
+const NAMES: [&str; 4] = [COLLECTION, PROOFS, "usertable", "usertable_load"];
 
 /// How often a database is dropped that comes again, and how long is waited before.
 const MOST_DROPS: u32 = 5;
@@ -121,15 +126,15 @@ pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(
     let mut updates = RawArrayBuf::new();
     updates.push(rawdoc! { "q": {}, "u": { "$inc": { "waits": 1_i32 } } });
     let note =
-        rawdoc! { "update": COLLECTION, "updates": updates, "writeConcern": everybody, "$db": DATABASE };
+        rawdoc! { "update": COLLECTION, "updates": updates, "writeConcern": everybody, "$db": &*DATABASE };
     session.command(&note).await?;
     Ok(())
 }
 
-/// Makes sure that nobody else has a database of the name; writes nothing.
+/// Makes sure that nobody else has a database of the name, or in one that was given a collection that is needed; writes nothing.
 ///
 /// # Errors
-/// When the database is not ciphertax's own, or the server refuses.
+/// When there is one, or the server refuses.
 pub async fn refuse_foreign(session: &mut Session) -> Result<()> {
     find(session).await.map(drop)
 }
@@ -166,11 +171,12 @@ pub async fn remove(session: &mut Session) -> Result<bool> {
 /// # Errors
 /// When it may not.
 pub async fn refuse_without_drop(session: &mut Session) -> Result<()> {
-    // The right is looked at before the value, of which 1 alone is allowed.
-    match session
-        .command(&rawdoc! { "dropDatabase": 2_i32, "$db": DATABASE })
-        .await
-    {
+    // The right is looked at before the value, of which 1 alone is allowed; and before the collection, which is not there.
+    let drop = match DATABASE.is_given() {
+        false => rawdoc! { "dropDatabase": 2_i32, "$db": &*DATABASE },
+        true => rawdoc! { "drop": "never_made_by_ciphertax", "$db": &*DATABASE },
+    };
+    match session.command(&drop).await {
         Err(error) if error.is_access_denied() => Err(error.into()),
         Ok(_) | Err(WireError::Command { .. }) => Ok(()),
         Err(error) => Err(error.into()),
@@ -190,22 +196,37 @@ enum Found {
 
 async fn find(session: &mut Session) -> Result<Found> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
-    match collections(session).await?.as_slice() {
+    let mut there = collections(session).await?;
+    if DATABASE.is_given() {
+        there.retain(|name| NAMES.contains(&name.as_str()));
+    }
+    match there.as_slice() {
         [] => return Ok(Found::Nothing),
         [only] if only == PROOFS => return Ok(Found::Proofs),
+        [taken, ..] if DATABASE.is_given() && !there.iter().any(|name| name == COLLECTION) => {
+            return Err(DatasetError::Taken(taken.clone()));
+        }
         _ => {}
     }
-    let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
+    let marks = session.find_all(&DATABASE, COLLECTION, nothing).await?;
     match marks.as_slice() {
-        [mark] if mark.get_str("mark").is_ok_and(|mark| mark == MARK) => Ok(Found::Ours {
+        [mark] if mark.get_str("mark").is_ok_and(|mark| mark == mark_text()) => Ok(Found::Ours {
             dataset: mark.get_str("dataset").unwrap_or_default().to_owned(),
         }),
+        _ if DATABASE.is_given() => Err(DatasetError::Taken(COLLECTION.to_owned())),
         _ => Err(DatasetError::NotOurs("database")),
     }
 }
 
+fn mark_text() -> &'static str {
+    match DATABASE.is_given() {
+        false => MARK,
+        true => MARK_IN_GIVEN,
+    }
+}
+
 async fn collections(session: &mut Session) -> Result<Vec<String>> {
-    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
+    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": &*DATABASE };
     let answer = session.command(&list).await?;
     let batch = answer
         .get_document("cursor")
@@ -232,20 +253,26 @@ async fn claim(session: &mut Session, table: &YcsbTable, fields: Option<&FieldEn
         Found::Proofs => drop_collection(session, PROOFS).await?,
         Found::Nothing => {}
     }
-    let mark = rawdoc! { "mark": MARK, "dataset": description };
+    let mark = rawdoc! { "mark": mark_text(), "dataset": description };
     let mut documents = RawArrayBuf::new();
     documents.push(mark);
-    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": DATABASE };
+    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": &*DATABASE };
     session.command(&insert).await?;
     Ok(())
 }
 
-/// Drops the database, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
+/// Drops the database, or the collections made in one that was given, the mark last: whoever looks meanwhile, or after the server was
+/// cut off, sees whose it is.
 async fn drop_database(session: &mut Session) -> Result<()> {
     for table in [Table::Usertable, Table::Load] {
         drop_collection(session, table.name()).await?;
     }
-    let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
+    if DATABASE.is_given() {
+        drop_collection(session, PROOFS).await?;
+        drop_collection(session, COLLECTION).await?;
+        return Ok(());
+    }
+    let drop = rawdoc! { "dropDatabase": 1_i32, "$db": &*DATABASE };
     session.command(&drop).await?;
     Ok(())
 }

@@ -6,4 +6,5 @@ mod documents;
 mod records;
 
 pub use access::MongodbAccess;
-pub use records::{DATABASE, FindRecord, MongodbReader, MongodbRecords, MongodbTable};
+pub use ciphertax_base::SCHEMA as DATABASE;
+pub use records::{FindRecord, MongodbReader, MongodbRecords, MongodbTable};

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use ciphertax_base::SCHEMA as DATABASE;
 use ciphertax_engine::{Failure, Result, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
@@ -20,14 +21,10 @@ use super::documents::{
     write_find_one, write_read_mode, write_record,
 };
 use crate::connect::Task;
-use crate::dataset::mark::SCHEMA;
 use crate::driver::{Access as _, failure};
 use crate::ycsb::fields::{FieldEncryption, Fields};
 use crate::ycsb::records::{Scan, Value, all_inserted, is_there, pieces, written_once};
 use crate::ycsb::{Key, KeyValue, Records, Table, Work};
-
-/// The only database that is ever touched.
-pub const DATABASE: &str = SCHEMA;
 
 /// A message ends with the record that makes it this long, in bytes: a third of what every server takes.
 const LONG_MESSAGE: usize = 16 << 20;
@@ -145,7 +142,7 @@ impl MongodbRecords {
     /// The first document that an aggregation over the table gives, if any.
     async fn aggregate(&mut self, pipeline: RawArrayBuf) -> Result<Option<bson::RawDocumentBuf>> {
         let command = rawdoc! {
-            "aggregate": self.reader.table.name(), "pipeline": pipeline, "cursor": {}, "$db": DATABASE,
+            "aggregate": self.reader.table.name(), "pipeline": pipeline, "cursor": {}, "$db": &*DATABASE,
         };
         let mut request = Request::of(&command);
         let reply = self.session.run(&mut request).await.map_err(failure)?;
@@ -221,7 +218,7 @@ impl Records for MongodbRecords {
     }
 
     async fn create(&mut self) -> Result<()> {
-        let command = rawdoc! { "create": self.reader.table.name(), "$db": DATABASE };
+        let command = rawdoc! { "create": self.reader.table.name(), "$db": &*DATABASE };
         match self.session.command(&command).await {
             Err(WireError::Command { code, .. }) if code == NAMESPACE_EXISTS => Ok(()),
             created => created.map(drop).map_err(failure),
@@ -252,7 +249,7 @@ impl Records for MongodbRecords {
                 keys.push(Key::of(number).as_str());
             }
             let command = rawdoc! {
-                "count": self.reader.table.name(), "query": { "_id": { "$in": keys } }, "$db": DATABASE,
+                "count": self.reader.table.name(), "query": { "_id": { "$in": keys } }, "$db": &*DATABASE,
             };
             let counted = self.session.command(&command).await.map_err(failure)?;
             count += number(&counted, "n")?;
@@ -375,7 +372,10 @@ impl Task<MongodbAccess> for FindRecord {
 }
 
 pub(super) async fn drop_collection(session: &mut Session, name: &str) -> Result<(), WireError> {
-    match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
+    match session
+        .command(&rawdoc! { "drop": name, "$db": &*DATABASE })
+        .await
+    {
         Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
         dropped => dropped.map(drop),
     }

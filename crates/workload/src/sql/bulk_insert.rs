@@ -10,7 +10,7 @@ use ciphertax_wire::{Session, WireError};
 use super::Dialect;
 use super::point_select::operation;
 use super::session::{Query, SqlSession};
-use crate::dataset::mark::SCHEMA;
+use crate::dataset::SCHEMA;
 use crate::digits::Digits;
 use crate::driver::{Access, failure};
 
@@ -18,6 +18,8 @@ use crate::driver::{Access, failure};
 const LONGEST: usize = 512 * 1024 - 1;
 /// As long as sysbench's `sbtest`, so that as many rows fit into a statement; those tables have other columns.
 const TABLES: &str = "sbbulk";
+/// Their names, as [`Contents`](crate::dataset::Contents) has them.
+pub(crate) const SBBULK_NAMES: &str = "sbbulk#";
 
 /// `INSERT INTO sbbulk… VALUES(1,1),(2,2),…`, as many rows as fit; an operation is a statement. The tables are emptied
 /// before every slice, outside the measured time, so that all arms insert the same rows into the same tables.
@@ -127,8 +129,11 @@ impl<S: SqlSession> Connection<S> {
 
 async fn empty_tables<S: SqlSession>(session: &mut S) -> Result<(), WireError> {
     let Dialect { tables, empty, .. } = S::DIALECT;
-    for table in session.query(&tables(SCHEMA, TABLES)).await? {
-        session.command(&format!("{empty}{}", table.text(0))).await?;
+    for row in session.query(&tables(&SCHEMA, TABLES)).await? {
+        let table = row.text(0);
+        if table[TABLES.len()..].parse::<u32>().is_ok() {
+            session.command(&format!("{empty}{table}")).await?;
+        }
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl<C: Access<Session: SqlSession>> Workload for BulkRead<C> {
     }
 }
 
-const INSERT_TABLE: &str = "connect_insert_count";
+pub(crate) const INSERT_TABLE: &str = "connect_insert_count";
 
 /// One row of `sbtest1`, by primary key, picked uniformly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use ciphertax_wire::WireError;
 use rand::RngExt;
 
 use super::session::{Parameter, SqlSession, Statement};
-use crate::dataset::mark::SCHEMA;
+use crate::dataset::SCHEMA;
 
 /// By which functions columns are encrypted, and the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

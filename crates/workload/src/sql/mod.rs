@@ -28,6 +28,8 @@ use crate::driver::{Access, Job};
 use crate::ycsb::{self, FieldEncryption, YcsbLoad};
 
 pub use bulk_insert::BulkInsert;
+pub(crate) use bulk_insert::SBBULK_NAMES;
+pub(crate) use bulk_read::INSERT_TABLE;
 pub use bulk_read::{BulkRead, InsertAndCount, SelectRow};
 pub use ciphertax_wire::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 pub use columns::Columns;

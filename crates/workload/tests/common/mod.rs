@@ -296,7 +296,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAc
         forget_passwords: None,
         columns: None,
         key_exchange: None,
-        options: options(server, Some(dataset::SCHEMA), tls),
+        options: options(server, Some(&dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
         connections: 1,
     }

@@ -6,7 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::random::{A_C_ID, A_C_LAST, A_OL_I_ID, LastName, last_name, nurand};
-use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::SCHEMA;
+use crate::dataset::mark::run;
 use crate::dataset::{DatasetError, Result};
 use crate::sql::SqlSession;
 
@@ -108,7 +109,7 @@ pub(super) async fn ensure_config<S: SqlSession>(session: &mut S) -> Result<Conf
     run(
         session,
         &format!(
-            "CREATE TABLE IF NOT EXISTS {CONFIG_TABLE} (c_load INTEGER NOT NULL, loaded_at {date} NOT NULL){storage}"
+            "CREATE TABLE IF NOT EXISTS {CONFIG_TABLE} (c_load INTEGER NOT NULL PRIMARY KEY, loaded_at {date} NOT NULL){storage}"
         ),
     )
     .await?;

@@ -1,12 +1,15 @@
 //! The sets of tables that a study needs, and the statements that make, count and remove the tables of one.
 
 use ciphertax_columns::MasterKey;
-use ciphertax_model::tpcc::{COLUMNS, SqlType, TpccColumn};
+use ciphertax_model::tpcc::{COLUMNS, SqlType, TABLES, TpccColumn};
 use ciphertax_model::{Arm, CellEncoding, ColumnEncryption, ColumnFeature, Study, Tpcc};
 
+use super::config::CONFIG_TABLE;
+use super::state::CHUNKS_TABLE;
 use super::table::{Table, TableNames};
 use super::writer::{Cells, cell_length};
-use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::SCHEMA;
+use crate::dataset::mark::{run, wanted_key};
 use crate::dataset::{DatasetError, Result};
 use crate::sql::{Dialect, SqlSession};
 
@@ -78,6 +81,15 @@ impl TpccContents {
         }
     }
 
+    /// The names of the tables of all sets, and of those that say how far loading them came.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        let of_sets = self
+            .sets
+            .iter()
+            .flat_map(|set| TABLES.map(|table| set.names.of(table).to_string()));
+        of_sets.chain([CONFIG_TABLE, CHUNKS_TABLE].map(str::to_owned))
+    }
+
     /// Rows of all tables of all sets, about.
     pub fn rows(&self) -> u64 {
         self.tables.rows() * self.sets.len() as u64
@@ -120,10 +132,11 @@ impl TpccContents {
 
 /// Makes a table with its primary key, unless it is there.
 pub(super) async fn create<S: SqlSession>(session: &mut S, set: &TpccSet, table: Table) -> Result<()> {
-    Ok(run(session, &create_statement(&S::DIALECT, set, table)).await?)
-}
-
-fn create_statement(dialect: &Dialect, set: &TpccSet, table: Table) -> String {
+    let key = match table.primary_key() {
+        [] => wanted_key(session).await?,
+        key => format!(", PRIMARY KEY ({})", key.join(", ")),
+    };
+    let dialect = &S::DIALECT;
     let name = set.names.of(table.name());
     let columns: Vec<String> = table
         .columns()
@@ -136,15 +149,13 @@ fn create_statement(dialect: &Dialect, set: &TpccSet, table: Table) -> String {
             )
         })
         .collect();
-    let key = match table.primary_key() {
-        [] => String::new(),
-        key => format!(", PRIMARY KEY ({})", key.join(", ")),
-    };
     let storage = dialect.storage;
-    format!(
-        "CREATE TABLE IF NOT EXISTS {name} ({}{key}){storage}",
-        columns.join(", ")
+    let columns = columns.join(", ");
+    Ok(run(
+        session,
+        &format!("CREATE TABLE IF NOT EXISTS {name} ({columns}{key}){storage}"),
     )
+    .await?)
 }
 
 fn column_type(dialect: &Dialect, set: &TpccSet, column: &TpccColumn) -> String {
@@ -178,7 +189,7 @@ pub(super) async fn create_index<S: SqlSession>(session: &mut S, set: &TpccSet, 
     let name = set.names.of(table.name()).to_string();
     let index = format!("{}_{name}", secondary.name);
     let there = session
-        .query(&(S::DIALECT.index_columns)(SCHEMA, &name, &index))
+        .query(&(S::DIALECT.index_columns)(&SCHEMA, &name, &index))
         .await?;
     if !there.is_empty() {
         return Ok(());

@@ -11,12 +11,13 @@ use ciphertax_model::Tpcc;
 use super::contents::{TpccContents, TpccSet, number};
 use super::population::rows_of;
 use super::table::{Chunk, Table, TableNames};
-use crate::dataset::mark::{SCHEMA, run};
+use crate::dataset::SCHEMA;
+use crate::dataset::mark::run;
 use crate::dataset::{DatasetError, Result};
 use crate::sql::{SqlSession, TextRow};
 
 /// The chunks that are there, by the names of their tables.
-const CHUNKS_TABLE: &str = "tpcc_chunks";
+pub(super) const CHUNKS_TABLE: &str = "tpcc_chunks";
 
 /// Orders of a district before anything was asked, as SQL says it.
 const FIRST_NEXT_ORDER: u32 = ciphertax_model::Tpcc::ORDERS + 1;

@@ -3,7 +3,7 @@
 use ciphertax_model::tpcc::TABLES;
 
 use super::totals::Population;
-use crate::dataset::mark::SCHEMA;
+use crate::dataset::SCHEMA;
 use crate::dataset::tpcc::table::TableNames;
 
 /// A condition that every row of a kind meets.

@@ -22,7 +22,8 @@ use ciphertax_model::Tpcc;
 
 use self::totals::Population;
 use super::table::TableNames;
-use crate::dataset::mark::{DatasetError, Result, SCHEMA};
+use crate::dataset::SCHEMA;
+use crate::dataset::mark::{DatasetError, Result};
 use crate::sql::session::{SqlSession, TextRow};
 use condition::{Condition, Measure, Query, Subject};
 use subjects::SUBJECTS;

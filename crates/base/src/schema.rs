@@ -9,15 +9,13 @@ use std::sync::OnceLock;
 pub static SCHEMA: Schema = Schema(OnceLock::new());
 
 /// Schemas that belong to the server itself.
-const OF_SERVERS: [&str; 10] = [
+const OF_SERVERS: [&str; 8] = [
     "admin",
     "config",
     "information_schema",
     "local",
     "mysql",
     "performance_schema",
-    "pg_catalog",
-    "pg_toast",
     "sys",
     "system",
 ];
@@ -26,11 +24,11 @@ const OF_SERVERS: [&str; 10] = [
 pub struct Schema(OnceLock<String>);
 
 impl Schema {
-    /// Has ciphertax work beside what others have in a schema that is there.
+    /// Has ciphertax work beside what others have in a schema that is there; `folds_case` where the server takes `A` for `a`.
     ///
     /// # Errors
     /// Says which names can be given.
-    pub fn give(&self, name: &str) -> Result<(), String> {
+    pub fn give(&self, name: &str, folds_case: bool) -> Result<(), String> {
         let is_plain = name
             .chars()
             .all(|char| char.is_ascii_alphanumeric() || char == '_');
@@ -39,7 +37,13 @@ impl Schema {
                 "the schema {name:?} has a name that cannot be given; take one of ASCII letters, digits and _ that begins with no digit"
             ));
         }
-        if OF_SERVERS.contains(&name.to_ascii_lowercase().as_str()) {
+        if folds_case && name.contains(|char: char| char.is_ascii_uppercase()) {
+            return Err(format!(
+                "the schema {name} has capital letters, which statements of ciphertax would not find on PostgreSQL; take another"
+            ));
+        }
+        let lower = name.to_ascii_lowercase();
+        if OF_SERVERS.contains(&&*lower) || lower.starts_with("pg_") {
             return Err(format!("the schema {name} is the server's own; take another"));
         }
         let given = self.0.get_or_init(|| name.to_owned());

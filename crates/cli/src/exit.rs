@@ -15,6 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
+use crate::key_password;
+
 /// How the process ends, for whoever looks at its exit code, once and for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -109,6 +111,7 @@ impl Stop {
         is_second.store(true, Ordering::Relaxed);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         say(format_args!("ciphertax: ended at once{}", left.in_words()));
+        key_password::show();
         low_level::exit(128 + second);
     }
 

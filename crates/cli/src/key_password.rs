@@ -2,11 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use ciphertax_base::Secret;
 use ciphertax_wire::Target;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use crate::exit::{Exit, Stop};
 
@@ -27,8 +28,8 @@ pub(crate) fn unlock(target: Option<&mut Target>, stop: &Stop) -> Result<Option<
 
 /// What is typed in answer, unseen; `None` if nothing is, or the process was stopped.
 fn ask(question: &str, stop: &Stop) -> io::Result<Option<Secret>> {
-    let echo = Echo::off()?;
     let mut terminal = io::stderr();
+    let echo = Echo::off()?;
     write!(terminal, "{question}").and_then(|()| terminal.flush())?;
     let mut line = [0; 1024];
     let mut read = 0;
@@ -55,22 +56,35 @@ fn ask(question: &str, stop: &Stop) -> io::Result<Option<Secret>> {
     Ok((!text.is_empty()).then(|| Secret::new(text)))
 }
 
-/// A terminal that does not show what is typed until this is dropped.
-struct Echo(Termios);
+/// How the terminal was before what is typed was hidden; `None` while it is shown.
+static SHOWN: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Has the terminal show what is typed again, if it does not.
+pub(crate) fn show() {
+    let before = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    // A terminal that is gone shows nothing.
+    before.map(|before| tcsetattr(io::stdin(), OptionalActions::Now, &before));
+}
+
+/// A terminal that does not show what is typed until this is dropped, nor takes the keys that stop or quit a program unheard.
+struct Echo;
 
 impl Echo {
     fn off() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut without = before.clone();
         without.local_modes.remove(LocalModes::ECHO);
+        for key in [SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP] {
+            without.special_codes[key] = 0;
+        }
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         tcsetattr(io::stdin(), OptionalActions::Flush, &without)?;
-        Ok(Self(before))
+        Ok(Self)
     }
 }
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        // A terminal that is gone shows nothing.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        show();
     }
 }

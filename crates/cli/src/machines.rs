@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ciphertax_base::SCHEMA;
 use ciphertax_explain::connection::explain;
 use ciphertax_model::Transport;
 use ciphertax_report::{json, terminal};
@@ -96,10 +95,7 @@ pub(crate) fn run_doctor(arguments: &DoctorArguments) -> Result<Exit, String> {
 
 pub(crate) fn run_clean(arguments: &CleanArguments) -> Result<Exit, String> {
     let mut target = measuring::parse_target(&arguments.target)?;
-    arguments
-        .schema
-        .as_deref()
-        .map_or(Ok(()), |name| SCHEMA.give(name))?;
+    measuring::give_schema(arguments.schema.as_deref(), Some(&target))?;
     measuring::warn_of_certificates(&target);
     let stop = Stop::watch()?;
     if let Some(exit) = unlock(Some(&mut target), &stop)? {

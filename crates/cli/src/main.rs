@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use ciphertax_base::joined;
 use ciphertax_model::removed;
 use ciphertax_supervise::say;
+use ciphertax_wire::url_of_another_client;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 
@@ -108,22 +109,37 @@ fn without_passwords(text: &str, arguments: impl Iterator<Item = String>) -> Str
     text
 }
 
-/// A URL with its password left out; `None` for what has none.
+/// A target with its passwords left out, as a URL; `None` for what has none.
 fn hidden(argument: &str) -> Option<String> {
-    let (scheme, rest) = argument.split_once("://")?;
+    let url = url_of_another_client(argument).unwrap_or(argument.to_owned());
+    let (scheme, rest) = url.split_once("://")?;
+    // A question mark may be the password's.
+    let end = rest
+        .split('?')
+        .next()
+        .filter(|place| place.contains('@'))
+        .unwrap_or(rest)
+        .len();
+    let (place, options) = rest.split_at(end);
     let without = |(credentials, host): (&str, &str)| {
         let (user, _) = credentials.split_once(':')?;
         Some(format!("{user}:…@{host}"))
     };
-    let rest = rest.rsplit_once('@').and_then(without).unwrap_or(rest.to_owned());
-    let (place, options) = rest.split_once('?').unwrap_or((&rest, ""));
-    let options = options.split('&').map(|option| match option.split_once('=') {
-        Some((name, _)) if name.to_ascii_lowercase().ends_with("password") => format!("{name}=…"),
-        _ => option.to_owned(),
-    });
-    let question = if rest.contains('?') { "?" } else { "" };
-    let shown = format!("{scheme}://{place}{question}{}", joined(options, "&"));
-    (shown != argument).then_some(shown)
+    let place = place
+        .rsplit_once('@')
+        .and_then(without)
+        .unwrap_or(place.to_owned());
+    let rest = format!("{place}{options}");
+    let options = rest
+        .split_inclusive(['?', '&'])
+        .map(|option| match option.split_once('=') {
+            Some((name, value)) if name.to_ascii_lowercase().contains("pass") && name != "passfile" => {
+                format!("{name}=…{}", if value.ends_with('&') { "&" } else { "" })
+            }
+            _ => option.to_owned(),
+        });
+    let shown = format!("{scheme}://{}", joined(options, ""));
+    (shown != url).then_some(shown)
 }
 
 #[cfg(test)]
@@ -141,9 +157,25 @@ mod tests {
                 "{said}"
             );
         }
-        let options = "postgres://h/d?sslkey=k&sslpassword=s3=cr&passfile=p";
-        let said = without_passwords(&format!("no {options}"), [options.to_owned()].into_iter());
-        assert_eq!(said, "no postgres://h/d?sslkey=k&sslpassword=…&passfile=p");
+        for (target, shown) in [
+            (
+                "postgres://h/d?sslkey=k&sslpassword=s3=cr&passfile=p",
+                "postgres://h/d?sslkey=k&sslpassword=…&passfile=p",
+            ),
+            (
+                "postgres://app:pw@h/?sslpassword=p@ss",
+                "postgres://app:…@h/?sslpassword=…",
+            ),
+            (
+                "mongodb://a:p?w@h/?ssl_pem_passphrase=x",
+                "mongodb://a:…@h/?ssl_pem_passphrase=…",
+            ),
+            ("app:pw@tcp(h:3307)/shop", "mysql://app:…@h:3307/shop?"),
+            ("host=h password=pw", "postgresql:///?host=h&password=…"),
+        ] {
+            let said = without_passwords(&format!("no {target}"), [target.to_owned()].into_iter());
+            assert_eq!(said, format!("no {shown}"));
+        }
         assert_eq!(
             without_passwords("mysql://h:3306/ x", arguments()),
             "mysql://h:3306/ x"

@@ -82,12 +82,12 @@ pub(crate) fn play_and_show(
     };
     export::looked_into(&arguments.output.export, plan.study.profile)?;
     export::possible(&arguments.output.export, arguments.out.as_deref())?;
+    let stop = Stop::watch()?;
     if plan.study.arms.iter().any(|arm| arm.transport.is_encrypted()) {
         plan.target.iter().for_each(warn_of_certificates);
-    }
-    let stop = Stop::watch()?;
-    if let Some(exit) = unlock(plan.target.as_mut(), &stop)? {
-        return Ok(exit);
+        if let Some(exit) = unlock(plan.target.as_mut(), &stop)? {
+            return Ok(exit);
+        }
     }
     let plan = &plan;
     let verbosity = arguments.verbosity();
@@ -228,11 +228,8 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     study.time_s = arguments.time.unwrap_or(study.time_s);
     study.profile = arguments.profile.unwrap_or(study.profile);
     arguments.server_cpu.apply(&mut study)?;
-    arguments
-        .schema
-        .as_deref()
-        .map_or(Ok(()), |name| SCHEMA.give(name))?;
     let target = target(arguments)?;
+    give_schema(arguments.schema.as_deref(), target.as_ref())?;
     if target.is_some() {
         study = study.on_external_server();
     }
@@ -249,6 +246,12 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
         no_wrong_logins: arguments.no_wrong_logins,
         seed,
     })
+}
+
+/// Has ciphertax work in this schema, where one is named.
+pub(crate) fn give_schema(name: Option<&str>, target: Option<&Target>) -> Result<(), String> {
+    let folds_case = matches!(target, Some(Target::PostgreSql(_)));
+    name.map_or(Ok(()), |name| SCHEMA.give(name, folds_case))
 }
 
 /// The user's own server; `None` for private ones.
@@ -272,7 +275,8 @@ fn with_key_password(target: Result<Target, TargetError>) -> Result<Target, Stri
     if let Some(client) = target.client_certificate_mut()
         && client.password.is_none()
     {
-        client.password = env::var(KEY_PASSWORD_VARIABLE).ok().map(Secret::new);
+        let given = env::var(KEY_PASSWORD_VARIABLE).ok();
+        client.password = given.filter(|given| !given.is_empty()).map(Secret::new);
     }
     Ok(target)
 }

@@ -3,7 +3,7 @@
 use std::env::{self, VarError};
 use std::path::Path;
 
-use ciphertax_base::{SCHEMA, Secret};
+use ciphertax_base::Secret;
 use ciphertax_explain::{CONFIRMING, explain_folder};
 use ciphertax_lab::catalogue::CATALOGUE;
 use ciphertax_model::{Study, StudyText};
@@ -14,7 +14,7 @@ use ciphertax_wire::Target;
 
 use crate::arguments::{QuickArguments, RunArguments, ServerCpuArguments, option};
 use crate::exit::{Exit, Stop};
-use crate::measuring::{self, Played, Words, measure, parse_target, play_with, target};
+use crate::measuring::{self, Played, Words, give_schema, measure, parse_target, play_with, target};
 use crate::progress::Verbosity;
 use crate::studies::{QUICK_NAME, find};
 
@@ -138,7 +138,7 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
     let mut words = head.command.split(' ');
     let is_recorded = words.clone().any(|word| word == "--no-wrong-logins");
     if words.any(|word| word == "--schema") {
-        SCHEMA.give(words.next().unwrap_or_default())?;
+        give_schema(words.next(), None)?;
     }
     let plan = Plan {
         no_wrong_logins: is_recorded || arguments.measuring.no_wrong_logins,

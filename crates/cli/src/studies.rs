@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ciphertax_model::{Distances, FileSystem, Study, StudyText, Tunnel};
 use ciphertax_report::json;
-use ciphertax_wire::Target;
+use ciphertax_wire::{Target, url_of_another_client};
 use serde_json::Value;
 
 use crate::arguments::StudiesArguments;
@@ -57,7 +57,7 @@ pub(crate) fn find(study: &str, target: Option<&Target>) -> Result<(String, Stri
     if let Some(text) = built_in {
         return Ok((format!("{study}.toml"), text.to_owned()));
     }
-    if study.contains("://") {
+    if study.contains("://") || url_of_another_client(study).is_some() {
         return Err(
             "a target is given without a study; say ciphertax run STUDY TARGET, where ciphertax studies lists the studies"
                 .into(),

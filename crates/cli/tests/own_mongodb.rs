@@ -1,6 +1,7 @@
 //! What a MongoDB of the user's own has, demands and allows.
 
 use std::os::fd::OwnedFd;
+use std::process::Child;
 
 use ciphertax_model::ReplicaSet;
 use ciphertax_records::{ArmRecord, ConnectionRecord};
@@ -272,22 +273,29 @@ fn nobody_is_asked_in_the_place_of_a_member() {
     assert_eq!(set.contents(), before[0]);
 }
 
+/// A process that ends with the test.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Private servers ask for certificates and demand none, so this one is started with the files of such a server.
 #[test]
 fn a_server_that_demands_certificates_is_told_from_one_that_went_away() {
     let lender = OwnMongoDb::start_with(|builder| builder.account(AuthenticationMethod::MongodbX509));
     let lines = ciphertax_testkit::processes_with(lender.folder());
-    let lines = lines.iter().filter_map(|line| line.split_once(' '));
-    let (program, arguments) = lines
-        .into_iter()
-        .find(|(program, _)| program.ends_with("mongod"))
-        .unwrap();
+    let mut lines = lines.iter().filter_map(|line| line.split_once(' '));
+    let (program, arguments) = lines.find(|(program, _)| program.ends_with("mongod")).unwrap();
     let files = arguments
         .split(' ')
         .filter(|argument| argument.starts_with("--tlsC"));
     let data = lender.folder().join("demanding");
     fs::create_dir(&data).unwrap();
-    let mut server = Command::new(program)
+    let server = Command::new(program)
         .args([
             "--port=0",
             "--bind_ip=127.0.0.1",
@@ -299,7 +307,8 @@ fn a_server_that_demands_certificates_is_told_from_one_that_went_away() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let log = io::BufReader::new(server.stdout.take().unwrap());
+    let mut server = Started(server);
+    let log = io::BufReader::new(server.0.stdout.take().unwrap());
     let port = io::BufRead::lines(log).map_while(Result::ok).find_map(|line| {
         let (_, port) = line.split_once("\"Waiting for connections\",\"attr\":{\"port\":")?;
         Some(port.split_once(',')?.0.to_owned())
@@ -311,8 +320,6 @@ fn a_server_that_demands_certificates_is_told_from_one_that_went_away() {
     );
     let finished =
         [&target, &certified].map(|target| Sandbox::new().finish(&["connect", target, "--count=2"]));
-    server.kill().unwrap();
-    server.wait().unwrap();
     finished[0].refuses(&[
         "demands a certificate of its clients",
         "by tlsCertificateKeyFile=FILE in the URL",

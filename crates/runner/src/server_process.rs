@@ -125,10 +125,19 @@ impl ServerProcess {
             }),
             _ => process_of(&server, served_by, asker),
         };
-        let between = match listener {
-            SocketOwner::One(pid) if through.is_some() => ProcessTree::open(&[pid]).ok(),
+        let between = match &listener {
+            SocketOwner::One(pid) if through.is_some() => ProcessTree::open(&[*pid]).ok(),
+            SocketOwner::Several(pids) if through.is_some() => ProcessTree::open(pids).ok(),
             _ => None,
         };
+        // What has started the server too would be billed for it.
+        let started = |between: &ProcessTree| match &process {
+            Ok(server) => between
+                .members()
+                .is_ok_and(|pids| pids.contains(&server.root.pid())),
+            Err(_) => false,
+        };
+        let between = between.filter(|between| !started(between));
         Self {
             process,
             between,

@@ -186,6 +186,7 @@ fn unsuitable(tls: &TlsSettings, has: &TlsSummary, failure: &WireError, protocol
     ]
     .into_iter()
     .filter_map(|(asked, takes)| Some((asked?, takes.unwrap_or("another"))))
+    .filter(|(asked, takes)| asked != takes)
     .unzip();
     if asked.is_empty() || matches!(failure, WireError::NotTrusted { .. }) {
         return format!("{failure}{}", failure.remedy(protocol));

@@ -52,16 +52,16 @@ impl fmt::Display for Address {
 /// How long an address may be silent before the next of the same name is tried.
 const NEXT_ADDRESS: Duration = Duration::from_secs(5);
 
-/// Addresses that answered where one before them, of the same name, did not. The whole process shares them, so that all its
-/// connections go to the same, and none that is measured tries one in vain.
+/// The addresses that answered of names that have several. The whole process shares them, so that all its connections go to the same
+/// server, and none that is measured tries an address in vain.
 static ANSWERED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
 
 fn answered() -> MutexGuard<'static, BTreeSet<SocketAddr>> {
     ANSWERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The addresses of a name, in the order in which they are connected to: that of the resolver, but for one that answered where
-/// another did not. Asks the system's resolver, for which the whole thread waits.
+/// The addresses of a name, in the resolver's order; where one of them has answered, that alone. Asks the system's resolver, for which
+/// the whole thread waits.
 ///
 /// # Errors
 /// When the name has no address.
@@ -75,9 +75,9 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     };
     let addresses = (host, port).to_socket_addrs().map_err(failed)?;
     let mut addresses: Vec<SocketAddr> = addresses.collect();
-    if addresses.len() > 1 {
-        let answered = answered();
-        addresses.sort_by_key(|address| !answered.contains(address));
+    let known = addresses.iter().position(|address| answered().contains(address));
+    if let Some(known) = known {
+        addresses = vec![addresses[known]];
     }
     match addresses.is_empty() {
         true => Err(failed(io::Error::other("the name has no address"))),
@@ -104,10 +104,8 @@ async fn connect_to_one(reactor: &Rc<Reactor>, addresses: &[SocketAddr]) -> Resu
         };
         match outcome {
             Ok(stream) => {
-                if failure.is_some() {
-                    let mut answered = answered();
-                    answered.retain(|other| !addresses.contains(other));
-                    answered.insert(*address);
+                if addresses.len() > 1 {
+                    answered().insert(*address);
                 }
                 return Ok(stream);
             }

@@ -140,7 +140,7 @@ pub enum WireError {
     },
     /// The server ended a session after TLS began, in which the client showed no certificate, before it said anything.
     #[error(
-        "the server closed the connection as soon as TLS was there, as one does that demands a certificate of its clients"
+        "the server closed the connection right after the TLS handshake; it probably demands a certificate of its clients"
     )]
     CertificateDemanded,
     /// The server wants the password itself, and nobody verified who would get it. What can be done is said with it.

@@ -27,6 +27,7 @@ use std::fmt;
 
 pub use crate::url::{
     MongoDbTarget, MySqlTarget, PostgreSqlTarget, PublicKey, Target, TargetError, is_this_machine,
+    url_of_another_client,
 };
 pub use address::{Address, resolve};
 pub use client::{Client, Endpoint, Session};

@@ -46,10 +46,14 @@ impl WireError {
              server's certificate, those with ECDSA an ECDSA key"
         } else if self.is_missing_right() {
             match protocol {
-                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
-                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
+                Protocol::MySql => {
+                    "; the account needs GRANT ALL ON ciphertax.*, or on the schema of --schema"
+                }
+                Protocol::MongoDb => {
+                    "; the user needs the role dbOwner on the database ciphertax, or on that of --schema"
+                }
                 Protocol::PostgreSql => {
-                    "; the user needs rights in the schema ciphertax, or CREATE on the database"
+                    "; the user needs rights in the schema ciphertax or that of --schema, or CREATE on the database"
                 }
             }
         } else if let Self::Command { code, .. } = self
@@ -109,8 +113,8 @@ fn of_mongodb(code: i32) -> Option<&'static str> {
         }
         // NotYetInitialized
         94 => "; nobody has begun its replica set yet: rs.initiate() does",
-        // CannotSatisfyWriteConcern, UnsatisfiableWriteConcern
-        100 | 64 => {
+        // UnsatisfiableWriteConcern
+        100 => {
             "; it has too few members for the write concern that holds there: setDefaultRWConcern changes it, and more members \
              satisfy it"
         }

@@ -181,7 +181,7 @@ fn a_set_whose_members_cannot_be_reached_has_no_primary() {
         let found = (topology.set_name.as_deref(), topology.members.len());
         assert_eq!(found, (Some("rs"), 0));
         // It is asked until the time is over, which is not what is said.
-        let deadline = std::time::Instant::now() + Duration::from_millis(120);
+        let deadline = std::time::Instant::now() + Duration::from_secs(2);
         let look = Topology::wait_for_primary(reactor, &seeds, &options, deadline).await;
         let problem = look.unwrap_err().to_string();
         let expected = "\"rs\" has no primary that can be reached: cannot connect to 127.0.0.1:1";

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,9 @@ const ENDING: Duration = Duration::from_millis(500);
 /// So much of what `ssh` says is kept.
 const SAID_BYTES: usize = 2_000;
 
+/// What `ssh` says at last of a key that it does not take.
+const REFUSED_KEY: &str = "Host key verification failed";
+/// By this the refusal knows what was found out about the key.
 const OTHER_KEY: &str = "not the one that";
 
 /// What `ssh` must not do, or not as its user's settings say: ask, keep the connection for others, or share one whose others
@@ -268,7 +271,7 @@ fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
         "somebody may stand between and answer in its place: ask its administrator which of the two is right, and only if it is the \
          new one remove that line"
             .to_owned()
-    } else if is(&["Host key verification failed"]) {
+    } else if is(&[REFUSED_KEY]) {
         format!("log in once by hand to confirm the host's key: `{by_hand}`")
     } else if is(&["not found", "No such file"]) {
         "install ciphertax there, or name its path: ssh://user@host/path/of/ciphertax".to_owned()
@@ -285,6 +288,7 @@ fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
 /// What is said of a host that shows another key than the one it is known by: both fingerprints, and the file and line of the
 /// one that is known.
 fn changed_host_key(lines: &[String]) -> Option<String> {
+    lines.iter().find(|line| line.contains(REFUSED_KEY))?;
     let shown = lines
         .iter()
         .find_map(|line| line.strip_suffix('.').filter(|line| line.starts_with("SHA256:")))?;
@@ -292,14 +296,13 @@ fn changed_host_key(lines: &[String]) -> Option<String> {
         .iter()
         .find_map(|line| line.strip_prefix("Offending ")?.split_once(" key in "))?
         .1;
+    // Whatever answers may have said it.
     let known = place.rsplit_once(':').and_then(|(file, number)| {
-        let number: usize = number.parse().ok()?;
-        fingerprint(
-            fs::read_to_string(file)
-                .ok()?
-                .lines()
-                .nth(number.checked_sub(1)?)?,
-        )
+        let place: usize = number.parse().ok()?;
+        let file = fs::File::open(file).ok()?;
+        file.metadata().ok().filter(fs::Metadata::is_file)?;
+        let lines = BufReader::new(file.take(1 << 20)).lines();
+        fingerprint(&lines.map_while(Result::ok).nth(place.checked_sub(1)?)?)
     });
     let known = known.map(|known| format!(" ({known})")).unwrap_or_default();
     Some(format!(

@@ -87,8 +87,13 @@ pub(super) fn remedy(account: &str) -> String {
         false => "ALL",
         true => "CREATE, DROP, ALTER, INDEX, SELECT, INSERT, UPDATE, DELETE",
     };
+    // Else it would stand for any character.
+    let schema = match SCHEMA.contains('_') {
+        true => quoted(&SCHEMA.replace('_', r"\_")),
+        false => SCHEMA.to_string(),
+    };
     format!(
-        "have its administrator run: GRANT {rights} ON {SCHEMA}.* TO {}@{}",
+        "have its administrator run: GRANT {rights} ON {schema}.* TO {}@{}",
         quoted(user),
         quoted(host)
     )

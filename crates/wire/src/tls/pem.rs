@@ -84,10 +84,9 @@ fn each_certificate(path: &Path) -> Result<Vec<Option<X509>>, String> {
         is_certificate.then(|| format!("{BEGIN}{block}").replace(TRUSTED, &TRUSTED["TRUSTED ".len()..]))
     });
     // OpenSSL would ask for the password of one that is encrypted, which no certificate is.
-    let readable = |block: String| {
-        X509::from_pem(block.as_bytes())
-            .ok()
-            .filter(|_| !block.contains("ENCRYPTED"))
+    let readable = |block: String| match block.contains("ENCRYPTED") {
+        true => None,
+        false => X509::from_pem(block.as_bytes()).ok(),
     };
     Ok(blocks.map(readable).collect())
 }

@@ -16,6 +16,7 @@ use crate::Protocol;
 use crate::address::Address;
 use crate::tls::{ClientCertificate, Verification};
 
+pub use clients::url_of_another_client;
 pub use mongodb::MongoDbTarget;
 pub use mysql::{MySqlTarget, PublicKey};
 pub use postgresql::PostgreSqlTarget;
@@ -61,15 +62,16 @@ impl Target {
             "mongodb+srv" => Err(TargetError::HostsInDns),
             _ => MySqlTarget::parse(url, password).map(Self::MySql),
         };
-        let options = match read {
-            Err(TargetError::OtherClients { options, .. }) => options,
+        let (options, problem) = match read {
+            Err(TargetError::OtherClients { options, .. }) => (options, None),
             read if written.is_none() => return read,
-            _ => Vec::new(),
+            read => (Vec::new(), read.err()),
         };
+        let instead = problem.map_or_else(|| clients::url_instead(url, takes_schema), Err);
         Err(TargetError::OtherClients {
             written: written.as_ref().map(|(written, _)| *written),
             options,
-            instead: Some(clients::url_instead(url, takes_schema).map_err(Box::new)),
+            instead: Some(instead.map_err(Box::new)),
         })
     }
 

@@ -70,16 +70,21 @@ impl Contents {
         }
     }
 
-    /// The names of the tables, of which `#` ends those that a number does; of those that workloads make beside them too, and of the mark.
+    /// The names of the tables, `sbtest#10` for ten that a number ends; of those that workloads make beside them too, and of the mark.
     pub(crate) fn names(&self) -> Vec<String> {
-        let sbtest = ["sbtest#", "bulk", SBBULK_NAMES, INSERT_TABLE];
+        let numbered = self.sbtest.map(|dataset| format!("sbtest#{}", dataset.tables));
+        let sbtest = ["bulk", SBBULK_NAMES, INSERT_TABLE];
         let sbtest = sbtest.into_iter().filter(|_| self.sbtest.is_some());
         let usertable = [Table::Usertable, Table::Load].map(Table::name);
         let usertable = usertable.into_iter().filter(|_| self.usertable.is_some());
         let pgbench = pgbench::NAMES.into_iter().filter(|_| self.pgbench.is_some());
         let fixed = sbtest.chain(usertable).chain(pgbench).chain([mark::TABLE]);
         let tpcc = self.tpcc.iter().flat_map(TpccContents::names);
-        fixed.map(str::to_owned).chain(tpcc).collect()
+        numbered
+            .into_iter()
+            .chain(fixed.map(str::to_owned))
+            .chain(tpcc)
+            .collect()
     }
 
     /// Rows of all tables.

@@ -83,13 +83,15 @@ fn mark_text() -> &'static str {
     }
 }
 
-/// True for a table of one of these names, of which `#` ends those that a number does.
+/// True for a table of one of these names: `sbbulk#` stands for all that end with a number, `sbtest#10` for the first ten.
 fn is_named(table: &str, names: &[String]) -> bool {
-    names.iter().any(|name| match name.strip_suffix('#') {
-        None => table == name,
-        Some(beginning) => table
-            .strip_prefix(beginning)
-            .is_some_and(|number| number.parse::<u32>().is_ok()),
+    names.iter().any(|name| {
+        let Some((beginning, most)) = name.split_once('#') else {
+            return table == name;
+        };
+        let number: Option<u32> = table.strip_prefix(beginning).and_then(|end| end.parse().ok());
+        let most = most.parse().unwrap_or(u32::MAX);
+        number.is_some_and(|number| (1..=most).contains(&number) && table == format!("{beginning}{number}"))
     })
 }
 

@@ -131,7 +131,8 @@ async fn empty_tables<S: SqlSession>(session: &mut S) -> Result<(), WireError> {
     let Dialect { tables, empty, .. } = S::DIALECT;
     for row in session.query(&tables(&SCHEMA, TABLES)).await? {
         let table = row.text(0);
-        if table[TABLES.len()..].parse::<u32>().is_ok() {
+        let number = table.strip_prefix(TABLES).map(str::parse::<u32>);
+        if number.is_some_and(|number| number.is_ok()) {
             session.command(&format!("{empty}{table}")).await?;
         }
     }

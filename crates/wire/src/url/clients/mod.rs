@@ -231,10 +231,10 @@ pub(super) fn message(
 /// # Errors
 /// What is left to be mended.
 pub(super) fn url_instead(text: &str, takes_schema: bool) -> Result<String, TargetError> {
-    let scheme = text.get(..7).unwrap_or_default().to_ascii_lowercase();
-    let protocol = match scheme.as_str() {
+    let (scheme, _) = text.split_once("://").unwrap_or_default();
+    let protocol = match scheme.to_ascii_lowercase().as_str() {
         "mongodb" => MongoDb,
-        "postgre" => PostgreSql,
+        "postgres" | "postgresql" => PostgreSql,
         _ => MySql,
     };
     let (place, options) = text.split_once('?').unwrap_or((text, ""));
@@ -255,11 +255,11 @@ pub(super) fn url_instead(text: &str, takes_schema: bool) -> Result<String, Targ
     }
     // In MongoDB's URLs the database says where the user is known, unless an option does.
     if protocol == MongoDb
-        && let Some((hosts, database)) = place["mongodb://".len()..].split_once('/')
+        && let Some((hosts, database)) = place.rsplit_once('/')
         && !database.is_empty()
     {
         kept.insert(0, format!("authSource={database}"));
-        place = format!("mongodb://{hosts}/");
+        place = format!("{hosts}/");
     }
     let password = Some(Secret::default());
     let mut target = Target::parse_any(&format!("{place}?{}", kept.join("&")), password)?;
@@ -269,6 +269,11 @@ pub(super) fn url_instead(text: &str, takes_schema: bool) -> Result<String, Targ
         target.schema = None;
     }
     Ok(target.url())
+}
+
+/// A target as another client writes it, as a URL; `None` for what is none, or is one already.
+pub fn url_of_another_client(text: &str) -> Option<String> {
+    as_url(text).map(|(_, url)| url)
 }
 
 /// A target as another client writes it: who does so, and the same as a URL; `None` for what is none, or is one already.

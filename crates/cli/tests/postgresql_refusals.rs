@@ -80,6 +80,51 @@ fn a_standby_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_database_all_of_whose_tables_are_published_is_refused_and_another_is_measured() {
+    let server = OwnPostgreSql::start();
+    server.query("CREATE PUBLICATION \"All\" FOR ALL TABLES");
+    let before = server.contents();
+    refused(
+        &server.verified_url(),
+        &[
+            "publication \"All\" is FOR ALL TABLES",
+            "name another database in the URL",
+        ],
+    );
+    assert_eq!(server.contents(), before);
+    server.query("CREATE DATABASE shop");
+    let target = server.verified_url().replace("/postgres?", "/shop?");
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
+}
+
+#[test]
+fn commits_that_wait_for_a_standby_that_is_not_there_are_refused_and_measured_without() {
+    let server = OwnPostgreSql::start();
+    server.query("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (far)'");
+    server.query("SELECT pg_reload_conf()");
+    assert!(within(PATIENCE, || server
+        .query("SELECT current_setting('synchronous_standby_names')")
+        == ["ANY 1 (far)"]));
+    let before = server.contents();
+    let said = refused(
+        &server.verified_url(),
+        &[
+            "synchronous_standby_names = 'ANY 1 (far)'",
+            "synchronous_commit",
+            "start the standby",
+        ],
+    );
+    assert_eq!(server.contents(), before);
+    let (_, option) = said.split_once("add options=").unwrap();
+    let option = option.split(' ').next().unwrap();
+    let target = format!("{}&options={option}", server.verified_url());
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
 fn a_server_whose_transactions_are_read_only_is_refused_with_the_setting() {
     let server = OwnPostgreSql::start();
     server.query("ALTER SYSTEM SET default_transaction_read_only = on");

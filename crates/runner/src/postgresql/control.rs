@@ -122,6 +122,17 @@ const RIGHTS: &str = "\
         pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'), \
         pg_catalog.quote_ident(CURRENT_USER)";
 
+/// The name of a publication that tables are in as soon as they are made.
+const PUBLICATION: &str =
+    "SELECT pg_catalog.quote_ident(pubname) FROM pg_catalog.pg_publication WHERE puballtables ORDER BY 1";
+
+/// The standbys that commits of this session wait for, where none of those that are connected can be one. Not every
+/// account is told which of them can.
+const ABSENT_STANDBYS: &str = "\
+    SELECT pg_catalog.current_setting('synchronous_standby_names') \
+    WHERE pg_catalog.current_setting('synchronous_commit') NOT IN ('off', 'local') \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_replication WHERE sync_state IS DISTINCT FROM 'async')";
+
 impl Control<PostgreSql> {
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
     /// what is in it: before anything is written.
@@ -155,12 +166,33 @@ impl Control<PostgreSql> {
         // Somebody else's data are said to be so, and not to be given away.
         self.ask_dataset(TIMEOUT, async |session| dataset::refuse_foreign(session).await)?;
         match missing {
-            None => Ok(()),
+            None => self.refuse_replication(),
             Some((problem, statement)) => Err(self.unusable(format!(
                 "{problem}, so ciphertax could not remove what it makes there and makes nothing; have its administrator run: \
                  {statement}"
             ))),
         }
+    }
+
+    /// Makes sure that no subscriber is sent the data set, which it does not have, and that commits wait for no standby
+    /// that is not there.
+    fn refuse_replication(&mut self) -> Result<()> {
+        let publication = self.word(PUBLICATION)?;
+        if !publication.is_empty() {
+            return Err(self.unusable(format!(
+                "its publication {publication} is FOR ALL TABLES of this database: ciphertax's tables would be published \
+                 too, and a subscriber, which does not have them, would stop for good; name another database in the URL"
+            )));
+        }
+        let standbys = self.word(ABSENT_STANDBYS)?;
+        if !standbys.is_empty() {
+            return Err(self.unusable(format!(
+                "commits wait for a standby (synchronous_standby_names = '{standbys}', synchronous_commit is neither off nor \
+                 local), and none is connected, so they would wait for ever; start the standby, or let ciphertax's sessions \
+                 not wait: add options=-csynchronous_commit%3Dlocal to the URL"
+            )));
+        }
+        Ok(())
     }
 }
 

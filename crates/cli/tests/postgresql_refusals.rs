@@ -99,6 +99,30 @@ fn a_database_all_of_whose_tables_are_published_is_refused_and_another_is_measur
 }
 
 #[test]
+fn event_triggers_that_forbid_drops_are_refused_and_measured_when_they_are_disabled() {
+    let server = OwnPostgreSql::start();
+    server.query(
+        "CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS \
+         $$BEGIN RAISE EXCEPTION 'drops are forbidden here'; END$$",
+    );
+    for trigger in ["sql_drop", "ddl_command_start WHEN TAG IN ('DROP SCHEMA')"] {
+        server.query(&format!(
+            "CREATE EVENT TRIGGER \"No drops\" ON {trigger} EXECUTE FUNCTION forbid()"
+        ));
+        let before = server.contents();
+        let said = refused(&server.verified_url(), &["drops are forbidden here"]);
+        assert_eq!(server.contents(), before);
+        let (_, statement) = said.split_once("have its administrator run: ").unwrap();
+        server.query(statement);
+        let target = server.verified_url();
+        let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+        finished.measured();
+        assert_eq!(server.contents(), before);
+        server.query("DROP EVENT TRIGGER \"No drops\"");
+    }
+}
+
+#[test]
 fn commits_that_wait_for_a_standby_that_is_not_there_are_refused_and_measured_without() {
     let server = OwnPostgreSql::start();
     server.query("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (far)'");
@@ -116,6 +140,8 @@ fn commits_that_wait_for_a_standby_that_is_not_there_are_refused_and_measured_wi
         ],
     );
     assert_eq!(server.contents(), before);
+    let cleaned = Sandbox::new().finish(&["clean", &server.verified_url()]);
+    cleaned.refuses(&["synchronous_standby_names"]);
     let (_, option) = said.split_once("add options=").unwrap();
     let option = option.split(' ').next().unwrap();
     let target = format!("{}&options={option}", server.verified_url());

@@ -22,7 +22,7 @@ const SRC: [(&str, usize); 21] = [
     ("engine", 1_700),
     ("profile", 5_550),
     ("lab", 17_400),
-    ("workload", 12_400),
+    ("workload", 12_450),
     ("runner", 20_450),
     ("ranks", 600),
     ("testkit", 1_050),

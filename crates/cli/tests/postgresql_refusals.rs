@@ -35,6 +35,40 @@ fn a_user_whom_no_line_of_pg_hba_is_for_is_not_told_to_use_tls() {
     assert!(!said.contains("demands TLS of this user"), "{said}");
 }
 
+/// The login without TLS is refused too, for want of TLS: the words are those of the login over it.
+#[test]
+fn what_a_server_says_over_tls_is_said_where_without_tls_it_wants_tls_alone() {
+    let server = OwnPostgreSql::start();
+    server.query("CREATE ROLE app LOGIN PASSWORD 'tr0ub4dor'");
+    let [right, wrong] = ["tr0ub4dor", "wrong"].map(|password| server.url_of(&format!("app:{password}")));
+    let none = server.url_of("app");
+    let of = format!(" {} ", server.user());
+    server.change_hba(|line| match line.contains(&of) {
+        true => Some(format!(
+            "{}\n{line}",
+            line.replace(&of, " app ").replace("scram-sha-256", "password")
+        )),
+        false => Some(line.to_owned()),
+    });
+    for lets_in_without_tls in [true, false] {
+        server.change_hba(|line| {
+            let is_kept = lets_in_without_tls || !line.starts_with("hostnossl all app ");
+            is_kept.then(|| line.to_owned())
+        });
+        for (target, said) in [
+            (&wrong, "password authentication failed"),
+            (
+                &none,
+                "give the password in the environment variable CIPHERTAX_PASSWORD",
+            ),
+            (&format!("{right}x"), "database \"postgresx\" does not exist"),
+        ] {
+            refused(target, &[said]);
+            Sandbox::new().finish(&["clean", target]).refuses(&[said]);
+        }
+    }
+}
+
 #[test]
 fn whom_pg_hba_rejects_is_told_of_the_file_and_not_of_the_password() {
     let server = OwnPostgreSql::start();

@@ -23,7 +23,7 @@ const SRC: [(&str, usize); 21] = [
     ("profile", 5_550),
     ("lab", 17_400),
     ("workload", 12_450),
-    ("runner", 20_450),
+    ("runner", 20_500),
     ("ranks", 600),
     ("testkit", 1_050),
     ("cli", 3_700),

@@ -52,6 +52,36 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     assert_eq!(server.contents(), before);
 }
 
+#[test]
+fn of_a_function_or_a_tablespace_the_right_to_it_is_named() {
+    let server = OwnPostgreSql::start();
+    server.query("CREATE ROLE app LOGIN PASSWORD 'tr0ub4dor'");
+    server.query("CREATE SCHEMA ciphertax AUTHORIZATION app");
+    server.let_in("app");
+    let target = server.app_url();
+    let lock = "FUNCTION pg_try_advisory_lock(int, int)";
+    server.query(&format!("REVOKE EXECUTE ON {lock} FROM PUBLIC"));
+    server.session(|query| {
+        query("SET allow_in_place_tablespaces = on");
+        query("CREATE TABLESPACE fast LOCATION ''")
+    });
+    server.query("ALTER ROLE app SET default_tablespace = fast");
+    let before = server.contents();
+    for (object, right, of) in [
+        ("function pg_try_advisory_lock", "GRANT EXECUTE ON", lock),
+        ("tablespace fast", "GRANT CREATE ON", "TABLESPACE fast"),
+    ] {
+        let said = refused(&target, &[&format!("permission denied for {object}"), right]);
+        assert!(!said.contains("the schema ciphertax"), "{said}");
+        assert_eq!(server.contents(), before);
+        server.query(&format!("{right} {of} TO app"));
+    }
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
+    assert_eq!(server.contents(), before);
+}
+
 /// Where the study does not say of which server it is, the target does.
 #[test]
 fn a_study_that_names_no_server_is_about_the_targets() {

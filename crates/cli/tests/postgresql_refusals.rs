@@ -35,6 +35,40 @@ fn a_user_whom_no_line_of_pg_hba_is_for_is_not_told_to_use_tls() {
     assert!(!said.contains("demands TLS of this user"), "{said}");
 }
 
+/// The login without TLS is refused too, for want of TLS: the words are those of the login over it.
+#[test]
+fn what_a_server_says_over_tls_is_said_where_without_tls_it_wants_tls_alone() {
+    let server = OwnPostgreSql::start();
+    server.query("CREATE ROLE app LOGIN PASSWORD 'tr0ub4dor'");
+    let [right, wrong] = ["tr0ub4dor", "wrong"].map(|password| server.url_of(&format!("app:{password}")));
+    let none = server.url_of("app");
+    let of = format!(" {} ", server.user());
+    server.change_hba(|line| match line.contains(&of) {
+        true => Some(format!(
+            "{}\n{line}",
+            line.replace(&of, " app ").replace("scram-sha-256", "password")
+        )),
+        false => Some(line.to_owned()),
+    });
+    for lets_in_without_tls in [true, false] {
+        server.change_hba(|line| {
+            let is_kept = lets_in_without_tls || !line.starts_with("hostnossl all app ");
+            is_kept.then(|| line.to_owned())
+        });
+        for (target, said) in [
+            (&wrong, "password authentication failed"),
+            (
+                &none,
+                "give the password in the environment variable CIPHERTAX_PASSWORD",
+            ),
+            (&format!("{right}x"), "database \"postgresx\" does not exist"),
+        ] {
+            refused(target, &[said]);
+            Sandbox::new().finish(&["clean", target]).refuses(&[said]);
+        }
+    }
+}
+
 #[test]
 fn whom_pg_hba_rejects_is_told_of_the_file_and_not_of_the_password() {
     let server = OwnPostgreSql::start();
@@ -76,6 +110,77 @@ fn a_standby_is_refused_with_the_reason() {
     // Nothing to clean is there either.
     let cleaned = Sandbox::new().finish(&["clean", &standby.url()]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn a_database_all_of_whose_tables_are_published_is_refused_and_another_is_measured() {
+    let server = OwnPostgreSql::start();
+    server.query("CREATE PUBLICATION \"All\" FOR ALL TABLES");
+    let before = server.contents();
+    refused(
+        &server.verified_url(),
+        &[
+            "publication \"All\" is FOR ALL TABLES",
+            "name another database in the URL",
+        ],
+    );
+    assert_eq!(server.contents(), before);
+    server.query("CREATE DATABASE shop");
+    let target = server.verified_url().replace("/postgres?", "/shop?");
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
+}
+
+#[test]
+fn event_triggers_that_forbid_drops_are_refused_and_measured_when_they_are_disabled() {
+    let server = OwnPostgreSql::start();
+    server.query(
+        "CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS \
+         $$BEGIN RAISE EXCEPTION 'drops are forbidden here'; END$$",
+    );
+    for trigger in ["sql_drop", "ddl_command_start WHEN TAG IN ('DROP SCHEMA')"] {
+        server.query(&format!(
+            "CREATE EVENT TRIGGER \"No drops\" ON {trigger} EXECUTE FUNCTION forbid()"
+        ));
+        let before = server.contents();
+        let said = refused(&server.verified_url(), &["drops are forbidden here"]);
+        assert_eq!(server.contents(), before);
+        let (_, statement) = said.split_once("have its administrator run: ").unwrap();
+        server.query(statement);
+        let target = server.verified_url();
+        let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+        finished.measured();
+        assert_eq!(server.contents(), before);
+        server.query("DROP EVENT TRIGGER \"No drops\"");
+    }
+}
+
+#[test]
+fn commits_that_wait_for_a_standby_that_is_not_there_are_refused_and_measured_without() {
+    let server = OwnPostgreSql::start();
+    server.query("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (far)'");
+    server.query("SELECT pg_reload_conf()");
+    assert!(within(PATIENCE, || server
+        .query("SELECT current_setting('synchronous_standby_names')")
+        == ["ANY 1 (far)"]));
+    let before = server.contents();
+    let said = refused(
+        &server.verified_url(),
+        &[
+            "synchronous_standby_names = 'ANY 1 (far)'",
+            "synchronous_commit",
+            "start the standby",
+        ],
+    );
+    assert_eq!(server.contents(), before);
+    let cleaned = Sandbox::new().finish(&["clean", &server.verified_url()]);
+    cleaned.refuses(&["synchronous_standby_names"]);
+    let (_, option) = said.split_once("add options=").unwrap();
+    let option = option.split(' ').next().unwrap();
+    let target = format!("{}&options={option}", server.verified_url());
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
     assert_eq!(server.contents(), before);
 }
 

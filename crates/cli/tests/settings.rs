@@ -50,6 +50,19 @@ fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[
     run
 }
 
+/// The server says so in answer to the first statement, and ends the session.
+#[test]
+fn an_init_connect_that_fails_is_named() {
+    let server = OwnServer::start();
+    server.query("CREATE USER app IDENTIFIED BY 'tr0ub4dor'");
+    server.query("SET GLOBAL init_connect = 'SET no_such_thing = 1'");
+    for target in [server.app_url(), server.url_of("app:tr0ub4dor")] {
+        refused(&target, &["1184", "init_connect command failed"]);
+        let cleaned = Sandbox::new().finish(&["clean", &target]);
+        cleaned.refuses(&["1184", "init_connect command failed"]);
+    }
+}
+
 fn mysql(server: &OwnServer, settings: &str, cells: &[&str], also: [&'static str; 2]) {
     server.query(settings);
     let mut overridden = vec![

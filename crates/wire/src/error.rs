@@ -173,9 +173,14 @@ impl WireError {
         )
     }
 
-    /// True if PostgreSQL ended the session with it.
+    /// True if the server ended the session with it.
     pub(crate) fn is_end_of_session(&self) -> bool {
-        matches!(self, Self::PostgreSql { severity, .. } if severity != "ERROR")
+        match self {
+            Self::PostgreSql { severity, .. } => severity != "ERROR",
+            // ER_NEW_ABORTING_CONNECTION, as where init_connect fails
+            Self::Server { code, .. } => *code == 1184 || self.is_disconnect(),
+            _ => false,
+        }
     }
 
     /// True if the server says that it takes plaintext connections of nobody. MongoDB hangs up for other reasons too, and

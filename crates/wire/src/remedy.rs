@@ -52,9 +52,7 @@ impl WireError {
                 Protocol::MongoDb => {
                     "; the user needs the role dbOwner on the database ciphertax, or on that of --schema"
                 }
-                Protocol::PostgreSql => {
-                    "; the user needs rights in the schema ciphertax or that of --schema, or CREATE on the database"
-                }
+                Protocol::PostgreSql => self.of_missing_right().unwrap_or_default(),
             }
         } else if let Self::Command { code, .. } = self
             && let Some(remedy) = of_mongodb(*code)
@@ -71,6 +69,23 @@ impl WireError {
         } else {
             ""
         }
+    }
+
+    /// The right that a PostgreSQL's user lacks, by the kind of object that the message names in English.
+    fn of_missing_right(&self) -> Option<&'static str> {
+        let Self::PostgreSql { message, .. } = self else {
+            return None;
+        };
+        message.split(' ').find_map(|word| match word {
+            "schema" | "database" | "table" | "relation" => {
+                Some("; the user needs rights in the schema ciphertax, or CREATE on the database")
+            }
+            "tablespace" => {
+                Some("; the user needs CREATE on it, since default_tablespace names it: GRANT CREATE ON TABLESPACE")
+            }
+            "function" => Some("; the user needs EXECUTE on it: GRANT EXECUTE ON FUNCTION"),
+            _ => None,
+        })
     }
 
     /// The remedy where not the password but the way in is what a server refuses.

@@ -34,7 +34,8 @@ pub(crate) struct ControlOptions<D: Clients> {
     pub(crate) default: Vec<D::Options>,
     /// True if these are over TLS.
     pub(crate) is_encrypted: bool,
-    /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
+    /// Ways over TLS, tried only to tell a server that demands TLS, or the password over it, from one that does not answer or
+    /// a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
     /// True if no password was given to those who log in.
     pub(crate) lacks_password: bool,
@@ -43,7 +44,7 @@ pub(crate) struct ControlOptions<D: Clients> {
 }
 
 impl<D: Clients> Control<D> {
-    /// Connects to the first of the servers that answers. `url` is that of a target.
+    /// Connects to the first of the servers that answers. `url` is that of a study's target.
     pub(crate) fn connect(server: &str, ways: ControlOptions<D>, url: Option<&str>) -> Result<Self> {
         let broken = |problem: String| unusable(server, problem);
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
@@ -62,13 +63,13 @@ impl<D: Clients> Control<D> {
                 given_up: Vec::new(),
                 server: server.to_owned(),
             }),
-            Some(Err(error)) if ways.find_demand_of_tls(&reactor, &error) => {
+            Some(Err(error)) if url.is_some() && ways.find_demand_of_tls(&reactor, &error) => {
                 // Of one version alone there is nothing that study could compare.
                 let versions = match ways.encrypted.len() > 1 {
                     true => format!(
                         "compare TLS versions with each other: ciphertax run {} '{}', or ",
                         D::TLS_VERSIONS_STUDY,
-                        url.unwrap_or("TARGET")
+                        url.unwrap_or_default()
                     ),
                     false => String::new(),
                 };
@@ -77,10 +78,14 @@ impl<D: Clients> Control<D> {
                     D::DEMANDS_TLS
                 )))
             }
-            Some(Err(error)) if error.is_of_password() && ways.lacks_password => Err(broken(format!(
-                "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
-            ))),
-            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(D::Session::PROTOCOL)))),
+            Some(Err(error)) => {
+                let error = ways.refusal(&reactor, error);
+                let remedy = match error.is_of_password() && ways.lacks_password {
+                    true => "; give the password in the environment variable CIPHERTAX_PASSWORD",
+                    false => error.remedy(D::Session::PROTOCOL),
+                };
+                Err(broken(format!("{error}{remedy}")))
+            }
         }
     }
 
@@ -179,14 +184,26 @@ impl<D: Clients> ControlOptions<D> {
         if self.is_encrypted || !may_mean_it {
             return false;
         }
-        let takes = |options| {
+        error.is_tls_demanded_of_all() || self.over_tls(reactor).any(|outcome| outcome.is_ok())
+    }
+
+    /// Why nobody is let in: where it is for want of TLS, what the server says to those who come over TLS.
+    fn refusal(&self, reactor: &Rc<Reactor>, error: WireError) -> WireError {
+        let wants_tls = matches!(error, WireError::PasswordWithheld(_)) || error.is_tls_demanded();
+        if self.is_encrypted || !wants_tls {
+            return error;
+        }
+        let mut refusals = self.over_tls(reactor).filter_map(Result::err);
+        refusals.find(WireError::is_refusal).unwrap_or(error)
+    }
+
+    /// Attempts to connect over TLS.
+    fn over_tls(&self, reactor: &Rc<Reactor>) -> impl Iterator<Item = Result<(), WireError>> {
+        self.encrypted.iter().filter_map(|options| {
             let connecting = D::Session::connect(reactor, options);
-            matches!(
-                reactor.run_one(connecting, Instant::now() + TIMEOUT),
-                Ok(Some(Ok(_)))
-            )
-        };
-        error.is_tls_demanded_of_all() || self.encrypted.iter().any(takes)
+            let connected = reactor.run_one(connecting, Instant::now() + TIMEOUT);
+            connected.ok().flatten().map(|outcome| outcome.map(drop))
+        })
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
 use ciphertax_wire::sql::SqlSession as _;
 use ciphertax_wire::{Session as _, WireError};
-use ciphertax_workload::dataset::{self, Contents, SCHEMA};
+use ciphertax_workload::dataset::{self, Contents, DatasetError, SCHEMA};
+use ciphertax_workload::postgresql::rehearse_removal;
 
 use super::clients::PostgreSql;
 use crate::database::{Control, Database as _, Standing};
@@ -127,6 +128,24 @@ fn rights() -> String {
     )
 }
 
+/// What switches off those that may keep tables from being made or removed.
+const EVENT_TRIGGERS: &str = "\
+    SELECT pg_catalog.string_agg('ALTER EVENT TRIGGER ' || pg_catalog.quote_ident(evtname) || ' DISABLE', ' or ' \
+        ORDER BY evtname) FROM pg_catalog.pg_event_trigger \
+    WHERE evtenabled IN ('O', 'A') AND evtevent IN ('ddl_command_start', 'ddl_command_end', 'sql_drop')";
+
+/// The name of a publication that tables are in as soon as they are made.
+const PUBLICATION: &str =
+    "SELECT pg_catalog.quote_ident(pubname) FROM pg_catalog.pg_publication WHERE puballtables ORDER BY 1";
+
+/// The standbys that commits of this session wait for, where none of those that are connected can be one. Not every
+/// account is told which of them can.
+const ABSENT_STANDBYS: &str = "\
+    SELECT pg_catalog.current_setting('synchronous_standby_names') \
+    WHERE pg_catalog.current_setting('synchronous_standby_names') <> '' AND NOT pg_catalog.pg_is_in_recovery() \
+        AND pg_catalog.current_setting('synchronous_commit') NOT IN ('off', 'local') \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_replication WHERE sync_state IS DISTINCT FROM 'async')";
+
 impl Control<PostgreSql> {
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may make and remove
     /// what is in it: before anything is written.
@@ -168,10 +187,57 @@ impl Control<PostgreSql> {
             dataset::refuse_foreign(session, contents).await
         })?;
         match missing {
-            None => Ok(()),
+            None => self.refuse_replication(),
             Some((problem, statement)) => Err(self.unusable(format!(
                 "{problem}, so ciphertax could not remove what it makes there and makes nothing; have its administrator run: \
                  {statement}"
+            ))),
+        }
+    }
+
+    /// Makes sure that no event trigger keeps tables from being made and removed, where there is one.
+    pub(super) fn refuse_event_triggers(&mut self) -> Result<()> {
+        let statements = self.word(EVENT_TRIGGERS)?;
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let refused = self.ask_dataset(TIMEOUT, async |session| match rehearse_removal(session).await {
+            Err(DatasetError::Wire(error)) if error.is_refusal() => Ok(Some(error)),
+            done => done.map(|()| None),
+        })?;
+        match refused {
+            None => Ok(()),
+            Some(error) => Err(self.unusable(format!(
+                "making a table and removing it was tried and rolled back, and {error}; ciphertax makes nothing that it could \
+                 not remove; if an event trigger says so, have its administrator run: {statements}"
+            ))),
+        }
+    }
+
+    /// Makes sure that no subscriber is sent the data set, which it does not have, and that commits end.
+    fn refuse_replication(&mut self) -> Result<()> {
+        let publication = self.word(PUBLICATION)?;
+        if !publication.is_empty() {
+            return Err(self.unusable(format!(
+                "its publication {publication} is FOR ALL TABLES of this database: ciphertax's tables would be published \
+                 too, and a subscriber, which does not have them, would stop for good; name another database in the URL"
+            )));
+        }
+        self.refuse_absent_standbys()
+    }
+
+    /// Makes sure that a commit does not wait for a standby that is not there.
+    pub(super) fn refuse_absent_standbys(&self) -> Result<()> {
+        let absent = self.visit(&self.ways[0], async |session| {
+            session.query_or_none(ABSENT_STANDBYS).await
+        })?;
+        match absent.first() {
+            None => Ok(()),
+            Some(row) => Err(self.unusable(format!(
+                "commits wait for a standby (synchronous_standby_names = '{}', synchronous_commit is neither off nor local), \
+                 and none is connected, so they would wait for ever; start the standby, or let ciphertax's sessions not wait: \
+                 add options=-csynchronous_commit%3Dlocal to the URL",
+                row.text(0)
             ))),
         }
     }

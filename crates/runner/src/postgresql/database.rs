@@ -136,7 +136,8 @@ impl Database for PostgreSql {
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()> {
         control.refuse_what_cannot_be_removed(contents)?;
-        control.end_leftovers()
+        control.end_leftovers()?;
+        control.refuse_event_triggers()
     }
 
     fn describe(&self, control: &mut Control<Self>, private: Option<&Entry>) -> Result<Description> {
@@ -239,6 +240,7 @@ impl Database for PostgreSql {
         patience: Duration,
         remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
     ) -> Result<bool> {
+        control.refuse_absent_standbys()?;
         let removing = async {
             let (mut session, _) = Session::connect_with_settings(&control.reactor, &control.ways[0]).await?;
             end_sessions(&mut session, &control.given_up).await?;

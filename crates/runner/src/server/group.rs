@@ -225,16 +225,18 @@ impl<D: Database> GroupServer<D> {
     /// Removes what a run left on servers of the user's own, and tells whether there was anything.
     pub(crate) fn remove_leftovers(mut target: TargetServers<D>) -> Result<bool> {
         let mut route = Route::to_target(&target);
+        let any_tls = route.trust.any_tls(None, D::ALPN)?;
         let connect = |route: &Route| {
             let tls = route.default_tls.as_ref();
+            let ways = |tls| ways(&target.database, &route.control, &target.login, tls);
             let ways = ControlOptions {
-                default: ways(&target.database, &route.control, &target.login, tls),
+                default: ways(tls),
                 is_encrypted: tls.is_some(),
-                encrypted: Vec::new(),
+                encrypted: ways(Some(&any_tls)),
                 lacks_password: D::lacks_password(&target.login),
                 patience: target.patience,
             };
-            Control::<D>::connect(&target.display, ways, Some(&target.url))
+            Control::<D>::connect(&target.display, ways, None)
         };
         let only_tls = target.needs_tls || target.verifies();
         route.use_tls(only_tls, D::ALPN)?;

@@ -130,17 +130,21 @@ pub(super) async fn drop_schema<S: SqlSession>(session: &mut S, dataset: &str) -
             run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
         }
     }
-    let stays = match dialect.must_stay.filter(|_| !SCHEMA.is_given()) {
-        None => SCHEMA.is_given(),
-        Some(must_stay) => !session.query(&must_stay(&SCHEMA)).await?.is_empty(),
-    };
-    if stays {
+    if must_stay(session).await? {
         run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{TABLE}")).await?;
         return Ok(false);
     }
     let with_contents = dialect.with_contents;
     run(session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
     Ok(true)
+}
+
+/// True for a schema that was given, and for one that the account could not make again.
+pub(crate) async fn must_stay<S: SqlSession>(session: &mut S) -> Result<bool, WireError> {
+    match S::DIALECT.must_stay.filter(|_| !SCHEMA.is_given()) {
+        None => Ok(SCHEMA.is_given()),
+        Some(must_stay) => Ok(!session.query(&must_stay(&SCHEMA)).await?.is_empty()),
+    }
 }
 
 /// True if a schema without tables has something else in it, such as routines, which somebody wrote.

@@ -8,9 +8,9 @@ use ciphertax_model::workload::Vocabulary;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_wire::{Client as _, Session as _, Word};
+use ciphertax_wire::{Client as _, Session as _, WireError, Word};
 
-use crate::dataset::Result;
+use crate::dataset::{Result, SCHEMA, mark};
 use crate::driver::{Access, Job, failure};
 use crate::sql::{self, Columns};
 
@@ -89,4 +89,39 @@ pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<()> 
     );
     session.command(&end).await?;
     Ok(())
+}
+
+/// Makes sure that this account may make tables and remove them, by doing both in a transaction that is rolled back.
+///
+/// # Errors
+/// When the server refuses.
+pub async fn rehearse_removal(session: &mut Session) -> Result<()> {
+    let is_there = !session
+        .query(&(Session::DIALECT.schema)(&SCHEMA))
+        .await?
+        .is_empty();
+    let must_stay = mark::must_stay(session).await?;
+    let statements = [
+        (true, "BEGIN".to_owned()),
+        (!is_there, format!("CREATE SCHEMA {SCHEMA}")),
+        (
+            true,
+            format!("CREATE TABLE {SCHEMA}.never_made_by_ciphertax (id integer)"),
+        ),
+        (true, format!("DROP TABLE {SCHEMA}.never_made_by_ciphertax")),
+        (!must_stay, format!("DROP SCHEMA {SCHEMA}")),
+    ];
+    let mut done = Ok(());
+    for (_, statement) in statements.iter().filter(|(is_needed, _)| *is_needed) {
+        done = session.command(statement).await.map(drop);
+        if done.is_err() {
+            break;
+        }
+    }
+    let rolled_back = session.command("ROLLBACK").await.map(drop);
+    match done {
+        // What an earlier run left is still in the schema (dependent_objects_still_exist).
+        Err(WireError::PostgreSql { sql_state, .. }) if sql_state == "2BP01" => Ok(rolled_back?),
+        done => Ok(done.and(rolled_back)?),
+    }
 }

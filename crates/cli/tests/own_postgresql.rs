@@ -53,13 +53,14 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
 }
 
 #[test]
-fn of_a_function_or_a_tablespace_the_right_to_it_is_named() {
+fn of_a_database_a_function_or_a_tablespace_the_right_to_it_is_named() {
     let server = OwnPostgreSql::start();
     server.query("CREATE ROLE app LOGIN PASSWORD 'tr0ub4dor'");
     server.query("CREATE SCHEMA ciphertax AUTHORIZATION app");
     server.let_in("app");
     let target = server.app_url();
     let lock = "FUNCTION pg_try_advisory_lock(int, int)";
+    server.query("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC");
     server.query(&format!("REVOKE EXECUTE ON {lock} FROM PUBLIC"));
     server.session(|query| {
         query("SET allow_in_place_tablespaces = on");
@@ -68,6 +69,7 @@ fn of_a_function_or_a_tablespace_the_right_to_it_is_named() {
     server.query("ALTER ROLE app SET default_tablespace = fast");
     let before = server.contents();
     for (object, right, of) in [
+        ("database \"postgres\"", "GRANT CONNECT ON", "DATABASE postgres"),
         ("function pg_try_advisory_lock", "GRANT EXECUTE ON", lock),
         ("tablespace fast", "GRANT CREATE ON", "TABLESPACE fast"),
     ] {

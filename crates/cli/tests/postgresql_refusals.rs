@@ -302,17 +302,24 @@ fn an_arm_that_asks_md5_of_an_account_with_scram_is_refused() {
 
 #[test]
 fn over_a_unix_socket_there_is_no_tls_and_plain_arms_are_measured() {
-    let server = OwnPostgreSql::start();
-    let folder = server.file("data_directory");
-    let target = format!(
-        "postgresql://{}:{}@/postgres?host={}&port={}",
-        server.user(),
-        server.password(),
-        folder.display(),
-        server.options().port
-    );
+    let name = format!("@/ciphertax-{}", std::process::id());
+    let server =
+        OwnPostgreSql::start_with(|builder| builder.option(format!("--unix-socket-directories=.,{name}")));
+    let folder = server.file("data_directory").display().to_string();
+    for host in [folder, name] {
+        over_a_unix_socket(&format!(
+            "postgresql://{}:{}@/postgres?host={}&port={}",
+            server.user(),
+            server.password(),
+            host.replace('@', "%40"),
+            server.options().port
+        ));
+    }
+}
+
+fn over_a_unix_socket(target: &str) {
     refused(
-        &target,
+        target,
         &[
             "arm tls1.3",
             "PostgreSQL does not have over Unix sockets",
@@ -329,7 +336,7 @@ fn over_a_unix_socket_there_is_no_tls_and_plain_arms_are_measured() {
         cell = [{ name = "connect", workload = "connect", load = { connections = 1 } }]
     "#;
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
-    let finished = sandbox.finish(&["run", "study.toml", &target, "--out", "run"]);
+    let finished = sandbox.finish(&["run", "study.toml", target, "--out", "run"]);
     finished.measured();
     no_slice_failed(&record(&sandbox.run()));
 }

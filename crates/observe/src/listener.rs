@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{self as unix, UnixStream};
 use std::path::Path;
 use std::{fs, io, mem};
 
@@ -110,7 +112,12 @@ fn owner_of(sockets: &HashMap<u64, u32>) -> SocketOwner {
 /// When nobody can connect there.
 pub fn socket_listener(path: &Path) -> Result<SocketOwner> {
     let unreadable = || Error::read(path.display().to_string());
-    let stream = UnixStream::connect(path).map_err(unreadable())?;
+    let address = match path.as_os_str().as_bytes() {
+        [b'@', name @ ..] => unix::SocketAddr::from_abstract_name(name),
+        _ => unix::SocketAddr::from_pathname(path),
+    };
+    let stream = address.and_then(|address| UnixStream::connect_addr(&address));
+    let stream = stream.map_err(unreadable())?;
     let mut peer = libc::ucred {
         pid: 0,
         uid: 0,

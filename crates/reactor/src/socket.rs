@@ -4,6 +4,7 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl Socket {
         Ok(self)
     }
 
-    /// Connects to the Unix socket at `path`.
+    /// Connects to the Unix socket at `path`, or to the abstract one whose name follows an `@`.
     ///
     /// Such a connection is made at once or not at all. Where the server's queue is full no event tells when it has
     /// room, so the whole thread waits for that, up to a second.
@@ -64,7 +65,10 @@ impl Socket {
     /// # Errors
     /// What the kernel says: no such file, refused, the path is too long, …
     pub async fn connect_unix(reactor: &Rc<Reactor>, path: &Path) -> io::Result<Self> {
-        let address = SocketAddrUnix::new(path)?;
+        let address = match path.as_os_str().as_bytes() {
+            [b'@', name @ ..] => SocketAddrUnix::new_abstract_name(name)?,
+            _ => SocketAddrUnix::new(path)?,
+        };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         match net::connect(&fd, &address) {

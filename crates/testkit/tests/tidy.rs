@@ -16,7 +16,7 @@ const SRC: [(&str, usize); 21] = [
     ("report", 8_700),
     ("reactor", 900),
     ("supervise", 2_100),
-    ("observe", 2_550),
+    ("observe", 2_600),
     ("columns", 2_050),
     ("wire", 14_400),
     ("engine", 1_700),

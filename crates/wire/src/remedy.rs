@@ -77,6 +77,9 @@ impl WireError {
             return None;
         };
         message.split(' ').find_map(|word| match word {
+            "database" if self.is_end_of_session() => {
+                Some("; the user needs CONNECT on it: GRANT CONNECT ON DATABASE")
+            }
             "schema" | "database" | "table" | "relation" => {
                 Some("; the user needs rights in the schema ciphertax, or CREATE on the database")
             }

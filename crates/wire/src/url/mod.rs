@@ -492,7 +492,7 @@ mod tests {
         #[test]
         fn the_url_of_a_target_is_read_as_that_target(
             user in "\\PC{1,8}",
-            hosts in prop::collection::vec("[\\PC&&[^/\\[\\] :]]{1,8}|::1|fe80::1", 1..3),
+            hosts in prop::collection::vec("[\\PC&&[^/\\[\\] :@]]{1,8}|::1|fe80::1", 1..3),
             name in "\\PC{1,8}",
             path in "/\\PC{0,16}",
         ) {

@@ -102,12 +102,10 @@ impl PostgreSqlTarget {
         said.target(password, environment)
     }
 
-    /// The server's Unix socket; `None` where it is connected to over TCP.
+    /// The server's Unix socket, an abstract one with `@` before its name; `None` where it is connected to over TCP.
     pub fn socket(&self) -> Option<PathBuf> {
-        let folder = Path::new(&self.host);
-        folder
-            .is_absolute()
-            .then(|| folder.join(format!(".s.PGSQL.{}", self.port)))
+        let is_folder = self.host.starts_with(['/', '@']);
+        is_folder.then(|| Path::new(&self.host).join(format!(".s.PGSQL.{}", self.port)))
     }
 
     /// Where the first of them listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
@@ -221,7 +219,7 @@ impl Said {
         let host = match host.split_once(',') {
             Some((first, others)) => {
                 // A Unix socket is that of one server.
-                if first.is_empty() || decoded(first).starts_with('/') {
+                if first.is_empty() || decoded(first).starts_with(['/', '@']) {
                     return Err(TargetError::Hosts);
                 }
                 self.others = addresses(others, PORT)?;
@@ -294,12 +292,14 @@ impl Said {
             ("application_name" | "options", _) => self.settings.push((name.to_owned(), value)),
             ("host", host) if host.contains(',') => return Err(TargetError::HostsByOption),
             // The folder of a Unix socket goes before the host, as in libpq.
-            ("host", host) if self.others.is_empty() && (self.host.is_none() || host.starts_with('/')) => {
+            ("host", host)
+                if self.others.is_empty() && (self.host.is_none() || host.starts_with(['/', '@'])) =>
+            {
                 self.host = Some(value);
             }
             ("host", _) => {
                 return Err(wrong(
-                    "no second host, but for the folder of a Unix socket, from / on",
+                    "no second host, but for the folder of a Unix socket, from / on, or from @ on where it is abstract",
                 ));
             }
             ("port", port) if self.port.is_none() => {

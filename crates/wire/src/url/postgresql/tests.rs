@@ -46,6 +46,9 @@ fn a_host_that_is_a_path_is_the_folder_of_a_unix_socket() {
         assert_eq!(target.address(), "/run/my pg/.s.PGSQL.5433");
     }
     assert_eq!(parse("postgres://app@h/").unwrap().socket(), None);
+    let target = parse("postgres://app@localhost:5433/shop?host=%40/pg").unwrap();
+    assert_eq!(target.socket(), Some(PathBuf::from("@/pg/.s.PGSQL.5433")));
+    assert_eq!(parse(&target.url()).unwrap().socket(), target.socket());
 }
 
 #[test]

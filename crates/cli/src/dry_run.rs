@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use ciphertax_base::format;
+use ciphertax_base::{SCHEMA, format};
 use ciphertax_model::Study;
 use ciphertax_records::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
 use ciphertax_report::json;
@@ -68,6 +68,9 @@ fn in_words(plan: &Plan, preview: &Preview, confirms: bool) -> String {
             .collect(),
     );
     part("Takes", takes(study, preview, confirms));
+    if plan.target.is_some() {
+        part("Takes of your server", takes_of_target(preview));
+    }
     match preview.missing.as_slice() {
         [] => part(
             "Missing",
@@ -110,6 +113,28 @@ fn takes(study: &Study, preview: &Preview, confirms: bool) -> Vec<String> {
     };
     let load = format!("{rows}, {} at a time", connections(preview.connections));
     resolution.into_iter().chain([time, load]).collect()
+}
+
+/// What a run does to an account and its server: all of it is undone at its end, or by `ciphertax clean`.
+fn takes_of_target(preview: &Preview) -> Vec<String> {
+    let wrong = match preview.wrong_logins {
+        0 => "no wrong password".to_owned(),
+        1 => "1 login with a wrong password at most, as a proof (none with --no-wrong-logins)".to_owned(),
+        many => {
+            format!("{many} logins with a wrong password at most, as a proof (none with --no-wrong-logins)")
+        }
+    };
+    let data = match SCHEMA.is_given() {
+        true => format!("tables in the schema {SCHEMA}, which are removed afterwards; no others are written"),
+        false => format!("a schema {SCHEMA} of its own, which is removed afterwards"),
+    };
+    let statements = match preview.prepared_statements {
+        0 => None,
+        count => Some(format!("{count} prepared statements at a time, at most")),
+    };
+    let settings = "no setting of the server: sessions set what they depend on for themselves";
+    let others = [wrong, data, settings.to_owned()];
+    statements.into_iter().chain(others).collect()
 }
 
 /// That the time is over before anything can be said.
@@ -195,6 +220,8 @@ fn as_record(plan: &Plan, preview: Preview) -> DryRun {
         cells: plan.study.cells.clone(),
         rows: preview.rows,
         connections: preview.connections,
+        prepared_statements: preview.prepared_statements,
+        wrong_logins: preview.wrong_logins,
         at_least_s: preview.at_least.as_secs_f64(),
         at_most_s: preview.at_most.as_secs_f64(),
         resolution_at_most_s: preview.resolution_at_most.map(|time| time.as_secs_f64()),

@@ -196,7 +196,12 @@ fn a_target_is_not_asked() {
         "--dry-run",
     ]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    finished.shows(&["Your server, which was not asked mysql://app@127.0.0.1:1/"]);
+    finished.shows(&[
+        "Your server, which was not asked mysql://app@127.0.0.1:1/",
+        "prepared statements at a time",
+        "1 login with a wrong password at most",
+        "a schema ciphertax of its own, which is removed afterwards",
+    ]);
     assert!(!finished.stdout.contains("secret"));
 }
 

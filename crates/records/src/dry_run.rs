@@ -34,6 +34,10 @@ pub struct DryRun {
     pub rows: u64,
     /// Connections at a time, at most.
     pub connections: u64,
+    /// Prepared statements at a time, at most.
+    pub prepared_statements: u64,
+    /// Logins with a wrong password, which prove those of the arms: one for each method, at most.
+    pub wrong_logins: u64,
     /// Measuring takes so long at least, in seconds: what the fewest blocks take that say anything. Where it is more than the most,
     /// nothing can be said.
     pub at_least_s: f64,

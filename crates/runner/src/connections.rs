@@ -121,7 +121,7 @@ fn of_each_server(study: &Study, what: impl Fn(u64, bool) -> u64) -> impl Iterat
 }
 
 /// Statements that a run has prepared at a time, at most, of which connections keep theirs from the beginning on.
-fn prepared(study: &Study) -> u64 {
+pub(crate) fn prepared(study: &Study) -> u64 {
     let own = study.cells.iter().filter(|cell| cell.command.is_none());
     let of_cell = |cell: &Cell| {
         let connections = u64::from(cell.load.connections) * study.measured_arms_of(cell).len() as u64;

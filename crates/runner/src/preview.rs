@@ -1,15 +1,16 @@
 //! What a plan would start, how long it would take, and what it lacks. Nothing is started, and no server is asked.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ciphertax_model::{Arm, Pace, Refusal, Study};
+use ciphertax_model::{Arm, AuthenticationMethod, Pace, Refusal, Study};
 use ciphertax_records::ServerToStart;
 use ciphertax_stats::FEWEST_BLOCKS;
-use ciphertax_wire::Target;
+use ciphertax_wire::{Protocol, Target};
 use ciphertax_workload::dataset::Contents;
 
 use crate::check::lacking;
-use crate::connections::needed;
+use crate::connections::{needed, prepared};
 use crate::databases;
 use crate::error::Result;
 use crate::groups::{groups, measured_at};
@@ -24,6 +25,10 @@ pub struct Preview {
     pub servers: Vec<ServerToStart>,
     /// Connections that it would have open at a time, at most; those of a program of the user's own come on top.
     pub connections: u64,
+    /// Statements that it would have prepared at a time, at most.
+    pub prepared_statements: u64,
+    /// Wrong passwords that it would log in with, at most.
+    pub wrong_logins: u64,
     /// Rows that it would load into every server, about.
     pub rows: u64,
     /// Measuring takes so long at least: an interval needs so many blocks. Where only the load knows how long a slice takes, as
@@ -79,6 +84,11 @@ pub fn preview(plan: &Plan) -> Result<Preview> {
     Ok(Preview {
         servers,
         connections: needed(study),
+        prepared_statements: match plan.target.as_ref().map(Target::protocol) {
+            Some(Protocol::MongoDb) => 0,
+            _ => prepared(study),
+        },
+        wrong_logins: wrong_logins(plan),
         rows: rows(study, plan.target.as_ref())?,
         at_least: at_least(study),
         at_most: Duration::from_secs_f64(study.time_s),
@@ -102,6 +112,13 @@ fn at_least(study: &Study) -> Duration {
         arms * f64::from(FEWEST_BLOCKS) * slice_s
     });
     Duration::from_secs_f64(seconds.sum())
+}
+
+/// One for each method by which arms log in, where none is forbidden.
+fn wrong_logins(plan: &Plan) -> u64 {
+    let arms = plan.study.arms.iter().filter(|_| !plan.no_wrong_logins);
+    let methods = arms.map(|arm| arm.authentication.method.map(AuthenticationMethod::name));
+    methods.collect::<BTreeSet<_>>().len() as u64
 }
 
 /// The rows of the tables that cells ask.

@@ -9,7 +9,7 @@ const SRC: [(&str, usize); 21] = [
     ("base", 1_250),
     ("model", 7_250),
     ("stats", 2_300),
-    ("records", 4_650),
+    ("records", 4_700),
     ("estimate", 3_850),
     ("explain", 8_900),
     ("report-check", 950),

@@ -119,11 +119,17 @@ fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, Stri
         return Err("--confirm plays a study of its own afterwards, for which one load generator is enough; leave mpirun out".into());
     }
     let mut study = plan.study.clone();
-    study.profile = Profiling::Off;
     study.placement = Placement::Free;
     for load in study.cells.iter_mut().map(|cell| &mut cell.load) {
         load.connections = load.connections.max(ranks.count());
     }
+    if study != plan.study {
+        say(format_args!(
+            "{} load generators: placement is free, and every cell has {0} connections at least",
+            ranks.count()
+        ));
+    }
+    study.profile = Profiling::Off;
     Ok(Plan {
         study,
         ranks: Some(ranks),

@@ -100,6 +100,8 @@ fn collections_are_made_and_removed_beside_others_on_mongodb() {
         "createUser": "app", "pwd": "tr0ub4dor", "roles": [{ "role": "readWrite", "db": "shop" }], "$db": "admin",
     });
     let make = |name: &str| server.insert("shop", name, [rawdoc! { "_id": 1_i32 }]);
+    // More than a server names at once.
+    (0..120).for_each(|number| make(&format!("orders_{number}")));
     let remove = |name: &str| drop(server.ask(&rawdoc! { "drop": name, "$db": "shop" }));
     works_in_it(&server, "usertable", &make, &remove);
 }

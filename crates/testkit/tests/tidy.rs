@@ -103,6 +103,26 @@ fn documents_name_files_that_are_there() {
 }
 
 #[test]
+fn reported_set_ups_are_held_by_tests_that_are_there() {
+    let mut files = Vec::new();
+    crates().iter().for_each(|folder| walk(folder, &mut files));
+    let tests: String = files
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let text = fs::read_to_string(root().join("record/cases.md")).unwrap();
+    let is_name = |word: &&str| {
+        word.matches('_').count() > 4
+            && word
+                .chars()
+                .all(|char| char == '_' || char.is_ascii_alphanumeric())
+    };
+    for name in text.split('`').filter(is_name) {
+        assert!(tests.contains(&format!("fn {name}(")), "{name}");
+    }
+}
+
+#[test]
 fn there_are_no_more_test_programs() {
     let programs = crates().iter().map(|folder| test_programs(folder)).sum();
     hold("test programs", programs, TEST_PROGRAMS, 1);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ciphertax_engine::Part;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
+use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef, cstr};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::{Session as _, WireError};
@@ -196,10 +196,7 @@ enum Found {
 
 async fn find(session: &mut Session) -> Result<Found> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
-    let mut there = collections(session).await?;
-    if DATABASE.is_given() {
-        there.retain(|name| NAMES.contains(&name.as_str()));
-    }
+    let there = collections(session).await?;
     match there.as_slice() {
         [] => return Ok(Found::Nothing),
         [only] if only == PROOFS => return Ok(Found::Proofs),
@@ -225,8 +222,14 @@ fn mark_text() -> &'static str {
     }
 }
 
+/// The collections of a database of ciphertax's own; in one that was given those alone whose names it needs, which are few enough for
+/// one answer.
 async fn collections(session: &mut Session) -> Result<Vec<String>> {
-    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": &*DATABASE };
+    let mut list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": &*DATABASE };
+    if DATABASE.is_given() {
+        let names: RawArrayBuf = NAMES.into_iter().collect();
+        list.append(cstr!("filter"), rawdoc! { "name": { "$in": names } });
+    }
     let answer = session.command(&list).await?;
     let batch = answer
         .get_document("cursor")

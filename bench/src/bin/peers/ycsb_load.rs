@@ -33,7 +33,7 @@ pub(crate) fn compare(
         let what = format!("load phase, {batch_size} records an insert");
         let figures = in_turns(what, &["ciphertax", "go-ycsb"], repeats, |index| {
             // Each begins with nothing of its own.
-            let database = [DATABASE, go_ycsb::DATABASE][index];
+            let database = [&*DATABASE, go_ycsb::DATABASE][index];
             ground.command(&rawdoc! { "dropDatabase": 1_i32, "$db": database })?;
             // Until the server is quiet.
             quiet_ns(&ground.cpu)?;
@@ -42,7 +42,7 @@ pub(crate) fn compare(
                 _ => load_by_go(ground, go, (arm, &table)),
             }
         })?;
-        let of_ours = bytes(ground, DATABASE, &table)?;
+        let of_ours = bytes(ground, &DATABASE, &table)?;
         let of_theirs = bytes(ground, go_ycsb::DATABASE, &table)?;
         // A key may have a digit more or less.
         if of_ours.abs_diff(of_theirs) > u64::from(table.record_count) {

@@ -97,6 +97,7 @@ fn judge(title: &str, runs: u32, study: &Study, judged: &[Metric]) -> Option<Tal
         let measured = match play(&plan, destination, &mut Silent, &Arc::default()) {
             Ok(measured) => measured,
             Err(RunError::Impossible(refusals)) => {
+                let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
                 ciphertax_testkit::not_tested(refusals.join("; "));
                 return None;
             }

@@ -15,6 +15,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::*;
 use ciphertax_testkit::{cache, not_tested, plain, run};
+use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::Session;
 use serde_json::json;
 

@@ -17,6 +17,7 @@ use ciphertax_model::*;
 use ciphertax_testkit::{cache, not_tested, plain, run};
 use ciphertax_wire::Session as _;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::sql::SqlSession as _;
 use serde_json::json;
 
 ciphertax_testkit::plays_roles!();

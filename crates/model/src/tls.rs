@@ -284,11 +284,9 @@ pub(crate) fn problem(cipher: &str, version: Option<TlsVersion>, library: TlsLib
         let is_for = versions(cipher);
         if !is_for.contains(&version) {
             let is_for: Vec<&str> = is_for.iter().map(|version| version.name()).collect();
-            let transport = is_for.last().map(|name| name.replace("TLSv", "tls"));
             return Some(format!(
-                "{cipher} is a cipher suite of {} (transport = {:?}), not of {version}",
-                is_for.join(", "),
-                transport.unwrap_or_default()
+                "{cipher} is a cipher suite of {}, not of {version}",
+                is_for.join(", ")
             ));
         }
     }

@@ -221,11 +221,11 @@ arms = ["plain"]
     study.toml:10:35: jitter_ms is 6; it must lie between 0 and 2.5, a quarter of rtt_ms, so that hardly any delay would be negative
     study.toml:15:1: arm "plain": it is plain, so its tls settings say nothing; leave them out or give it a TLS transport
     study.toml:16:33: arm "plain": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
-    study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3 (transport = "tls1.3"), not of TLSv1.1; take another
+    study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3, not of TLSv1.1; take another
     study.toml:23:9: arm "old": X25519MLKEM768 is a group of TLS 1.3 alone; take another group, or TLS 1.3
     study.toml:24:11: arm "old": rustls knows TLS 1.2 and 1.3 alone; take library = "openssl"
     study.toml:25:14: arm "old": sessions are resumed by id with library = "openssl" alone; with rustls take resumption = "ticket"
-    study.toml:32:10: arm "new": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2 (transport = "tls1.2"), not of TLSv1.3; take another
+    study.toml:32:10: arm "new": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2, not of TLSv1.3; take another
     study.toml:33:14: arm "new": TLS 1.3 resumes by ticket alone; take resumption = "ticket", or TLS 1.2 or older
     study.toml:35:10: arm "new": a login by unix_socket is not over TCP, so it cannot use TLS; take transport = "plain"
     study.toml:35:10: arm "new": a login by unix_socket is not over TCP, so it cannot use a tunnel; leave tunnel out

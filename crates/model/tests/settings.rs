@@ -218,7 +218,7 @@ fn a_contradiction_names_the_setting_that_makes_it() {
     --set time_s=0: time_s is 0; it must lie between 1 and 86400
     --set arm.plain.tls.group=P-384: arm "plain": it is plain, so its tls settings say nothing; leave them out or give it a TLS transport
     --set tls.resumption=session_id: arm "tls1.3": TLS 1.3 resumes by ticket alone; take resumption = "ticket", or TLS 1.2 or older
-    --set tls.cipher=AES256-SHA: arm "tls1.3": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2 (transport = "tls1.2"), not of TLSv1.3; take another
+    --set tls.cipher=AES256-SHA: arm "tls1.3": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2, not of TLSv1.3; take another
     --set cell.near.arms=["tls"]: cell "near": its arms must include "plain", the baseline they are compared with; add it
     "#);
 }

@@ -137,13 +137,14 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
     }
     let mut words = head.command.split(' ');
     let is_recorded = words.clone().any(|word| word == "--no-wrong-logins");
+    let target = same_target(folder, head.target.as_deref(), target)?;
     if words.any(|word| word == "--schema") {
-        give_schema(words.next(), None)?;
+        give_schema(words.next(), target.as_ref())?;
     }
     let plan = Plan {
         no_wrong_logins: is_recorded || arguments.measuring.no_wrong_logins,
         study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,
-        target: same_target(folder, head.target.as_deref(), target)?,
+        target,
         encdb: encdb_account(arguments.encdb_account.as_deref(), false)?,
         ranks: None,
         seed: head.seed,

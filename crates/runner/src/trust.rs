@@ -132,18 +132,12 @@ pub(crate) fn issued<'a>(
     let kinds: BTreeSet<CertificateKind> = arms.filter_map(|arm| arm.tls.client_certificate).collect();
     let mut clients = BTreeMap::new();
     for kind in kinds {
-        clients.extend(issue(kind)?.map(|files| {
-            let ClientCertificateFiles { certificate, key } = files;
-            let password = None;
-            (
-                kind,
-                ClientCertificate {
-                    certificate,
-                    key,
-                    password,
-                },
-            )
-        }));
+        let certificate = |ClientCertificateFiles { certificate, key }| ClientCertificate {
+            certificate,
+            key,
+            password: None,
+        };
+        clients.extend(issue(kind)?.map(|files| (kind, certificate(files))));
     }
     Ok(clients)
 }

@@ -173,6 +173,11 @@ impl WireError {
         )
     }
 
+    /// True if the server said no and the session goes on.
+    pub(crate) fn leaves_session(&self) -> bool {
+        self.is_refusal() && !self.is_end_of_session()
+    }
+
     /// True if the server ended the session with it.
     pub(crate) fn is_end_of_session(&self) -> bool {
         match self {

@@ -145,7 +145,7 @@ pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Fin
     let cell_name = &cell.asked.name;
     let server = run.results.estimate(cell_name, arm, Metric::ServerCpuPerOp)?;
     let of = |arm: &str| run.results.measured(cell_name, arm, Metric::PoolerCpuPerOp);
-    let pooler = of(arm).filter(|_| of(&run.head.study.arms[0].name).is_none())?;
+    let pooler = of(arm).filter(|_| of(&run.head.study.baseline().name).is_none())?;
     // The pooler's part is the same whatever the server's is in truth.
     let part = pooler.value / server.baseline;
     let both = server.interval().map(|change| change + part);

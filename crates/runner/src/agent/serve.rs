@@ -167,11 +167,9 @@ fn find(server: &Server) -> Result<ServerMeter, String> {
     let addresses = (host, port).to_socket_addrs().into_iter().flatten();
     let own = addresses.filter(|address| is_of_this_machine(address.ip()));
     // Of several addresses of the name the server may listen on one alone.
-    let mut listening: Vec<SocketOwner> = own.map(listener).collect();
-    listening.sort_by_key(|owner| *owner == SocketOwner::Nobody);
-    let listening = listening
-        .into_iter()
-        .next()
+    let listening = own
+        .map(listener)
+        .min_by_key(|owner| *owner == SocketOwner::Nobody)
         .unwrap_or_else(|| port_listener(port));
     // What does not have the session may only pass it on.
     let found = match server.seen.peer_port.is_none() || is_database(&listening) {

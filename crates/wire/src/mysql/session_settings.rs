@@ -63,7 +63,7 @@ pub(super) async fn override_settings(session: &mut Session) -> Result<Vec<Overr
     }
     let row = match rows {
         // A compatible server that has not all of them.
-        Err(error) if error.is_refusal() && !error.is_end_of_session() => None,
+        Err(error) if error.leaves_session() => None,
         rows => rows?.into_iter().next(),
     };
     let Some(row) = row else {

@@ -109,7 +109,7 @@ pub trait SqlSession: Session {
     /// Those of [`SqlSession::query`] but for a refusal that leaves the session as it was.
     async fn query_or_none(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         match self.query(sql).await {
-            Err(error) if error.is_refusal() && !error.is_end_of_session() => Ok(Vec::new()),
+            Err(error) if error.leaves_session() => Ok(Vec::new()),
             rows => rows,
         }
     }

@@ -24,7 +24,7 @@ const MARK: &str = "this database was made by ciphertax, which removes it after 
 /// In a database that was given.
 const MARK_IN_GIVEN: &str = "collections of ciphertax are here, which removes them after a run";
 /// All that is made.
-const NAMES: [&str; 4] = [COLLECTION, PROOFS, "usertable", "usertable_load"];
+const NAMES: [&str; 4] = [COLLECTION, PROOFS, Table::Usertable.name(), Table::Load.name()];
 
 /// How often a database is dropped that comes again, and how long is waited before.
 const MOST_DROPS: u32 = 5;

@@ -6,11 +6,11 @@ use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawBsonRef, RawDocument,
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
 use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request};
 
+use super::DATABASE;
 use crate::driver::failure;
 use crate::ycsb::fields::{Fields, FieldsCheck};
 use crate::ycsb::records::{Value, at_most_one, changed, key_that_came};
 use crate::ycsb::{Key, Table};
-use ciphertax_base::SCHEMA as DATABASE;
 
 /// Writes a command on a table anew.
 pub(super) fn write_command(

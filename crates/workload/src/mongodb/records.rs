@@ -4,7 +4,6 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_base::SCHEMA as DATABASE;
 use ciphertax_engine::{Failure, Result, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
@@ -15,6 +14,7 @@ use ciphertax_wire::{Session as _, WireError};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
+use super::DATABASE;
 use super::access::MongodbAccess;
 use super::documents::{
     check_fields, check_one, field_names, key_of, number, record_size, write_command, write_field,

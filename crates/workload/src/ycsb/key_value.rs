@@ -108,7 +108,7 @@ pub enum Table {
 
 impl Table {
     /// Its name on the server.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Usertable => "usertable",
             Self::Load => "usertable_load",

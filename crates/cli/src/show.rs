@@ -47,12 +47,15 @@ fn write_and_print(run: &Run, page: &str, folder: &Path, output: &OutputArgument
     } else if output.quiet {
         terminal::verdict_alone(run, style())
     } else {
-        let style = style();
-        format!(
-            "{}{}",
-            terminal::render(run, style),
-            terminal::closing(run, &path, style)
-        )
+        let place = terminal::Place {
+            folder: &folder.to_string_lossy(),
+            report: &path.to_string_lossy(),
+            at_rate: output.at_rate,
+        };
+        match output.full {
+            true => terminal::full(run, place, style()),
+            false => terminal::summary(run, place, style()),
+        }
     };
     let printed = print(&text);
     written.and(printed)

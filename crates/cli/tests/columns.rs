@@ -25,7 +25,7 @@ fn measures(server: &str, columns: &str) {
         return;
     }
     let sandbox = Sandbox::new();
-    let (finished, run) = sandbox.play(&study(server, columns), 1);
+    let (_, run) = sandbox.play(&study(server, columns), 1);
     let proofs = |arm: &str| {
         let arm = arm_of(&run, arm);
         arm.sessions
@@ -49,7 +49,9 @@ fn measures(server: &str, columns: &str) {
         row.hit_rate.is_some_and(|rate| rate > 0.9) && row.log_bytes.is_some_and(|bytes| bytes > 0.0),
         "{row:?}"
     );
-    finished.shows(&["Memory and disk:"]);
+    sandbox
+        .finish(&["report", "run", "--full"])
+        .shows(&["Memory and disk:"]);
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn died(sandbox: &Sandbox, finished: &Finished) {
         1
     );
     assert!(reason(&sandbox.run()).starts_with("the server died: "));
-    finished.shows(&["Void slices: "]);
+    finished.shows(&["; 1 void slice."]);
     assert!(sandbox.run().join("report.html").exists());
 }
 

@@ -243,7 +243,8 @@ fn report_does_not_take_the_records_word_for_what_the_samples_say() {
 }
 
 #[test]
-fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats_it() {
+fn report_as_text_is_one_screen_that_begins_with_the_verdict_and_all_of_it_ends_with_the_command_that_repeats_it()
+ {
     let quick = quick();
     let sandbox = Sandbox::new();
     quick.unpack(&sandbox, |name| name != "report.html");
@@ -251,14 +252,13 @@ fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats
     let words: Vec<&str> = text.split_whitespace().collect();
     let verdict: Vec<&str> = quick.run.results.verdict.split_whitespace().collect();
     assert_eq!(words[..verdict.len()], verdict);
+    assert!(text.lines().count() <= 30, "{text}");
     let last: Vec<&str> = text.lines().rev().take(2).collect();
-    assert_eq!(
-        last,
-        [
-            format!("Repeat:  {}", quick.run.head.command).as_str(),
-            "Report:  run/report.html"
-        ]
-    );
+    let expected = ["More:   ciphertax report run --full", "Report: run/report.html"];
+    assert_eq!(last, expected);
+    let full = sandbox.finish(&["report", "run", "--full"]).stdout;
+    let repeat = format!("\nReport: run/report.html\nRepeat: {}\n", quick.run.head.command);
+    assert!(full.ends_with(&repeat), "{full}");
     let command = &quick.run.head.command;
     assert!(command.contains("--time ") && command.contains("--seed 7"));
     assert!(!text.contains('\x1b'), "colour without a terminal");
@@ -328,8 +328,7 @@ fn text_is_as_wide_as_columns_says_and_into_a_file_as_wide_as_needed() {
         command.env_remove("COLUMNS");
         command.envs(columns.map(|columns| ("COLUMNS", columns)));
         let text = Running::start(command).finish().stdout;
-        let lines = text.lines().filter(|line| !line.starts_with("Repeat:"));
-        lines.map(printed_width).max().unwrap()
+        text.lines().map(printed_width).max().unwrap()
     };
     assert!(widest(Some("80")) <= 80);
     assert!((81..=130).contains(&widest(Some("130"))));
@@ -368,7 +367,7 @@ fn a_terminal_gets_a_progress_bar_and_the_verdict() {
         "Measuring [",
         "throughput",
         "goal",
-        "Report:  run/report.html",
+        "Report: run/report.html",
     ] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
@@ -377,7 +376,7 @@ fn a_terminal_gets_a_progress_bar_and_the_verdict() {
     let begins = shown.rfind(&first_words.join(" ")).unwrap();
     let wide: Vec<&str> = shown[begins..]
         .lines()
-        .filter(|line| printed_width(line) > 60 && !line.starts_with("Repeat:"))
+        .filter(|line| printed_width(line) > 60)
         .collect();
     assert_eq!(wide, Vec::<&str>::new());
     sandbox.expect_nothing_left();

@@ -45,7 +45,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     let sandbox = Sandbox::new();
     // Whether deriving the key pays is told of the fourth cell, which needs blocks enough.
     let study = STUDY.replace("time_s = 8", "time_s = 20");
-    let (finished, run) = sandbox.play(&study, 8);
+    let (_, run) = sandbox.play(&study, 8);
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
 
@@ -112,7 +112,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
             .unwrap()
     };
     assert_eq!(data("points") + data("records"), data("open"));
-    finished.shows(&[
+    sandbox.finish(&["report", "run", "--full"]).shows(&[
         "embedded: it runs in the application's process",
         "key derivation",
         "opened ",

@@ -3,6 +3,7 @@
 //! [`explain`] is a pure function of the head of a run, its samples and its looks: it makes the same [`Results`] from the same folder
 //! every time, which is how a run gets its report again.
 
+mod answer;
 mod asked;
 pub mod compare;
 pub mod connection;
@@ -11,7 +12,7 @@ mod findings;
 mod folder;
 pub mod gate;
 mod published;
-mod sentence;
+
 pub mod why;
 
 use ciphertax_estimate::{EstimateError, Estimated, estimate};
@@ -43,6 +44,6 @@ pub fn explain(
         confirming,
     )?;
     run.results.findings = findings::all(&run, &cells)?;
-    run.results.verdict = sentence::verdict(&run);
+    run.results.verdict = answer::headline(&run);
     Ok(run.results)
 }

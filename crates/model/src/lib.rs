@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML.
 
+mod answer;
 pub mod arm;
 mod at_rest;
 mod authentication;
@@ -27,6 +28,7 @@ pub mod workload;
 
 use strum::VariantArray;
 
+pub use answer::Answer;
 pub use arm::Arm;
 pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
 pub use authentication::{Authentication, AuthenticationMethod, Certificate, CertificateKind, PasswordCache};

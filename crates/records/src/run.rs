@@ -75,10 +75,11 @@ impl Run {
             .find(|server| server.id == cell.server_id)
     }
 
-    /// The server in as few words as tell it from the others of the run: its product, or that with its release, or its name.
+    /// The server in as few words as tell it from the others of the run: its product, or that with its release, or that with the settings
+    /// that not all have.
     pub fn short_name(&self, server: &ServerRecord) -> String {
         let product = |server: &ServerRecord| server.product.clone();
-        let with_release = |server: &ServerRecord| format!("{} {}", server.product, release(&server.version));
+        let with_release = |server: &ServerRecord| format!("{} {}", server.product, server.release());
         let is_alone = |name: &dyn Fn(&ServerRecord) -> String| {
             let mut others = self.head.servers.iter().filter(|other| *other != server);
             !server.product.is_empty() && others.all(|other| name(other) != name(server))
@@ -86,18 +87,36 @@ impl Run {
         if is_alone(&product) {
             return product(server);
         }
-        match is_alone(&with_release) {
-            true => with_release(server),
+        if is_alone(&with_release) {
+            return with_release(server);
+        }
+        // The settings in which all are equal tell none from another.
+        let with_settings = |server: &ServerRecord| {
+            let is_equal = |setting: &str| {
+                let mut servers = self.head.servers.iter();
+                servers.all(|other| other.name.split(", ").any(|of_other| of_other == setting))
+            };
+            let settings = server
+                .name
+                .split(", ")
+                .skip(1)
+                .filter(|setting| !is_equal(setting));
+            settings.fold(with_release(server), |name, setting| format!("{name}, {setting}"))
+        };
+        match is_alone(&with_settings) {
+            true => with_settings(server),
             false => server.name.clone(),
         }
     }
 }
 
-/// The number that a version begins with.
-fn release(version: &str) -> &str {
-    let is_number = |character: char| character.is_ascii_digit() || character == '.';
-    let end = version.find(|character| !is_number(character));
-    version[..end.unwrap_or(version.len())].trim_end_matches('.')
+impl ServerRecord {
+    /// The number that its version begins with.
+    pub fn release(&self) -> &str {
+        let is_number = |character: char| character.is_ascii_digit() || character == '.';
+        let end = self.version.find(|character| !is_number(character));
+        self.version[..end.unwrap_or(self.version.len())].trim_end_matches('.')
+    }
 }
 
 impl CellRecord {

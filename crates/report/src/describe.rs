@@ -319,23 +319,33 @@ pub(crate) fn published_figure(row: &PublishedRow) -> String {
     }
 }
 
+/// Who has proved an arm to be what it says, each once.
+pub(crate) fn witnesses(arm: &ArmRecord) -> Vec<Witness> {
+    let mut witnesses: Vec<Witness> = Vec::new();
+    for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
+        if !witnesses.contains(&proof.witness) {
+            witnesses.push(proof.witness);
+        }
+    }
+    witnesses
+}
+
+/// Why the server does not prove an arm; `None` where it does.
+pub(crate) fn unproved(arm: &ArmRecord) -> Option<&str> {
+    arm.sessions
+        .iter()
+        .find_map(|session| session.unproved.as_deref())
+}
+
 /// The arms, each with how it was proved to be what it says.
 pub(crate) fn proofs_in_words(run: &Run) -> impl Iterator<Item = (&str, String)> {
-    let arms = run.head.arms.iter();
-    let arms = arms.filter(|arm| arm.role != ArmRole::BaselineAgain);
-    arms.map(|arm| {
-        let mut witnesses: Vec<Witness> = Vec::new();
-        for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
-            if !witnesses.contains(&proof.witness) {
-                witnesses.push(proof.witness);
-            }
-        }
-        let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
+    run.head.arms_once().map(|arm| {
+        let names: Vec<String> = witnesses(arm).iter().map(ToString::to_string).collect();
         let mut words = match names.as_slice() {
             [] => "not proved, the run ended before".to_owned(),
             names => format!("proved by {}", names.join(", ")),
         };
-        if let Some(why) = arm.sessions.iter().find_map(|session| session.unproved.as_ref()) {
+        if let Some(why) = unproved(arm) {
             words.push_str(&format!("; not proved by the server: {why}"));
         }
         (arm.name.as_str(), words)

@@ -7,6 +7,7 @@ mod exports;
 mod fixture;
 mod html;
 mod json;
+mod summary;
 mod terminal;
 mod two_runs;
 mod why;

@@ -1,22 +1,21 @@
 //! What the terminal shows.
 
-use std::path::Path;
-
 use ciphertax_model::{Link, Metric, ReadPreference, TlsVersion};
+use ciphertax_records::Run;
 use ciphertax_records::{
     Agreement, LeftOut, LeftOutReason, LinkRecord, MemberRecord, PublishedRow, RunStatus, ServerId,
     VoidReason,
 };
-use ciphertax_report::terminal::{self, Style};
+use ciphertax_report::terminal::{self, Place, Style};
 
 use crate::fixture;
 
-const NARROW: Style = Style {
+pub(crate) const NARROW: Style = Style {
     width: 80,
     colour: false,
 };
 
-const WIDE: Style = Style {
+pub(crate) const WIDE: Style = Style {
     width: 200,
     colour: false,
 };
@@ -26,14 +25,25 @@ const UNBOUND: Style = Style {
     colour: false,
 };
 
+pub(crate) const PLACE: Place<'_> = Place {
+    folder: "runs/quick",
+    report: "runs/quick/report.html",
+    at_rate: None,
+};
+
+/// All that the terminal shows of a run.
+pub(crate) fn full(run: &Run, style: Style) -> String {
+    terminal::full(run, PLACE, style)
+}
+
 #[test]
 fn a_complete_run_at_80_columns() {
-    insta::assert_snapshot!(terminal::render(&fixture::run(), NARROW));
+    insta::assert_snapshot!(full(&fixture::run(), NARROW));
 }
 
 #[test]
 fn a_complete_run_at_100_columns() {
-    insta::assert_snapshot!(terminal::render(&fixture::run(), Style { width: 100, ..NARROW }));
+    insta::assert_snapshot!(full(&fixture::run(), Style { width: 100, ..NARROW }));
 }
 
 #[test]
@@ -54,7 +64,7 @@ fn a_run_that_ended_before_anything_was_measured() {
     run.results.churn.clear();
     run.results.capacity.clear();
     run.results.findings.clear();
-    insta::assert_snapshot!(terminal::render(&run, NARROW));
+    insta::assert_snapshot!(full(&run, NARROW));
 }
 
 #[test]
@@ -70,7 +80,7 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
             .map(words)
             .collect()
     };
-    let told = lines(&terminal::render(&run, WIDE));
+    let told = lines(&full(&run, WIDE));
     for line in [
         // The arms of one server share a column, and the repeated baseline has none.
         "plain tls1.3, tls1.2",
@@ -85,7 +95,7 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
     let mut apart = run.clone();
     let own = apart.head.arms[0].sessions[0].disk.clone();
     apart.head.arms[3].sessions[0].disk = own;
-    let told = lines(&terminal::render(&apart, WIDE));
+    let told = lines(&full(&apart, WIDE));
     assert!(told.contains(&"plain tls1.3 tls1.2".into()), "{told:#?}");
     // A second server has a table of its own, and each its name.
     for arm in &mut run.head.arms[2..] {
@@ -96,15 +106,15 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
         elsewhere.beside = Some("mysql, plain".into());
         arm.sessions.push(elsewhere);
     }
-    let told = lines(&terminal::render(&run, WIDE));
+    let told = lines(&full(&run, WIDE));
     assert!(told.contains(&"mariadb, ecdsa-p256:".into()), "{told:#?}");
     assert!(told.contains(&"mysql, plain:".into()), "{told:#?}");
-    assert!(!terminal::render(&fixture::run(), WIDE).contains("stays readable"));
+    assert!(!full(&fixture::run(), WIDE).contains("stays readable"));
 }
 
 #[test]
 fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
-    let text = terminal::render(&fixture::run_of_whole_rounds(), UNBOUND);
+    let text = full(&fixture::run_of_whole_rounds(), UNBOUND);
     for words in [
         "1.3 s of quiet before each slice on average; 3 of 256 slices ran while another arm's server wrote or worked",
         "server and file system CPU/op, whole round",
@@ -117,7 +127,7 @@ fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
 
 #[test]
 fn batches_are_told_with_their_mean_and_standard_deviation() {
-    let text = terminal::render(&fixture::run_of_batches(), WIDE);
+    let text = full(&fixture::run_of_batches(), WIDE);
     for words in [
         "new connection, one query, close, 2 connects at a time, in batches of 100; 64 blocks",
         "Connections per second, mean and standard deviation over the batches: plain 1,001 (59.3) in 64 batches, \
@@ -139,7 +149,7 @@ fn what_is_missing_of_a_run_is_said_with_its_reason() {
     }];
     run.head.servers[0].cpu_unread =
         Some("it runs on another machine; to have it, run ciphertax there".into());
-    let text = terminal::render(&run, WIDE);
+    let text = full(&run, WIDE);
     for words in [
         "\nServer CPU is not measured on mariadb, ecdsa-p256: it runs on another machine; to have it, run ciphertax there.\n",
         "\nLeft out: tls1.1, because the server does not offer TLSv1.1, it has TLSv1.3.\n",
@@ -161,7 +171,7 @@ fn two_servers_of_the_same_name_are_two_in_the_answer() {
         run.results
             .cells
             .retain(|found| shown.contains(&found.name.as_str()));
-        let text = terminal::render(&run, WIDE);
+        let text = full(&run, WIDE);
         let table = text.split("each arm takes more than plain\n").nth(1).unwrap();
         let table = table.split("Measured in").next().unwrap();
         table.lines().filter(|line| line.starts_with(" tls1.3")).count()
@@ -172,7 +182,7 @@ fn two_servers_of_the_same_name_are_two_in_the_answer() {
 
 #[test]
 fn an_open_loop_shows_response_times_in_place_of_throughput_and_latency() {
-    let text = terminal::render(&fixture::run_in_open_loop(), Style { width: 100, ..NARROW });
+    let text = full(&fixture::run_in_open_loop(), Style { width: 100, ..NARROW });
     let cell = text.split("\nconnect\n").nth(1).unwrap();
     let cell = cell.split("\nbulk_read\n").next().unwrap();
     insta::assert_snapshot!(cell);
@@ -199,7 +209,7 @@ fn a_distance_is_reported_with_its_lateness() {
     };
     run.head.study.cells[0].link = Some(far);
     run.head.servers[0].link = Some(link_of(vec![far], Vec::new()));
-    let text = terminal::render(&run, Style { width: 300, ..NARROW });
+    let text = full(&run, Style { width: 300, ..NARROW });
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("45 ms away")).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -210,7 +220,7 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
     let at = |rtt_ms| Link { rtt_ms, ..Link::NONE };
     run.head.study.cells[0].node_link = Some(at(10.0));
     run.head.servers[0].link = Some(link_of(vec![at(1.0)], vec![at(0.0), at(10.0)]));
-    let text = terminal::render(&run, Style { width: 300, ..NARROW });
+    let text = full(&run, Style { width: 300, ..NARROW });
     let told = |words: &str| text.lines().any(|line| line.contains(words));
     assert!(told("1 ms away and 0 ms, 10 ms between its nodes: "), "{text}");
     assert!(told(", nodes 10 ms apart"), "{text}");
@@ -220,7 +230,7 @@ fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
 fn what_the_server_does_not_prove_is_said_with_the_reason() {
     let mut run = fixture::run();
     run.head.arms[0].sessions[0].unproved = Some("it has no variables Ssl_version and Ssl_cipher".into());
-    let page = terminal::render(&run, UNBOUND);
+    let page = full(&run, UNBOUND);
     let words = "; not proved by the server: it has no variables Ssl_version and Ssl_cipher\n";
     assert_eq!(page.matches(words).count(), 1, "{page}");
 }
@@ -239,7 +249,7 @@ fn the_load_goes_to_the_members_that_are_read_from() {
     ];
     let mut says = |preference, words: &str| {
         run.head.study.read_preference = preference;
-        let page = terminal::render(&run, UNBOUND);
+        let page = full(&run, UNBOUND);
         assert!(page.contains(words), "{words:?} is not in: {page}");
     };
     let [first, second, third] = ["db1:1 (PRIMARY)", "db2:1 (SECONDARY)", "db3:1 (SECONDARY)"];
@@ -265,7 +275,7 @@ fn no_line_is_wider_than_asked() {
             fixture::run_of_batches(),
             fixture::run_in_open_loop(),
         ] {
-            let text = terminal::render(&run, Style { width, ..NARROW });
+            let text = full(&run, Style { width, ..NARROW });
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "wider than {width}: {line:?}");
             }
@@ -275,7 +285,7 @@ fn no_line_is_wider_than_asked() {
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let coloured = terminal::render(
+    let coloured = full(
         &fixture::run(),
         Style {
             colour: true,
@@ -283,7 +293,7 @@ fn colour_changes_nothing_but_colour() {
         },
     );
     assert!(coloured.contains("\u{1b}["));
-    let plain = terminal::render(&fixture::run(), NARROW);
+    let plain = full(&fixture::run(), NARROW);
     let stripped: String = without_colour(&coloured)
         .lines()
         .map(|line| format!("{}\n", line.trim_end()))
@@ -301,16 +311,16 @@ fn hostile_text_cannot_rule_the_terminal() {
     run.head.arms[2].name = "\u{1b}[31mred".into();
     run.results.findings[0].summary = "\u{9b}31m".into();
     run.head.command = "a\u{1b}c".into();
-    let text = terminal::render(&run, NARROW) + &terminal::closing(&run, Path::new("x\u{1b}y"), NARROW);
+    let text = full(&run, NARROW);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'));
 }
 
 #[test]
 fn the_cpu_of_a_pooler_is_a_column_beside_the_two_sides() {
-    let text = terminal::render(&fixture::run(), WIDE);
+    let text = full(&fixture::run(), WIDE);
     assert!(!text.contains("pooler"), "{text}");
-    let text = terminal::render(&fixture::with_pooler(), WIDE);
+    let text = full(&fixture::with_pooler(), WIDE);
     for words in [
         "query: pooler",
         "connection: pooler",
@@ -345,7 +355,7 @@ fn a_part_of_the_servers_cpu_stands_beside_the_server_and_a_published_figure_tha
         explanation: None,
         note: None,
     }];
-    let text = terminal::render(&run, UNBOUND);
+    let text = full(&run, UNBOUND);
     let header = text.lines().find(|line| line.contains("our relay's")).unwrap();
     let place = |words: &str| header.find(words).unwrap_or_else(|| panic!("{words}: {header}"));
     let (server, relay) = (place("server CPU/op"), place("of the server's: our relay's"));
@@ -358,15 +368,15 @@ fn a_part_of_the_servers_cpu_stands_beside_the_server_and_a_published_figure_tha
 
 #[test]
 fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
-    let text = terminal::render(&fixture::run(), UNBOUND);
+    let text = full(&fixture::run(), UNBOUND);
     assert!(!text.contains("Memory and disk"), "{text}");
-    let text = terminal::render(&fixture::with_storage(), UNBOUND);
+    let text = full(&fixture::with_storage(), UNBOUND);
     assert_eq!(text.matches("Memory and disk").count(), 1, "{text}");
     let mut without_device = fixture::with_storage();
     for row in &mut without_device.results.storage {
         row.device_busy = Some(0.0);
     }
-    let without_device = terminal::render(&without_device, UNBOUND);
+    let without_device = full(&without_device, UNBOUND);
     assert!(!without_device.contains("device busy") && without_device.contains("device traffic"));
     let table = text.split("Memory and disk:").nth(1).unwrap();
     let line = |label: &str| {
@@ -399,7 +409,7 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
 
 #[test]
 fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_travels() {
-    let text = terminal::render(&fixture::embedded(), UNBOUND);
+    let text = full(&fixture::embedded(), UNBOUND);
     for words in [
         "embedded: it runs in the application's process, here called the client, which pays for all of it",
         "query: client",
@@ -410,7 +420,7 @@ fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    let of_a_server = terminal::render(&fixture::run(), UNBOUND);
+    let of_a_server = full(&fixture::run(), UNBOUND);
     for words in [
         "query: server",
         "server CPU/op",
@@ -425,18 +435,14 @@ fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_
 }
 
 #[test]
-fn the_closing_lines_name_the_report_and_the_command() {
-    insta::assert_snapshot!(
-        terminal::closing(&fixture::run(), Path::new("runs/1/report.html"), NARROW),
-        @r"
-    Report:  runs/1/report.html
-    Repeat:  ciphertax quick --seed 2026
-    "
-    );
+fn the_whole_report_ends_with_where_the_charts_are_and_how_to_repeat_the_run() {
+    let text = full(&fixture::run(), NARROW);
+    let end = "\n\nReport: runs/quick/report.html\nRepeat: ciphertax quick --seed 2026\n";
+    assert!(text.ends_with(end), "{text}");
 }
 
 /// The text without its SGR sequences.
-fn without_colour(text: &str) -> String {
+pub(crate) fn without_colour(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -8,6 +8,7 @@ use ciphertax_report::terminal::{self, Style};
 use ciphertax_report::{html, why};
 
 use crate::fixture;
+use crate::terminal::full;
 
 const STYLE: Style = Style {
     width: 100,
@@ -27,7 +28,7 @@ fn the_part_alone_is_tables() {
 #[test]
 fn the_report_names_the_bound_and_the_five_largest_differences_of_each_cell() {
     let (run, _) = fixture::why::with_why();
-    let text = terminal::render(&run, STYLE);
+    let text = full(&run, STYLE);
     let part = text.split("Where the CPU time goes").nth(1).unwrap();
     let part = part.split("\nWhy\n").next().unwrap();
     insta::assert_snapshot!(part);
@@ -50,7 +51,7 @@ fn a_run_that_was_not_looked_into_says_so_where_a_reason_is_known_and_else_nothi
     assert!(!page.contains("what bounds the speed:") && !page.contains("data-chart=\"categories\""));
     run.head.not_explained = Some("No profile: the kernel refused <it>.".into());
     assert!(html::render(&run).unwrap().contains("refused &lt;it&gt;."));
-    assert!(terminal::render(&run, STYLE).contains("No profile: the kernel refused <it>."));
+    assert!(full(&run, STYLE).contains("No profile: the kernel refused <it>."));
 }
 
 #[test]

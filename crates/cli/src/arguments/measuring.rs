@@ -157,6 +157,12 @@ pub(crate) struct OutputArguments {
     /// Print the verdict alone, and nothing but problems to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Print everything, not the answer alone: every cell, phases of connects, causes, noise, how to repeat the run
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) full: bool,
+    /// Say also how many cores it takes at this rate, such as 5000/s
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) at_rate: Option<f64>,
 }
 
 /// Names of files that end in one of these.
@@ -166,6 +172,15 @@ pub(crate) fn file_ending_in(endings: &'static [&'static str]) -> impl TypedValu
 
 fn export() -> impl TypedValueParser<Value = Export> {
     PathBufValueParser::new().try_map(Export::new)
+}
+
+/// Operations per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).replace(',', "");
+    let rate: Option<f64> = number.parse().ok();
+    let is_rate = |rate: &f64| *rate > 0.0 && rate.is_finite();
+    rate.filter(is_rate)
+        .ok_or_else(|| "a number of operations per second is expected, such as 5000/s".to_owned())
 }
 
 /// The limits are the study's, said here in the words of the command line.

@@ -182,7 +182,9 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
         let planned = open_loop.planned;
         assert_eq!(planned, sample.load.operation_count() + open_loop.not_begun);
     }
-    finished.shows(&["The load came from 4 load generators on one machine"]);
+    sandbox
+        .finish(&["report", "run", "--full"])
+        .shows(&["The load came from 4 load generators on one machine"]);
     sandbox.expect_nothing_left();
 }
 
@@ -354,7 +356,9 @@ fn the_examples_of_the_documents_run_as_they_are() {
                 .all(|connections| connections >= run.head.ranks.len() as u32),
             "{example}"
         );
-        finished.shows(&["none was kept on the server's CPU"]);
+        sandbox
+            .finish(&["report", "run", "--full"])
+            .shows(&["none was kept on the server's CPU"]);
         sandbox.expect_nothing_left();
         count += 1;
     }

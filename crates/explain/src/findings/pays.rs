@@ -18,7 +18,7 @@ use ciphertax_estimate::compared::as_in_the_tables;
 /// The identifier of these findings.
 const PAYS_MOST: &str = "pays-most";
 /// What those about the server's side hold.
-const SERVER_CPU: &str = ", server CPU of ";
+const SERVER_CPU: &str = " most server CPU ";
 
 /// What an arm costs one server.
 pub(super) struct Payer<'a> {
@@ -146,9 +146,9 @@ fn of_side(
     let are_behind = are_behind(most, others.iter().zip(&ahead));
     let workload = most.cell.asked.workload;
     let what = match (workload.makes_connections(), workload.is_key_lookup()) {
-        (true, _) => "a new connection",
-        (false, true) => "a query",
-        (false, false) => "an operation",
+        (true, _) => "new connection",
+        (false, true) => "query",
+        (false, false) => "operation",
     };
     let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
     let ranking = joined(payers.iter().map(told), ", ");
@@ -157,10 +157,11 @@ fn of_side(
         rounded::microseconds_between(nearest.interval),
         others[0].name
     );
+    let of_what = format!("most {side} CPU for {arm} per {what} ({})", workload.name());
     let answer = match are_behind.iter().all(|is_behind| *is_behind) {
-        true => format!("{} pays most for {arm}, {by}", most.name),
+        true => format!("{} pays {of_what}, {by}", most.name),
         false => format!(
-            "which pays most for {arm} cannot be told ({}: {by}, which is not sure or within the noise)",
+            "it is not decided which server pays {of_what}: {} {by}, within the noise",
             most.name
         ),
     };
@@ -182,8 +183,7 @@ fn of_side(
     Ok(Some(cause(
         PAYS_MOST,
         format!(
-            "{}, {side} CPU of {what}: {answer}. More CPU time: {ranking}.{relative}{}",
-            workload.name(),
+            "{answer}. More CPU time: {ranking}.{relative}{}",
             match metric {
                 Metric::ClientCpuPerOp => String::new(),
                 _ => why(run, arm, &payers),

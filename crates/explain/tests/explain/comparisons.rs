@@ -105,6 +105,18 @@ fn servers_of_one_product_are_told_apart_by_their_release_or_else_by_their_names
     // The same server with other settings.
     head.servers[1].version = "10.11.19-MariaDB".into();
     assert_eq!(names(&head), ["mariadb", "postgresql"]);
+    for (server, name) in head
+        .servers
+        .iter_mut()
+        .zip(["mariadb, rsa-2048", "mariadb, rsa-2048, memory_mb = 25"])
+    {
+        server.name = name.into();
+    }
+    assert_eq!(
+        names(&head),
+        ["MariaDB 10.11.19", "MariaDB 10.11.19, memory_mb = 25"]
+    );
+    head.servers[0].name = "mariadb".into();
     // A server of which nobody knows what it is.
     head.servers.pop();
     head.servers[0].product = String::new();
@@ -121,10 +133,10 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
         of.next().unwrap_or_else(|| panic!("{words}: {found:#?}"))
     };
     let verdict = explain(&head, samples.as_slice()).unwrap().verdict;
-    let most = "connect, server CPU of a new connection: PostgreSQL pays most for tls, 705 µs [687, 723] more than MariaDB";
-    let begins = verdict.starts_with(&format!("Against plain: {most}; "));
+    let most = "PostgreSQL pays most server CPU for tls per new connection (connect), 705 µs [687, 723] more than MariaDB";
+    let begins = verdict.starts_with(&format!("Against plain, {most}; "));
     assert!(begins, "{verdict}");
-    let connect = of("connect, server CPU of a new connection: PostgreSQL pays most for tls");
+    let connect = of("PostgreSQL pays most server CPU for tls per new connection (connect)");
     // 1,600 − 900 µs.
     says(&connect.summary, "705 µs [687, 723] more than MariaDB");
     says(&connect.summary, "In percent it is most on MariaDB: +899 %");
@@ -134,7 +146,7 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
         &connect.summary,
         "starts a process for every connection, which takes it 4.00 ms",
     );
-    let read = of("ycsb_c, server CPU of a query: which pays most for tls cannot be told");
+    let read = of("it is not decided which server pays most server CPU for tls per query (ycsb_c)");
     // 40 bytes more, of 22 a record.
     says(&read.summary, "1.8 records everywhere");
 }

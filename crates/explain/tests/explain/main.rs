@@ -8,6 +8,7 @@ mod consequences;
 mod embedded;
 mod figures;
 mod flames;
+mod headlines;
 mod loads;
 mod looks;
 mod made_up;

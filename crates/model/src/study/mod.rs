@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Answer;
 use crate::arm::Arm;
 use crate::at_rest::{AtRestPart, FileSystem};
 use crate::authentication::{AuthenticationMethod, Certificate, CertificateKind};
@@ -36,6 +37,9 @@ pub struct Study {
     pub name: String,
     /// The question it answers, in one sentence.
     pub question: String,
+    /// The shape of the answer: which sentence its headline is.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub answer: Answer,
     /// The private server that cells without one of their own are measured on, by its name in the catalogue.
     #[serde(default = "default_server")]
     pub server: String,

@@ -6,9 +6,9 @@ mod connection;
 mod connects;
 mod grid;
 mod page;
+mod ranked;
+mod summary;
 mod why;
-
-use std::path::Path;
 
 use ciphertax_base::format;
 use ciphertax_records::{Check, CheckStatus, DoctorRecord, Run, Severity};
@@ -23,12 +23,16 @@ use page::{Page, Tone};
 pub use compare::{compare, gate};
 pub use connection::connection;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
+pub use summary::{LINES, Place, summary};
 pub use why::why;
 
 /// The whole report, ending with a newline. Text from servers is stripped of control characters.
-pub fn render(run: &Run, style: Style) -> String {
+pub fn full(run: &Run, place: Place<'_>, style: Style) -> String {
     let mut page = Page::new(style);
     verdict(&mut page, run);
+    for sentence in summary::at_rate(run, place.at_rate) {
+        page.paragraph(&sentence, Tone::Plain);
+    }
     let answers = answers(run);
     let answered = estimates(run, &answers);
     answer(&mut page, run, &answers, &answered);
@@ -50,6 +54,9 @@ pub fn render(run: &Run, style: Style) -> String {
         costs(&mut page, run, cell, &answered);
     }
     published(&mut page, run);
+    page.blank();
+    page.line(&format!("Report: {}", place.report));
+    page.line(&format!("Repeat: {}", run.head.command));
     page.text
 }
 
@@ -60,14 +67,6 @@ pub fn verdict_alone(run: &Run, style: Style) -> String {
         page.paragraph(&warning, Tone::Warning);
     }
     page.paragraph(&run.results.verdict, Tone::Plain);
-    page.text
-}
-
-/// The closing lines: where the report with charts is, and how to repeat the run.
-pub fn closing(run: &Run, report: &Path, style: Style) -> String {
-    let mut page = Page::new(style);
-    page.line(&format!("Report:  {}", report.display()));
-    page.line(&format!("Repeat:  {}", run.head.command));
     page.text
 }
 

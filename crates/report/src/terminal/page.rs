@@ -45,6 +45,18 @@ impl Page {
         }
     }
 
+    /// An empty page like this one.
+    pub(super) fn like(&self) -> Self {
+        Self {
+            text: String::new(),
+            ..*self
+        }
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
     /// Columns that may be filled.
     pub(super) fn width(&self) -> usize {
         self.width
@@ -151,6 +163,20 @@ impl Page {
         }
     }
 
+    /// A line whose text is harmless and may have colours.
+    pub(super) fn raw(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.blank();
+    }
+
+    /// Text in the colour of a verdict; of one that is not decided it has none.
+    pub(super) fn tinted(&self, text: &str, verdict: Option<Verdict>) -> String {
+        match verdict.and_then(colour_of).filter(|_| self.colour) {
+            Some(colour) => format!("\u{1b}[38;5;{colour}m{text}\u{1b}[0m"),
+            None => text.to_owned(),
+        }
+    }
+
     /// A change, its verdict, its interval and the difference; the verdict shares a line with the change where there is
     /// room.
     pub(super) fn change(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
@@ -186,13 +212,7 @@ impl Page {
 
     /// The cell in the colour of its verdict; one without a verdict has none.
     fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
-        let colour = match row.verdict {
-            Verdict::Costs => Some(COSTS),
-            Verdict::NoCost => Some(NO_COST),
-            Verdict::Gains => Some(GAINS),
-            Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => None,
-        };
-        self.coloured(cell, colour)
+        self.coloured(cell, colour_of(row.verdict))
     }
 
     /// The cell in this colour, where the page has colours.
@@ -210,6 +230,15 @@ pub(super) const NO_COST: u8 = 28;
 pub(super) const GAINS: u8 = 127;
 /// Bold and red, from the same cube.
 const WARNING: &str = "1;38;5;160";
+
+fn colour_of(verdict: Verdict) -> Option<u8> {
+    match verdict {
+        Verdict::Costs => Some(COSTS),
+        Verdict::NoCost => Some(NO_COST),
+        Verdict::Gains => Some(GAINS),
+        Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => None,
+    }
+}
 
 fn difference(row: &EstimateRow) -> String {
     format::difference(row.difference, &row.unit).value

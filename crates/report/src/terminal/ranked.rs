@@ -1,0 +1,393 @@
+//! The table of the summary: arms in cells, the dearest first, and what each side pays more than the baseline.
+
+use ciphertax_base::format::{self, ABSENT, rounded};
+use ciphertax_model::workload::Unit;
+use ciphertax_model::{Metric, Pace};
+use ciphertax_records::{EstimateRow, MeasuredCell, Run};
+use ciphertax_stats::{Rule, Verdict};
+
+use super::page::{Page, harmless};
+use crate::{describe, lookup, words};
+
+/// Every arm in every cell it was measured in.
+pub(super) struct Ranked<'a> {
+    rows: Vec<Row<'a>>,
+    /// Who pays, or what else is compared.
+    columns: Vec<Metric>,
+}
+
+struct Row<'a> {
+    cell: MeasuredCell<'a>,
+    arm: &'a str,
+}
+
+/// The rows of a run by cell, in each the dearest first.
+pub(super) fn ranked(run: &Run) -> Ranked<'_> {
+    let columns = columns(run);
+    let mut rows = Vec::new();
+    for cell in run.cells() {
+        let arms = lookup::variants_in(run, cell);
+        let mut of_cell: Vec<Row<'_>> = arms.map(|arm| Row { cell, arm: &arm.name }).collect();
+        let cost = |row: &Row<'_>| {
+            let estimates = columns.iter().filter_map(|metric| row.estimate(run, *metric));
+            let mut decided = estimates.filter(|row| is_told(row));
+            decided
+                .next()
+                .map_or(f64::NEG_INFINITY, |row| row.difference.value)
+        };
+        of_cell.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
+        rows.extend(of_cell);
+    }
+    Ranked { rows, columns }
+}
+
+/// Time where connections are made at a distance, CPU of whoever pays, and what stands for the server's where that is not known.
+fn columns(run: &Run) -> Vec<Metric> {
+    let is_far = |cell: MeasuredCell<'_>| {
+        cell.asked.workload.makes_connections() && cell.link.is_some_and(|link| link.rtt_ms > 0.0)
+    };
+    let is_open = |cell: MeasuredCell<'_>| matches!(cell.asked.load.pace(), Pace::Open { .. });
+    let has_server = run.cells().any(|cell| {
+        let metric = run.results.server_cpu(&cell.found.name);
+        run.results.estimates.iter().any(|row| row.metric == metric)
+    });
+    let mut columns = Vec::new();
+    if run.cells().any(is_far) {
+        columns.push(Metric::LatencyMean);
+    }
+    if has_server {
+        columns.push(Metric::ServerCpuPerOp);
+    }
+    columns.push(Metric::ClientCpuPerOp);
+    for metric in run
+        .cells()
+        .flat_map(|cell| lookup::between(run, &cell.found.name))
+    {
+        if !columns.contains(&metric) {
+            columns.push(metric);
+        }
+    }
+    if !has_server && !run.head.is_embedded() {
+        columns.push(Metric::Throughput);
+    }
+    if run.cells().any(is_open) {
+        columns.push(Metric::ResponseP99);
+    }
+    columns
+}
+
+/// True for what the table shows: a decided figure, or one that lacks only its family.
+fn is_told(row: &EstimateRow) -> bool {
+    row.verdict != Verdict::CannotTell
+}
+
+impl Row<'_> {
+    fn estimate<'r>(&self, run: &'r Run, metric: Metric) -> Option<&'r EstimateRow> {
+        let cell = &self.cell.found.name;
+        run.results
+            .estimate(cell, self.arm, lookup::of_whole_rounds(run, cell, metric))
+    }
+
+    fn is_told(&self, run: &Run, columns: &[Metric]) -> bool {
+        let mut estimates = columns.iter().filter_map(|metric| self.estimate(run, *metric));
+        estimates.any(is_told)
+    }
+
+    /// `+14.0 µs +59 % [58, 60]`; without the difference where there is little room.
+    fn text(&self, run: &Run, metric: Metric, is_short: bool) -> String {
+        if Metric::OF_WHAT_IS_BETWEEN.contains(&metric) {
+            let of = |arm: &str| lookup::measured(run, &self.cell.found.name, arm, metric);
+            let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
+            let more = |(value, unit)| format::more(value - baseline.map_or(0.0, |(value, _)| value), unit);
+            return of(self.arm).map_or(ABSENT.into(), more);
+        }
+        let Some(row) = self.estimate(run, metric) else {
+            return ABSENT.into();
+        };
+        let change = rounded::change(row.interval());
+        let difference = format::difference(row.difference, &row.unit).value;
+        let figure = match is_short || metric == Metric::Throughput {
+            true => change,
+            false => format!("{difference} {change}"),
+        };
+        match row.verdict {
+            _ if row.rule == Rule::ClientBound => "client-bound".into(),
+            Verdict::CannotTell => "not decided".into(),
+            Verdict::NoCost => describe::verdict_word(run, row),
+            Verdict::CostsPerhaps | Verdict::GainsPerhaps => format!("perhaps {figure}"),
+            Verdict::Costs | Verdict::Gains => figure,
+        }
+    }
+
+    fn shown(&self, run: &Run, metric: Metric, is_short: bool) -> Figure {
+        Figure {
+            text: self.text(run, metric, is_short),
+            verdict: self.estimate(run, metric).map(|row| row.verdict),
+        }
+    }
+}
+
+struct Figure {
+    text: String,
+    verdict: Option<Verdict>,
+}
+
+/// A header, rows under it, and lines that stand between rows.
+struct Grid {
+    header: Vec<String>,
+    lines: Vec<Line>,
+}
+
+enum Line {
+    Group(String),
+    Row(String, Vec<Figure>),
+}
+
+impl Grid {
+    /// Spaces between columns.
+    const GAP: usize = 2;
+
+    /// The first column's width, and those of the others.
+    fn widths(&self) -> (usize, Vec<usize>) {
+        let width = |text: &str| harmless(text).chars().count();
+        let mut first = 0;
+        let mut others: Vec<usize> = self.header.iter().map(|text| width(text)).collect();
+        for line in &self.lines {
+            if let Line::Row(name, figures) = line {
+                first = first.max(width(name));
+                for (other, figure) in others.iter_mut().zip(figures) {
+                    *other = (*other).max(width(&figure.text));
+                }
+            }
+        }
+        (first, others)
+    }
+
+    fn width(&self) -> usize {
+        let (first, others) = self.widths();
+        first + others.iter().map(|width| Self::GAP + width).sum::<usize>()
+    }
+
+    fn put(&self, page: &mut Page, lines: usize) {
+        let (first, others) = self.widths();
+        let mut header = " ".repeat(first);
+        for (text, width) in self.header.iter().zip(&others) {
+            header.push_str(&format!("{:>1$}", harmless(text), Self::GAP + width));
+        }
+        page.line(&header);
+        let shown = match self.lines.len() > lines {
+            true => lines.saturating_sub(1),
+            false => lines,
+        };
+        for line in self.lines.iter().take(shown) {
+            match line {
+                Line::Group(text) => page.line(text),
+                Line::Row(name, figures) => {
+                    let mut text = format!("{:<first$}", harmless(name));
+                    for (figure, width) in figures.iter().zip(&others) {
+                        let padding = Self::GAP + width - harmless(&figure.text).chars().count();
+                        text.push_str(&" ".repeat(padding));
+                        text.push_str(&page.tinted(&harmless(&figure.text), figure.verdict));
+                    }
+                    page.raw(&text);
+                }
+            }
+        }
+        if shown < self.lines.len() {
+            page.line(&format!("… {} more lines by --full", self.lines.len() - shown));
+        }
+    }
+}
+
+impl<'a> Ranked<'a> {
+    /// The estimates of who pays that are not decided.
+    pub(super) fn undecided<'r>(&self, run: &'r Run) -> Vec<&'r EstimateRow> {
+        let rows = self.rows.iter();
+        let estimates = rows.flat_map(|row| {
+            self.columns
+                .iter()
+                .filter_map(|metric| row.estimate(run, *metric))
+        });
+        let is_undecided = |row: &&EstimateRow| !is_told(row) && row.rule != Rule::ClientBound;
+        estimates.filter(is_undecided).collect()
+    }
+
+    /// Lines that the table would take with a column for each side, its caption among them.
+    pub(super) fn lines(&self, run: &Run) -> usize {
+        let told = self.rows.iter().filter(|row| row.is_told(run, &self.columns));
+        let told: Vec<&Row<'a>> = told.collect();
+        match told.len() {
+            0 => 0,
+            rows => ABOVE + rows + if is_grouped(&told) { cells(&told).len() } else { 0 },
+        }
+    }
+
+    /// The table in at most so many lines, its caption among them: a column for each side; of too many rows a column for each cell;
+    /// else the first rows alone.
+    pub(super) fn table(&self, page: &mut Page, run: &Run, lines: usize) {
+        let told = self.rows.iter().filter(|row| row.is_told(run, &self.columns));
+        let told: Vec<&Row<'a>> = told.collect();
+        let Some(baseline) = run.head.baseline().filter(|_| !told.is_empty()) else {
+            return;
+        };
+        let room = lines.saturating_sub(ABOVE).max(1);
+        let more_than = |what: &str| format!("{what} more than {}, the dearest first:", baseline.name);
+        let mut grids: Vec<(String, Grid)> = [false, true]
+            .into_iter()
+            .map(|is_short| {
+                (
+                    more_than("What each arm takes"),
+                    self.by_sides(run, &told, is_short),
+                )
+            })
+            .collect();
+        if is_grouped(&told) {
+            let metric = self.payer(run, &told);
+            let caption = more_than(&format!("The {} that each arm takes", heading(metric)));
+            let grids_of_cells = across(run, &told, metric).into_iter();
+            grids.extend(grids_of_cells.map(|grid| (caption.clone(), grid)));
+            let is_of_cells = cells(&told).len() > arms(&told).len();
+            let mut variants = run.head.variants().map(|arm| arm.name.as_str());
+            let first = variants.find(|arm| is_of_cells && arms(&told).contains(arm));
+            if let Some(first) = first {
+                let rows: Vec<&Row<'a>> = told.iter().copied().filter(|row| row.arm == first).collect();
+                let caption = more_than(&format!("What {first} takes (others: --full)"));
+                grids.push((caption, self.by_sides(run, &rows, true)));
+            }
+        }
+        let fits = |(_, grid): &(String, Grid)| grid.width() <= page.width() && grid.lines.len() <= room;
+        let at = grids.iter().position(fits).unwrap_or(1);
+        let (caption, grid) = grids.swap_remove(at);
+        page.heading(&caption);
+        grid.put(page, room);
+    }
+
+    /// Arms down, under the cell that they were measured in; sides across.
+    fn by_sides(&self, run: &Run, told: &[&Row<'a>], is_short: bool) -> Grid {
+        let [is_grouped, has_cells] = [is_grouped(told), cells(told).len() > 1];
+        let mut lines = Vec::new();
+        let mut of_cell = "";
+        for row in told {
+            let cell = row.cell.found.name.as_str();
+            if is_grouped && cell != of_cell {
+                lines.push(Line::Group(format!("{cell}, {}:", unit(row.cell))));
+            }
+            of_cell = cell;
+            let name = match (is_grouped, has_cells) {
+                (true, _) => format!("  {}", row.arm),
+                (false, true) => cell.to_owned(),
+                (false, false) => row.arm.to_owned(),
+            };
+            let sides = self
+                .columns
+                .iter()
+                .map(|metric| row.shown(run, *metric, is_short));
+            lines.push(Line::Row(name, sides.collect()));
+        }
+        Grid {
+            header: self
+                .columns
+                .iter()
+                .map(|metric| heading(*metric).to_owned())
+                .collect(),
+            lines,
+        }
+    }
+
+    /// The side of which most is decided, the first of equals.
+    fn payer(&self, run: &Run, told: &[&Row<'a>]) -> Metric {
+        let decided = |metric: &Metric| {
+            let estimates = told.iter().filter_map(|row| row.estimate(run, *metric));
+            estimates.filter(|row| is_told(row)).count()
+        };
+        let columns = self.columns.iter().rev();
+        columns
+            .copied()
+            .max_by_key(decided)
+            .unwrap_or(Metric::ServerCpuPerOp)
+    }
+}
+
+/// Lines above the rows: a blank one, the caption, and the header.
+const ABOVE: usize = 3;
+
+fn arms<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
+    let mut arms = Vec::new();
+    for row in told {
+        if !arms.contains(&row.arm) {
+            arms.push(row.arm);
+        }
+    }
+    arms
+}
+
+fn cells<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
+    let mut cells: Vec<&str> = told.iter().map(|row| row.cell.found.name.as_str()).collect();
+    cells.dedup();
+    cells
+}
+
+fn is_grouped(told: &[&Row<'_>]) -> bool {
+    arms(told).len() > 1 && cells(told).len() > 1
+}
+
+/// One metric: arms down and cells across, and the other way round.
+fn across(run: &Run, told: &[&Row<'_>], metric: Metric) -> [Grid; 2] {
+    let (arms, cells) = (arms(told), cells(told));
+    let of = |arm: &str, cell: &str| {
+        let row = told
+            .iter()
+            .find(|row| row.arm == arm && row.cell.found.name == cell);
+        row.map_or(
+            Figure {
+                text: ABSENT.into(),
+                verdict: None,
+            },
+            |row| row.shown(run, metric, true),
+        )
+    };
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    [
+        Grid {
+            header: owned(&cells),
+            lines: arms
+                .iter()
+                .map(|arm| {
+                    Line::Row(
+                        (*arm).to_owned(),
+                        cells.iter().map(|cell| of(arm, cell)).collect(),
+                    )
+                })
+                .collect(),
+        },
+        Grid {
+            header: owned(&arms),
+            lines: cells
+                .iter()
+                .map(|cell| Line::Row((*cell).to_owned(), arms.iter().map(|arm| of(arm, cell)).collect()))
+                .collect(),
+        },
+    ]
+}
+
+fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::LatencyMean => "time",
+        Metric::TunnelCpuPerOp => "tunnel CPU",
+        Metric::PoolerCpuPerOp => "pooler CPU",
+        Metric::ResponseP99 => "p99 response",
+        other => words::short_metric(other),
+    }
+}
+
+fn unit(cell: MeasuredCell<'_>) -> &'static str {
+    match (
+        cell.asked.workload.makes_connections(),
+        cell.asked.workload.descriptor().operation,
+    ) {
+        (true, _) => "per connection",
+        (false, Unit::Lookup) => "per query",
+        (false, Unit::BulkResult) => "per MiB of result",
+        (false, _) => "per operation",
+    }
+}

@@ -1,0 +1,269 @@
+//! The answer on one screen: headline, one table, what to do, what it rests on, and where the rest is.
+
+use ciphertax_base::Witness;
+use ciphertax_base::format::{self, rounded};
+use ciphertax_model::Metric;
+use ciphertax_records::{Readability, Run, Severity};
+
+use super::page::{Page, Style, Tone};
+use super::ranked::{Ranked, ranked};
+use crate::storage;
+use crate::{describe, lookup, words};
+
+/// Lines of the whole, at any width from 80 columns on.
+pub const LINES: usize = 30;
+/// Lines of the table before which nothing but the headline, what is not decided and what it rests on goes.
+const ROWS: usize = 16;
+/// Lines of advice, and of doubts.
+const LINES_OF_ADVICE: usize = 3;
+
+/// What a summary is of besides the run.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The run folder.
+    pub folder: &'a str,
+    /// The report with charts.
+    pub report: &'a str,
+    /// Operations per second for which cores are given; `None` for none.
+    pub at_rate: Option<f64>,
+}
+
+/// The answer, ending with a newline. Text from servers is stripped of control characters.
+pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
+    let mut head = Page::new(style);
+    if let Some(warning) = describe::unfinished(run) {
+        head.paragraph(&warning, Tone::Warning);
+    }
+    head.paragraph(&run.results.verdict, Tone::Strong);
+    for sentence in readable(run).into_iter().chain(at_rate(run, place.at_rate)) {
+        head.paragraph(&sentence, Tone::Plain);
+    }
+    let ranked = ranked(run);
+    let mut tail = Page::new(style);
+    tail.blank();
+    tail.paragraph(&trust(run), Tone::Plain);
+    tail.paragraph(&format!("{}.", servers(run)), Tone::Plain);
+    tail.line(&format!("Report: {}", place.report));
+    tail.line(&format!("More:   ciphertax report {} --full", place.folder));
+    let mut middle = Page::new(style);
+    if let Some(undecided) = undecided(run, &ranked) {
+        middle.paragraph(&undecided, Tone::Plain);
+    }
+    let left = |middle: &Page| LINES.saturating_sub(head.lines() + middle.lines() + tail.lines());
+    let found = lookup::grouped(run);
+    for (title, severity) in [("What to do", Severity::Advice), ("Doubts", Severity::Suspicion)] {
+        let groups = found.iter().filter(|group| group.severity == severity);
+        let first = groups.filter_map(|group| group.statements.first());
+        let room = left(&middle).saturating_sub(ranked.lines(run).min(ROWS));
+        few(
+            &mut middle,
+            title,
+            first.map(|statement| statement.summary.as_str()),
+            room,
+        );
+    }
+    let room = left(&middle);
+    ranked.table(&mut head, run, room);
+    head.text + &middle.text + &tail.text
+}
+
+/// The first sentence of each, while they fit into a few lines, under their title.
+fn few<'a>(page: &mut Page, title: &str, texts: impl Iterator<Item = &'a str>, room: usize) {
+    /// Of the title and the blank line above it.
+    const ABOVE: usize = 2;
+    let room = room.saturating_sub(ABOVE).min(LINES_OF_ADVICE);
+    let mut shown = page.like();
+    for text in texts {
+        let end = [". ", "; "].iter().filter_map(|stop| text.find(stop)).min();
+        let sentence = &text[..end.unwrap_or(text.len())];
+        let mut item = page.like();
+        item.item(&format!("{}.", sentence.trim_end_matches('.')));
+        if shown.lines() + item.lines() <= room {
+            shown.text.push_str(&item.text);
+        }
+    }
+    if shown.lines() > 0 {
+        page.heading(title);
+        page.text.push_str(&shown.text);
+    }
+}
+
+/// Which arms are not decided, on which side, and how long it would take.
+fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
+    let rows = ranked.undecided(run);
+    let several = run.cells().count() > 1;
+    let mut named: Vec<String> = Vec::new();
+    for row in &rows {
+        let place = match several {
+            true => format!(" in {}", row.cell),
+            false => String::new(),
+        };
+        let name = format!("{}{place} ({})", row.arm, words::short_metric(row.metric));
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    let first = named.first()?.clone();
+    let others = match named.len() {
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let times: Option<Vec<f64>> = rows.iter().map(|row| row.more_time_s).collect();
+    let time = times.and_then(|times| times.into_iter().reduce(f64::max));
+    Some(match time {
+        Some(seconds) => format!(
+            "Not decided: {first}{others}; about {} more of measuring would decide.",
+            format::span(seconds)
+        ),
+        None => format!("Not decided: {first}{others}; a quieter machine or more time (--time) may decide."),
+    })
+}
+
+/// What is readable on the disk although an arm encrypts, which an answer about encryption at rest begins with.
+fn readable(run: &Run) -> Option<String> {
+    let encrypts = |arm: &&str| {
+        let asked = run.head.study.arm(arm);
+        asked.is_some_and(|asked| asked.at_rest.is_encrypted())
+    };
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for table in &storage::tables(run) {
+        for (at, arms) in table.columns.iter().enumerate() {
+            let kinds = |meant: Readability| {
+                let kinds = table.rows.iter().filter(|(_, found)| found[at] == Some(meant));
+                let kinds: Vec<&str> = kinds.map(|(kind, _)| *kind).collect();
+                kinds.join(", ")
+            };
+            for (meant, words) in [
+                (Readability::Readable, "rows can still be read in"),
+                (Readability::Unencrypted, "not encrypted are"),
+            ] {
+                let kinds = kinds(meant);
+                if kinds.is_empty() {
+                    continue;
+                }
+                let words = format!("{words} {kinds}");
+                let at = found
+                    .iter()
+                    .position(|(other, _)| *other == words)
+                    .unwrap_or_else(|| {
+                        found.push((words, Vec::new()));
+                        found.len() - 1
+                    });
+                for arm in arms.iter().copied().filter(encrypts) {
+                    if !found[at].1.contains(&arm) {
+                        found[at].1.push(arm);
+                    }
+                }
+            }
+        }
+    }
+    found.retain(|(_, arms)| !arms.is_empty());
+    let told = found
+        .iter()
+        .map(|(words, arms)| format!("{}: {words}", arms.join(", ")));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("On the disk with {}.", told.join("; ")))
+}
+
+/// Cores at the rate that was asked for.
+pub(super) fn at_rate(run: &Run, rate: Option<f64>) -> Vec<String> {
+    let Some(rate) = rate else {
+        return Vec::new();
+    };
+    let told = run.results.capacity.iter().map(|row| {
+        let mut row = row.clone();
+        row.extra_cores = row.extra_cores.map(|cores| cores * rate / row.rate);
+        row.rate = rate;
+        format!("{}: {}.", row.arm, words::capacity(&row))
+    });
+    told.collect()
+}
+
+/// How the arms were proved, how noisy it was, and how much was measured.
+fn trust(run: &Run) -> String {
+    let arms = run.head.arms_once();
+    let witnesses: Vec<Vec<Witness>> = arms.map(describe::witnesses).collect();
+    let common = witnesses.first().into_iter().flatten();
+    let common = common.filter(|witness| witnesses.iter().all(|of_arm| of_arm.contains(witness)));
+    let common: Vec<String> = common.map(ToString::to_string).collect();
+    let unproved = run
+        .head
+        .arms_once()
+        .filter_map(|arm| Some((&arm.name, describe::unproved(arm)?)));
+    let unproved: String = unproved
+        .map(|(arm, why)| format!("; {arm} not by the server: {why}"))
+        .collect();
+    let proofs = match common.as_slice() {
+        [] => "Not every arm is proved to be what it says, see --full".to_owned(),
+        names => format!(
+            "All {} arms proved by {}{unproved}",
+            witnesses.len(),
+            names.join(", ")
+        ),
+    };
+    let floors = run.cells().filter_map(|cell| {
+        let metric = lookup::of_whole_rounds(run, &cell.found.name, Metric::ServerCpuPerOp);
+        let metric = if run.head.is_embedded() {
+            Metric::ClientCpuPerOp
+        } else {
+            metric
+        };
+        lookup::floor(run, &cell.found.name, metric)
+    });
+    let floors = range(floors);
+    let noise = floors.map(|(low, high)| {
+        let high = rounded::share(high);
+        match rounded::share(low) {
+            low if low == high => format!("; noise ±{high} of CPU"),
+            low => format!("; noise ±{} to {high} of CPU", low.trim_end_matches(" %")),
+        }
+    });
+    let blocks = range(run.cells().map(|cell| f64::from(cell.found.blocks)));
+    let blocks = blocks.map(|(low, high)| match (format::count(low), format::count(high)) {
+        (low, high) if low == high => format!("; {low} blocks"),
+        (low, high) => format!("; {low} to {high} blocks a cell"),
+    });
+    let void = match run.results.void.len() {
+        0 => String::new(),
+        1 => "; 1 void slice".to_owned(),
+        n => format!("; {} void slices", format::count(n as f64)),
+    };
+    format!(
+        "{proofs}{}{}{void}.",
+        noise.unwrap_or_default(),
+        blocks.unwrap_or_default()
+    )
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values
+        .map(|value| (value, value))
+        .reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+}
+
+/// The servers, and what else a reader of the figures must know of them.
+fn servers(run: &Run) -> String {
+    let mut products: Vec<String> = Vec::new();
+    for server in &run.head.servers {
+        let product = format!("{} {}", server.product, server.release());
+        if !products.contains(&product) {
+            products.push(product);
+        }
+    }
+    let short = match (products.as_slice(), run.head.servers.first()) {
+        ([_], Some(server)) => describe::servers_in_words(run)
+            .split("; ")
+            .next()
+            .map(|words| words.replace(&server.version, server.release()))
+            .unwrap_or_default(),
+        _ => products.join(", "),
+    };
+    let missing = describe::cpu_unread_in_words(run).chain(describe::left_out_in_words(run));
+    let missing: Vec<String> = missing
+        .map(|words| words.trim_end_matches('.').to_owned())
+        .collect();
+    std::iter::once(short)
+        .chain(missing)
+        .collect::<Vec<_>>()
+        .join(". ")
+}

@@ -48,7 +48,10 @@ main() {
     have make || packages+=(make)
     perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
     # Links of a certain length are for root alone.
-    [[ $purpose == build || $purpose == mpi || $purpose == package || $purpose == site ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
+    case "$purpose" in
+        build | mpi | package | site) ;;
+        *) ((EUID != 0)) || have ip || packages+=(iproute2) ;;
+    esac
     case "$purpose" in
         mpi) add_mpi ;;
         test) add_tests ;;

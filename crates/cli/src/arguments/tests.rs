@@ -11,7 +11,10 @@ fn all_shown(command: &clap::Command) -> Vec<clap::Command> {
 
 /// The commands of a help's examples, without what a shell does with them.
 fn examples(help: &str) -> Vec<Vec<String>> {
-    let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+    commands(help.lines().filter_map(|line| line.strip_prefix("  ")))
+}
+
+fn commands<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
     let lines = lines.map(|line| line.strip_prefix("CIPHERTAX_PASSWORD=… ").unwrap_or(line));
     lines
         .filter(|line| line.starts_with("ciphertax "))
@@ -48,6 +51,35 @@ fn every_help_has_examples_and_all_of_them_are_understood() {
             }
         }
     }
+}
+
+#[test]
+fn every_command_in_the_documents_is_understood() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = std::fs::read_dir(root.join("docs")).unwrap();
+    let pages = pages
+        .map(|page| page.unwrap().path())
+        .filter(|page| page.extension() == Some("md".as_ref()));
+    let mut count = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```").skip(1).step_by(2) {
+            let lines = block
+                .lines()
+                .map(|line| line.trim_start_matches([' ', '$']).trim_start_matches("- run: "));
+            for command in commands(lines) {
+                let understood = Arguments::try_parse_from(&command);
+                assert!(
+                    understood.is_ok(),
+                    "{}: {command:?}: {:?}",
+                    page.display(),
+                    understood.err()
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "{count}");
 }
 
 #[test]

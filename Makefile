@@ -8,7 +8,7 @@ export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 # Programs of tests that start no server.
 CHECKS := checks memory sqlite_memory_security process_cpu process_tree run_queue
 
-.PHONY: help demo build mpi check test test-all long lint bench studies deny package
+.PHONY: help demo build mpi check test test-all long lint bench studies deny package site
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -84,6 +84,10 @@ studies: ## Play the built-in studies; their reports go to record/studies/ (abou
 package: ## A Debian package and a tarball, tried on new root file systems of Debian 12 and 13; they stay in dist/ (about 20 minutes)
 	./scripts/setup.sh package
 	./scripts/package.sh
+
+site: ## The documents as a searchable site in target/site, without network once mdBook is there
+	./scripts/setup.sh site
+	./scripts/site.sh
 
 deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny

@@ -121,7 +121,7 @@ make_tarball() {
     install -D -m 644 -t "$root/share/doc/ciphertax" LICENSE README.md CHANGELOG.md METHODOLOGY.md SECURITY.md \
         "$staging/third-party-licences.txt"
     # As the README links to them.
-    install -D -m 644 -t "$root/share/doc/ciphertax/docs" docs/*.md docs/*.svg \
+    install -D -m 644 -t "$root/share/doc/ciphertax/docs" docs/*.md docs/*.svg docs/*.html \
         "$staging"/schemas/*
     # The same sources make the same archive.
     tar --create --directory "$staging" --sort=name --owner=0 --group=0 --numeric-owner \

@@ -15,6 +15,7 @@
 #   scripts/setup.sh test-all what mpi and test need; npm and Maven, by which the tests fetch other servers; a JDK and MongoDB's
 #                             library of encryption for Python, for the judges of encrypted cells
 #   scripts/setup.sh package  what build needs, mmdebstrap to try packages where nothing else is, and cargo-deb and cargo-about
+#   scripts/setup.sh site     what build needs, and mdBook
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -33,12 +34,12 @@ apt_options=()
 main() {
     local purpose="${1:-}"
     case "$purpose" in
-        build | mpi | demo | test | test-all | bench | package) ;;
+        build | mpi | demo | test | test-all | bench | package | site) ;;
         tunnels)
             need_tunnels
             return
             ;;
-        *) fail "usage: scripts/setup.sh build|mpi|demo|tunnels|test|test-all|bench|package" ;;
+        *) fail "usage: scripts/setup.sh build|mpi|demo|tunnels|test|test-all|bench|package|site" ;;
     esac
     need_cargo
 
@@ -47,7 +48,10 @@ main() {
     have make || packages+=(make)
     perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
     # Links of a certain length are for root alone.
-    [[ $purpose == build || $purpose == mpi || $purpose == package ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
+    case "$purpose" in
+        build | mpi | package | site) ;;
+        *) ((EUID != 0)) || have ip || packages+=(iproute2) ;;
+    esac
     case "$purpose" in
         mpi) add_mpi ;;
         test) add_tests ;;
@@ -81,6 +85,8 @@ main() {
         need_cargo_command deb
         # Its program is a feature.
         need_cargo_command about --features cli
+    elif [[ $purpose == site ]]; then
+        have mdbook || install_mdbook
     elif [[ $purpose != build && $purpose != mpi ]]; then
         have_mariadb || install_mariadb
     fi
@@ -104,6 +110,12 @@ need_cargo_command() {
     have "cargo-$1" && return
     say "installing cargo-$1"
     cargo install --locked "cargo-$1" "${@:2}" || fail "cargo-$1 cannot be installed"
+}
+
+# Its search alone; what serves a book to writers is left out.
+install_mdbook() {
+    say "installing mdBook"
+    cargo install --locked mdbook --version 0.5.4 --no-default-features --features search || fail "mdBook cannot be installed"
 }
 
 have_mariadb() {

@@ -135,7 +135,7 @@ fn a_run_through_a_forwarder_bills_the_database_and_it_each_and_says_so_first() 
         .map(|sample| sample.server.pooler_cpu.unwrap().total_ns);
     let billed: u64 = billed.sum();
     assert!((1..=used).contains(&billed), "{billed} of {used} ns");
-    finished.shows(&["pooler"]);
+    sandbox.finish(&["report", "run", "--full"]).shows(&["pooler"]);
     finished.shows(&["through haproxy"]);
     let run = record(&sandbox.run());
     let [own] = &run.head.servers[..] else {

@@ -112,16 +112,17 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
             .unwrap()
     };
     assert_eq!(data("points") + data("records"), data("open"));
-    sandbox.finish(&["report", "run", "--full"]).shows(&[
+    let all = sandbox.finish(&["report", "run", "--full"]);
+    all.shows(&[
         "embedded: it runs in the application's process",
         "key derivation",
         "opened ",
     ]);
     for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
         assert!(
-            !finished.stdout.contains(of_servers),
+            !all.stdout.contains(of_servers),
             "{of_servers}: {}",
-            finished.stdout
+            all.stdout
         );
     }
 }

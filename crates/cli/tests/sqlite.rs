@@ -119,11 +119,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
         "opened ",
     ]);
     for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
-        assert!(
-            !all.stdout.contains(of_servers),
-            "{of_servers}: {}",
-            all.stdout
-        );
+        assert!(!all.stdout.contains(of_servers), "{of_servers}: {}", all.stdout);
     }
 }
 

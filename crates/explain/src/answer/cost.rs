@@ -27,7 +27,10 @@ const FEW_CELLS: usize = 4;
 const OF_A_SHORT_STUDY: [Unit; 3] = [Unit::Lookup, Unit::ConnectionWithLookup, Unit::BulkResult];
 
 fn of_arm(run: &Run, arm: &str) -> Vec<String> {
-    let unit = |cell: MeasuredCell<'_>| cell.asked.workload.descriptor().operation;
+    let unit = |cell: MeasuredCell<'_>| match cell.asked.workload.makes_connections() {
+        true => Unit::ConnectionWithLookup,
+        false => cell.asked.workload.descriptor().operation,
+    };
     let count = |meant: Unit| run.cells().filter(|cell| unit(*cell) == meant).count();
     let is_short = (run.cells().all(|cell| unit(cell) != Unit::Operation)
         || run.cells().count() <= FEW_CELLS)
@@ -53,7 +56,7 @@ fn of_arm(run: &Run, arm: &str) -> Vec<String> {
     };
     let of_clients = rows.iter().filter_map(|row| {
         let client = run.results.estimate(&row.cell, arm, Metric::ClientCpuPerOp)?;
-        (row.metric != Metric::ClientCpuPerOp && client.verdict == Verdict::Costs).then_some(client)
+        (row.metric != Metric::ClientCpuPerOp && client.verdict.is_decided_difference()).then_some(client)
     });
     let of_clients: Vec<&EstimateRow> = of_clients.collect();
     [(arm, rows), ("It", of_clients)]

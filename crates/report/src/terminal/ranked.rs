@@ -38,7 +38,29 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
         of_cell.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
         rows.extend(of_cell);
     }
+    // Of one arm it is the cells that are ranked, by the share more, since their operations differ in size.
+    if run.head.variants().count() == 1 {
+        let payer = payer(run, &columns, &rows.iter().collect::<Vec<_>>());
+        let change = |row: &Row<'_>| {
+            let estimate = row.estimate(run, payer).filter(|row| is_told(row));
+            estimate.map_or(f64::NEG_INFINITY, |row| row.change)
+        };
+        rows.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    }
     Ranked { rows, columns }
+}
+
+/// The side of which most is decided, the first of equals.
+fn payer(run: &Run, columns: &[Metric], rows: &[&Row<'_>]) -> Metric {
+    let decided = |metric: &Metric| {
+        let estimates = rows.iter().filter_map(|row| row.estimate(run, *metric));
+        estimates.filter(|row| is_told(row)).count()
+    };
+    let columns = columns.iter().rev();
+    columns
+        .copied()
+        .max_by_key(decided)
+        .unwrap_or(Metric::ServerCpuPerOp)
 }
 
 /// Time where connections are made at a distance, CPU of whoever pays, and what stands for the server's where that is not known.
@@ -235,14 +257,18 @@ impl<'a> Ranked<'a> {
         let mut grids: Vec<(String, Grid)> = [false, true]
             .into_iter()
             .map(|is_short| {
+                let subject = match arms(&told).as_slice() {
+                    [only] => only,
+                    _ => "each arm",
+                };
                 (
-                    more_than("What each arm takes"),
+                    more_than(&format!("What {subject} takes")),
                     self.by_sides(run, &told, is_short),
                 )
             })
             .collect();
         if is_grouped(&told) {
-            let metric = self.payer(run, &told);
+            let metric = payer(run, &self.columns, &told);
             let caption = more_than(&format!("The {} that each arm takes", heading(metric)));
             let grids_of_cells = across(run, &told, metric).into_iter();
             grids.extend(grids_of_cells.map(|grid| (caption.clone(), grid)));
@@ -251,7 +277,10 @@ impl<'a> Ranked<'a> {
             let first = variants.find(|arm| is_of_cells && arms(&told).contains(arm));
             if let Some(first) = first {
                 let rows: Vec<&Row<'a>> = told.iter().copied().filter(|row| row.arm == first).collect();
-                let caption = more_than(&format!("What {first} takes (others: --full)"));
+                let caption = format!(
+                    "What {first} takes more than {} (other arms: --full):",
+                    baseline.name
+                );
                 grids.push((caption, self.by_sides(run, &rows, true)));
             }
         }
@@ -292,19 +321,6 @@ impl<'a> Ranked<'a> {
                 .collect(),
             lines,
         }
-    }
-
-    /// The side of which most is decided, the first of equals.
-    fn payer(&self, run: &Run, told: &[&Row<'a>]) -> Metric {
-        let decided = |metric: &Metric| {
-            let estimates = told.iter().filter_map(|row| row.estimate(run, *metric));
-            estimates.filter(|row| is_told(row)).count()
-        };
-        let columns = self.columns.iter().rev();
-        columns
-            .copied()
-            .max_by_key(decided)
-            .unwrap_or(Metric::ServerCpuPerOp)
     }
 }
 

@@ -125,44 +125,48 @@ fn readable(run: &Run) -> Option<String> {
         let asked = run.head.study.arm(arm);
         asked.is_some_and(|asked| asked.at_rest.is_encrypted())
     };
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for table in &storage::tables(run) {
-        for (at, arms) in table.columns.iter().enumerate() {
-            let kinds = |meant: Readability| {
-                let kinds = table.rows.iter().filter(|(_, found)| found[at] == Some(meant));
-                let kinds: Vec<&str> = kinds.map(|(kind, _)| *kind).collect();
-                kinds.join(", ")
-            };
-            for (meant, words) in [
-                (Readability::Readable, "rows can still be read in"),
-                (Readability::Unencrypted, "not encrypted are"),
-            ] {
-                let kinds = kinds(meant);
-                if kinds.is_empty() {
-                    continue;
-                }
-                let words = format!("{words} {kinds}");
-                let at = found
-                    .iter()
-                    .position(|(other, _)| *other == words)
-                    .unwrap_or_else(|| {
-                        found.push((words, Vec::new()));
-                        found.len() - 1
-                    });
-                for arm in arms.iter().copied().filter(encrypts) {
-                    if !found[at].1.contains(&arm) {
-                        found[at].1.push(arm);
+    let mut told: Vec<String> = Vec::new();
+    for (meant, words) in [
+        (Readability::Readable, "Still readable on the disk"),
+        (Readability::Unencrypted, "Not encrypted there"),
+    ] {
+        let (mut kinds, mut arms): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        for table in &storage::tables(run) {
+            for (at, of_column) in table.columns.iter().enumerate() {
+                let found = table.rows.iter().filter(|(_, found)| found[at] == Some(meant));
+                for (kind, _) in found {
+                    for arm in of_column.iter().copied().filter(encrypts) {
+                        kinds.push(kind);
+                        arms.push(arm);
                     }
                 }
             }
         }
+        let [kinds, arms] = [kinds, arms].map(once);
+        if !kinds.is_empty() {
+            told.push(format!("{words} ({}): {}.", arms.join(", "), at_most(&kinds)));
+        }
     }
-    found.retain(|(_, arms)| !arms.is_empty());
-    let told = found
-        .iter()
-        .map(|(words, arms)| format!("{}: {words}", arms.join(", ")));
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| format!("On the disk with {}.", told.join("; ")))
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+fn once(names: Vec<&str>) -> Vec<&str> {
+    let mut once = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
+/// The first names, and how many there are besides.
+fn at_most(names: &[&str]) -> String {
+    const NAMED: usize = 6;
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        others => format!("{} and {others} more", names[..NAMED].join(", ")),
+    }
 }
 
 /// Cores at the rate that was asked for.

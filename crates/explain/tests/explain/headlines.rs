@@ -85,7 +85,7 @@ fn arms_that_cannot_be_told_apart_are_no_order_and_savings_are_called_that() {
     );
     says(
         &alike,
-        "the server pays more CPU per new connection with scram (… in no sure order",
+        "the server pays more CPU per new connection with … in no sure order; the client pays more CPU",
     );
     let savings = headline(
         &LOGINS.replace("transport = \"tls1.3\"", "transport = \"plain\""),

@@ -131,7 +131,11 @@ fn shown(
                 },
                 None => show::style(),
             };
-            text.write_all(terminal::why(run, chosen, style).as_bytes())
+            let shown = match arguments.full {
+                true => terminal::why_in_full(run, chosen, style),
+                false => terminal::why(run, chosen, style),
+            };
+            text.write_all(shown.as_bytes())
         }
         WhyFormat::Json => text.write_all(why::json(run, chosen).as_bytes()),
         WhyFormat::Csv => text.write_all(why::csv(run, chosen).as_bytes()),

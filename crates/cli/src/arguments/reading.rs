@@ -35,27 +35,29 @@ pub(crate) struct ReportArguments {
 }
 
 const WHY_HELP: &str = "\
-Some blocks of a run are looked into: which code uses the CPU time of both sides, and what the server's threads wait for. \
-This shows what follows for each arm: CPU time by category, beside the baseline's, with 95 % intervals; the time of an operation \
-by what its session did or waited for; and what bounds the speed. The report has the same, with flame graphs.
+Explains the costs of a run in a few sentences, the dearest arm first: of which parts the CPU time consists, whether the cost shows \
+in the speed, and what makes it cheaper. It rests on the blocks of the run that were profiled.
+
+A part is named only if it is clearly beyond noise: an interval 1.5 times as wide as its 95 % interval excludes zero. All else is \
+'other'. Shares add up to the cost.
 
 Formats:
-  text        tables
-  json        the same, as `why` in run.json
-  csv         the categories, one a line
+  text        sentences; tables with --full
+  json        the same figures, as `why` in run.json
+  csv         one line per category
   collapsed   stacks with their CPU time in microseconds, for flamegraph.pl, inferno and https://www.speedscope.app
 
 Examples:
   ciphertax why ciphertax-quick-20260102-030405
-  ciphertax why RUN --cell 'oltp_*' --arm tls1.3
+  ciphertax why RUN --full --cell 'oltp_*' --arm tls1.3
   ciphertax why RUN --arm plain --format collapsed -o plain.txt
   ciphertax why RUN --arm tls1.3 --format collapsed -o tls.txt
   difffolded.pl plain.txt tls.txt | flamegraph.pl > difference.svg
 
-A run without a profile says why it has none. An ordinary user gets one of all CPU time after
+Without a profile, the message says why there is none. To profile kernel and server as an ordinary user:
   sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\"
 
-Exit status: 0 shown; 2 there is nothing to show, or wrong use, the message says why.";
+Exit status: 0 shown; 2 nothing to show, or wrong use (see the message).";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = WHY_HELP)]
@@ -68,7 +70,10 @@ pub(crate) struct WhyArguments {
     /// These arms alone; as for --cell
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub(crate) arm: Vec<Pattern>,
-    /// What to show it as
+    /// Show tables: CPU time by category, time by what sessions wait for, and the bottleneck with its evidence
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: WhyFormat,
     /// Write into this file, and nothing to standard output
@@ -79,7 +84,7 @@ pub(crate) struct WhyArguments {
 /// What `why` shows a run as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum WhyFormat {
-    /// Tables
+    /// Sentences, or tables with --full
     #[default]
     Text,
     /// As in run.json

@@ -23,7 +23,7 @@ use page::{Page, Tone};
 pub use compare::{compare, gate};
 pub use connection::connection;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
-pub use why::why;
+pub use why::{why, why_in_full};
 
 /// The whole report, ending with a newline. Text from servers is stripped of control characters.
 pub fn render(run: &Run, style: Style) -> String {

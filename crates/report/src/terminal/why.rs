@@ -1,4 +1,4 @@
-//! Why: what bounds each cell and the largest differences in the report, and all of it where it is asked for alone.
+//! Why: in sentences, and as tables where they are asked for.
 
 use ciphertax_base::format::{self, ABSENT};
 use ciphertax_records::Run;
@@ -6,69 +6,81 @@ use ciphertax_records::why::{CategoryRow, ProfiledSide, StateRow};
 
 use super::page::{Page, Style, Tone, left, right};
 use crate::why::{
-    Chosen, account_in_words, basis_in_words, bound_in_words, confirmation_word, costs_in_words,
-    difference_in_words, difference_of, is_again, largest, microseconds_more, side_word, state_in_words,
+    Chosen, account_in_words, basis_in_words, bound_in_words, confirmation_in_words, costs_in_words,
+    difference_in_words, difference_of, in_sentences, is_again, microseconds_more, of_chosen, side_word,
+    state_in_words,
 };
 
 /// What the tables of states say.
-const STATES: &str = "The time of an operation by what its session did or waited for, and what that is more than the baseline's";
-const WAIT_EVENTS: &str =
-    "The time of an operation by what the server itself says that its session waited for";
+const STATES: &str = "Where the time of an operation goes (difference from the baseline below)";
+const WAIT_EVENTS: &str = "What sessions wait for, as the server says (difference from the baseline below)";
 
-/// Differences of a cell that the report has.
-const LARGEST: usize = 5;
+/// Lines that [`why`] prints at most.
+const LINES: usize = 25;
+/// Names that one line has.
+const NAMES: usize = 3;
 
-/// In the report: the bound of each cell, and its largest differences.
+/// In the report.
 pub(super) fn in_short(page: &mut Page, run: &Run) {
-    let why = &run.results.why;
-    if why.is_empty() && run.head.not_explained.is_none() {
+    let sentences = in_sentences(run);
+    if sentences.is_empty() && run.head.not_explained.is_none() {
         return;
     }
     page.heading("Where the CPU time goes, and what bounds the speed");
-    for cell in run.cells().map(|cell| cell.found.name.as_str()) {
-        let bounds = bounds_in_a_line(run, cell);
-        let largest = largest(run, cell);
-        if bounds.is_empty() && largest.is_empty() {
-            continue;
-        }
-        page.item(&match bounds.is_empty() {
-            true => format!("{cell}:"),
-            false => format!("{cell}: {bounds}"),
-        });
-        for row in largest.into_iter().take(LARGEST) {
-            let difference = row
-                .difference
-                .map_or_else(|| microseconds_more(difference_of(row)), difference_in_words);
-            page.detail(&format!(
-                "{difference} {} ({}, {})",
-                row.category,
-                row.arm,
-                side_word(row.side)
-            ));
-        }
+    for sentence in sentences {
+        page.item(&sentence);
     }
-    costs(page, run, Chosen::default());
-}
-
-/// `bound by server CPU`, or by arm where they differ.
-fn bounds_in_a_line(run: &Run, cell: &str) -> String {
-    let rows = run.results.why.bounds.iter();
-    let rows: Vec<_> = rows
-        .filter(|row| row.cell == cell && !is_again(run, &row.arm))
-        .collect();
-    let words: Vec<String> = rows.iter().map(|row| bound_in_words(row)).collect();
-    match words.first() {
-        None => String::new(),
-        Some(first) if words.iter().all(|word| word == first) => format!("bound by {first}"),
-        Some(_) => {
-            let each = rows.iter().zip(&words);
-            let each: Vec<String> = each.map(|(row, word)| format!("{} by {word}", row.arm)).collect();
-            format!("bound: {}", each.join(", "))
-        }
+    if let Some(reason) = &run.head.not_explained {
+        page.paragraph(reason, Tone::Plain);
     }
 }
 
-/// What looking cost, and why the run was not looked into further.
+/// What explains the dearest arms, in sentences; ends with a newline. Text from servers is stripped of control characters.
+pub fn why(run: &Run, chosen: Chosen<'_>, style: Style) -> String {
+    let (told, untold) = of_chosen(run, chosen);
+    let mut end = Page::new(style);
+    if told.is_empty() && untold.is_empty() {
+        end.paragraph("No arm costs or saves CPU time beyond noise.", Tone::Plain);
+    }
+    if !untold.is_empty() {
+        let untold = some(&untold);
+        end.paragraph(
+            &format!("Not explained (too few samples, or a relay, which is not profiled): {untold}. Measure longer, with --time."),
+            Tone::Plain,
+        );
+    }
+    if let Some(reason) = &run.head.not_explained {
+        end.paragraph(reason, Tone::Plain);
+    }
+    end.paragraph("Tables: --full. Flame graphs: report.html.", Tone::Plain);
+    let room = LINES.saturating_sub(end.text.lines().count() + 1);
+    let mut page = Page::new(style);
+    for (index, sentence) in told.iter().enumerate() {
+        let before = page.text.len();
+        page.paragraph(sentence, Tone::Plain);
+        if page.text.lines().count() > room {
+            page.text.truncate(before);
+            let left_out = told.len() - index;
+            page.paragraph(
+                &format!("{left_out} more: choose with --cell and --arm."),
+                Tone::Plain,
+            );
+            break;
+        }
+    }
+    page.text + &end.text
+}
+
+/// The first names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let shown = names[..names.len().min(NAMES)].join(", ");
+    match names.len().saturating_sub(NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// What profiling cost, and why the run was not looked into further.
 fn costs(page: &mut Page, run: &Run, chosen: Chosen<'_>) {
     let rows = run.results.why.costs.iter();
     for words in costs_in_words(rows.filter(|row| chosen.has_cell(&row.cell))) {
@@ -79,8 +91,8 @@ fn costs(page: &mut Page, run: &Run, chosen: Chosen<'_>) {
     }
 }
 
-/// All of it, ending with a newline. Text from servers is stripped of control characters.
-pub fn why(run: &Run, chosen: Chosen<'_>, style: Style) -> String {
+/// The same as tables.
+pub fn why_in_full(run: &Run, chosen: Chosen<'_>, style: Style) -> String {
     let mut page = Page::new(style);
     let cells = run.cells().map(|cell| cell.found.name.as_str());
     for cell in cells.filter(|cell| chosen.has_cell(cell)) {
@@ -100,10 +112,7 @@ fn of_cell(page: &mut Page, run: &Run, cell: &str, chosen: Chosen<'_>) {
         for text in row.evidence.iter().chain(&row.follows) {
             page.detail(text);
         }
-        page.detail(&format!(
-            "Tried by taking the bound away: {}.",
-            confirmation_word(row.confirmation)
-        ));
+        page.detail(confirmation_in_words(row.confirmation));
     }
     let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
     for arm in arms.iter().filter(|arm| is_shown(arm)) {
@@ -128,20 +137,28 @@ fn categories(page: &mut Page, run: &Run, (cell, arm, side): (&str, &str, Profil
         &format!("{arm}: CPU time of the {} per operation", side_word(side)),
         Tone::Plain,
     );
-    let header = ["", "baseline", "this arm", "difference", "noise up to", "counts"];
-    let mut table = page.table(header.into_iter());
-    for row in rows {
-        let difference = row
-            .difference
-            .map_or_else(|| microseconds_more(difference_of(row)), difference_in_words);
+    let (clear, noise): (Vec<&CategoryRow>, Vec<&CategoryRow>) =
+        rows.into_iter().partition(|row| row.is_significant);
+    let mut table = page.table(["", "baseline", "this arm", "difference"].into_iter());
+    let mut add = |name: &str, [baseline, variant]: [f64; 2], difference: String| {
         table.add_row([
-            left(&row.category),
-            right(format::microseconds(row.baseline_us)),
-            right(format::microseconds(row.variant_us)),
+            left(name),
+            right(format::microseconds(baseline)),
+            right(format::microseconds(variant)),
             right(difference),
-            right(row.floor_us.map_or(ABSENT.into(), format::microseconds)),
-            right(if row.is_significant { "yes" } else { "no" }.into()),
         ]);
+    };
+    for row in &clear {
+        let difference = row.difference.map_or(String::new(), difference_in_words);
+        add(&row.category, [row.baseline_us, row.variant_us], difference);
+    }
+    if !noise.is_empty() {
+        let sum = |us: fn(&CategoryRow) -> f64| noise.iter().map(|row| us(row)).sum();
+        add(
+            &format!("{} within noise", noise.len()),
+            [sum(|row| row.baseline_us), sum(|row| row.variant_us)],
+            microseconds_more(sum(difference_of)),
+        );
     }
     page.add_table(&table);
     let mut of_side = why.differences.iter();

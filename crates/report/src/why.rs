@@ -32,13 +32,9 @@ impl Chosen<'_> {
         self.cells.is_none_or(|chosen| chosen.contains(&cell))
     }
 
-    /// True if an arm is asked for.
-    pub(crate) fn has_arm(&self, arm: &str) -> bool {
-        self.arms.is_none_or(|chosen| chosen.contains(&arm))
-    }
-
-    fn has(&self, cell: &str, arm: &str) -> bool {
-        self.has_cell(cell) && self.has_arm(arm)
+    /// True if an arm in a cell is asked for.
+    pub(crate) fn has(&self, cell: &str, arm: &str) -> bool {
+        self.has_cell(cell) && self.arms.is_none_or(|chosen| chosen.contains(&arm))
     }
 }
 

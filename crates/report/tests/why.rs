@@ -14,7 +14,7 @@ const STYLE: Style = Style {
 };
 
 #[test]
-fn all_of_it_is_tables() {
+fn all_of_it_is_what_is_beyond_noise() {
     let (run, _) = fixture::why::with_why();
     let chosen = why::Chosen {
         cells: Some(&["oltp_point_select"]),

@@ -42,7 +42,7 @@ A part is named only if it is clearly beyond noise: an interval 1.5 times as wid
 'other'. Shares add up to the cost.
 
 Formats:
-  text        sentences; tables with --full
+  text        sentences; with --full all that is beyond noise
   json        the same figures, as `why` in run.json
   csv         one line per category
   collapsed   stacks with their CPU time in microseconds, for flamegraph.pl, inferno and https://www.speedscope.app
@@ -70,7 +70,7 @@ pub(crate) struct WhyArguments {
     /// These arms alone; as for --cell
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub(crate) arm: Vec<Pattern>,
-    /// Show tables: CPU time by category, time by what sessions wait for, and the bottleneck with its evidence
+    /// Also show categories of CPU time, what sessions wait for, and the evidence for the bottleneck
     #[arg(long)]
     pub(crate) full: bool,
     /// Output format
@@ -84,7 +84,7 @@ pub(crate) struct WhyArguments {
 /// What `why` shows a run as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum WhyFormat {
-    /// Sentences, or tables with --full
+    /// Sentences, with --full more
     #[default]
     Text,
     /// As in run.json

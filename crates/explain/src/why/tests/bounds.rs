@@ -191,7 +191,7 @@ fn while_cpus_are_full_those_who_wait_for_a_lock_are_a_remark() {
     assert_eq!((row.bound, row.of.as_deref()), (Bound::ServerCpu, Some("SQL")));
     let remark = row.evidence.last().unwrap();
     assert!(
-        remark.contains("AHI latch") && remark.contains("not the bound"),
+        remark.contains("AHI latch") && remark.contains("not the bottleneck"),
         "{remark}"
     );
 }

@@ -321,7 +321,7 @@ fn look_in_words(look: Look) -> &'static str {
 /// What a course shows.
 pub(crate) fn course_label(of: &CourseOf) -> String {
     match of {
-        CourseOf::DeviceBusy => "device busy, whoever used it".to_owned(),
+        CourseOf::DeviceBusy => crate::storage::DEVICE_BUSY.to_owned(),
         CourseOf::DeviceRead => "read from the device".to_owned(),
         CourseOf::DeviceWritten => "written to the device".to_owned(),
         CourseOf::Counter(name) => match name.as_str() {

@@ -393,10 +393,10 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     let query = rounded::change(row.query_overhead);
     let later = match (budget.queries, budget.queries_low, budget.queries_high) {
         (Some(queries), _, Some(high)) if row.is_within(budget) => {
-            format!("after about {queries:.0} queries less than 5 % more (at the latest {high:.0})")
+            format!("less than 5 % more with at least {queries:.0} queries ({high:.0} to be sure)")
         }
         (Some(queries), _, _) => format!(
-            "perhaps less than 5 % more after about {queries:.0} queries, perhaps never: a query alone costs {query}"
+            "perhaps less than 5 % more with at least {queries:.0} queries, perhaps never: a query alone costs {query}"
         ),
         (None, ..) if row.is_never_within(budget) => {
             format!("with many queries as much as a query alone: {query}")

@@ -305,8 +305,8 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
         };
         cause("different-servers",
             format!(
-                "{} and the baseline need different servers, so two processes are compared. The noise floor compares two identical ones, run \
-                 side by side like these.",
+                "{} and the baseline need different servers, so two processes are compared. The noise floor compares two identical ones, \
+                 run side by side like these.",
                 apart.join(", ")
             ),
             format!("servers with equal memory and the same data: {which}"),

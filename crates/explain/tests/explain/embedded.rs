@@ -79,7 +79,8 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
     // 80 ms, give or take what two arms' noise does to their difference.
     let beginning = "open: keep databases open: opening one takes 80.0 ms [";
     assert!(finding.summary.starts_with(beginning), "{finding:#?}");
-    let ending = "longer with SQLCipher, 100 % of it for key derivation. If the passphrase is random, fewer KDF rounds (kdf_iter) are enough.";
+    let ending = "longer with SQLCipher, 100 % of it for key derivation. If the passphrase is random, fewer KDF rounds (kdf_iter) are \
+         enough.";
     assert!(finding.summary.ends_with(ending), "{finding:#?}");
     assert_eq!(
         finding.evidence,

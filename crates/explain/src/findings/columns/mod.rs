@@ -283,8 +283,8 @@ fn guessable(columns: &ColumnEncryption) -> Option<Told> {
         && columns.mode == CellMode::Deterministic
         && columns.algorithm != CellAlgorithm::Wrapped;
     is_hashed.then(|| {
-        let why = "its vectors are unkeyed hashes of the plaintext, so anybody can guess numbers and names; use aead_cbc_hmac or csfle, whose \
-                   deterministic vectors are keyed";
+        let why = "its vectors are unkeyed hashes of the plaintext, so anybody can guess numbers and names; use aead_cbc_hmac or csfle, \
+                   whose deterministic vectors are keyed";
         ("guessable-cells", Severity::Advice, why)
     })
 }

@@ -187,7 +187,7 @@ impl Progress for Reporter {
             let cell = self.cells.iter().find(|cell| cell.name == headline.cell);
             let words = cell.map_or(String::new(), |cell| cell.in_words(self.goal));
             let looked = match headline.looked_into {
-                true => "; this block was looked into, and counts apart",
+                true => "; this block was profiled, and is not in the costs",
                 false => "",
             };
             self.line(&format!("{words}{looked}; at most {left} s more"));

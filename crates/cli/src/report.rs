@@ -131,7 +131,11 @@ fn shown(
                 },
                 None => show::style(),
             };
-            text.write_all(terminal::why(run, chosen, style).as_bytes())
+            let shown = match arguments.full {
+                true => terminal::why_in_full(run, chosen, style),
+                false => terminal::why(run, chosen, style),
+            };
+            text.write_all(shown.as_bytes())
         }
         WhyFormat::Json => text.write_all(why::json(run, chosen).as_bytes()),
         WhyFormat::Csv => text.write_all(why::csv(run, chosen).as_bytes()),
@@ -143,20 +147,19 @@ fn shown(
 
 /// Why there is nothing to show, and what would change that.
 fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
-    let what = match format {
-        WhyFormat::Text | WhyFormat::Json => "was not looked into",
-        WhyFormat::Csv | WhyFormat::Collapsed => "has no profile of CPU time",
+    let is_of_cpu = matches!(format, WhyFormat::Csv | WhyFormat::Collapsed);
+    let what = match is_of_cpu {
+        true => "has no profile of CPU time",
+        false => "was not profiled",
     };
     let reason = match (&head.not_explained, head.study.profile) {
         (Some(reason), _) => reason.trim_end_matches('.').to_owned(),
-        (None, Profiling::Off) => {
-            "it was measured with profile off; measure again with --profile=full".into()
-        }
-        (None, Profiling::Waits) if what != "was not looked into" => {
-            "it was measured with profile waits alone; measure again with --profile=full".into()
+        (None, Profiling::Off) => "profiling was off; measure again with --profile=full".into(),
+        (None, Profiling::Waits) if is_of_cpu => {
+            "only waits were profiled; measure again with --profile=full".into()
         }
         (None, Profiling::Waits | Profiling::Full) => format!(
-            "it was too short: the first {} blocks of a cell are not looked into; measure longer, with --time",
+            "it was too short (profiling starts after {} blocks of a cell); measure longer, with --time",
             Profiling::BLOCKS_BEFORE
         ),
     };

@@ -217,17 +217,17 @@ fn same_target(folder: &Path, recorded: Option<&str>, given: Option<&str>) -> Re
 pub(crate) fn confirm(plan: &Plan, played: &mut Played, stop: &Stop, verbosity: Verbosity) {
     let Some(study) = confirming(&played.run) else {
         say(format_args!(
-            "ciphertax: nothing was tried: of no cell a bound is known that can be taken away; `ciphertax why` says what is known"
+            "ciphertax: nothing to confirm: no cell has a bottleneck that can be removed; see `ciphertax why`"
         ));
         return;
     };
     let arms: Vec<&str> = study.arms[1..].iter().map(|arm| arm.name.as_str()).collect();
     if verbosity != Verbosity::Quiet {
-        say(format_args!("Trying what bounds the cells: {}", arms.join("; ")));
+        say(format_args!("Confirming bottlenecks: {}", arms.join("; ")));
     }
     if let Err(problem) = try_out(plan, played, study, stop, verbosity) {
         say(format_args!(
-            "ciphertax: what bounds the cells was not tried: {problem}"
+            "ciphertax: bottlenecks were not confirmed: {problem}"
         ));
     }
 }

@@ -74,7 +74,7 @@ fn sysbench_in_plaintext_against_tls() {
     let report = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
     let words = "env -C {folder} sysbench";
     assert!(report.contains(words), "the report does not name the program");
-    assert!(report.contains("an operation is a query counted by the server"));
+    assert!(report.contains("an operation is one query counted by the server"));
     sandbox.expect_nothing_left();
 }
 

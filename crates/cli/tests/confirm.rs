@@ -35,7 +35,7 @@ fn a_server_that_waits_for_its_flushes_is_faster_without_them_and_the_report_say
     let plain = bounds.iter().find(|row| row.arm == "plain").unwrap();
     assert_eq!(plain.bound, Bound::LogFlush, "{plain:?}");
     assert_eq!(plain.confirmation, Confirmation::Confirmed, "{plain:?}");
-    says(shown, "which was tried: without it the arm is faster");
+    says(shown, "(confirmed: without it the arm is faster)");
 
     // Half of the flushes are gone, and they were nearly all of the time.
     let tried = record(&sandbox.run().join("confirm"));
@@ -48,6 +48,6 @@ fn a_server_that_waits_for_its_flushes_is_faster_without_them_and_the_report_say
     // A report that is made again says the same.
     let again = sandbox.command(&["report", "run"]);
     let again = Running::start(again).finish();
-    says(again.measured(), "which was tried: without it the arm is faster");
+    says(again.measured(), "(confirmed: without it the arm is faster)");
     sandbox.expect_nothing_left();
 }

@@ -254,7 +254,10 @@ fn report_as_text_is_one_screen_that_begins_with_the_verdict_and_all_of_it_ends_
     assert_eq!(words[..verdict.len()], verdict);
     assert!(text.lines().count() <= 30, "{text}");
     let last: Vec<&str> = text.lines().rev().take(2).collect();
-    let expected = ["More:   ciphertax report run --full", "Report: run/report.html"];
+    let expected = [
+        "More:   ciphertax report run --full, ciphertax why run",
+        "Report: run/report.html",
+    ];
     assert_eq!(last, expected);
     let full = sandbox.finish(&["report", "run", "--full"]).stdout;
     let repeat = format!("\nReport: run/report.html\nRepeat: {}\n", quick.run.head.command);

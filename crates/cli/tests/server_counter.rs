@@ -200,8 +200,8 @@ fn a_command_that_prints_seconds_tells_the_servers_cpu() {
     let is_fine = counter.resolution_s < 0.5 + 3.0 * pause_s;
     assert!(is_fine, "{counter:?}, {pause_s} s");
     assert!(
-        shown.contains("as the command sh tells. It lags up to")
-            && shown.contains("was not looked into: a counter tells CPU time alone"),
+        shown.contains("as the command sh reports. The counter lags up to")
+            && shown.contains("was not profiled: a counter tells CPU time alone"),
         "{shown}"
     );
     let repeats = "--server-cpu-command 'sh …'";

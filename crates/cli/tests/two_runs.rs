@@ -193,7 +193,7 @@ fn a_gate_ends_with_0_within_1_over_and_3_where_it_cannot_tell() {
         (
             &["--budget", "tls: server_cpu_per_op <= 30%"],
             3,
-            "the limit lies within the interval",
+            "the interval includes the limit",
         ),
         (
             &[
@@ -256,7 +256,7 @@ fn a_gate_without_anything_to_hold_to_or_with_a_budget_of_nothing_is_wrong_use()
     }
     for [arguments, words] in rows(
         "
-        gate before → there is nothing to hold before to
+        gate before → before has no budget
         gate before --baseline nowhere → nowhere is not a run folder
         gate before --baseline same --export no/where.xml → no/where.xml cannot be written: there is no folder no; make it first
         compare before same --export no/where.md → no/where.md cannot be written: there is no folder no; make it first

@@ -78,16 +78,16 @@ fn nothing_held(run: &str, not_held: &[NotHeld], earlier: Option<&Named<'_>>) ->
     let names: Vec<String> = names.collect();
     match earlier {
         None => format!(
-            "there is nothing to hold {run} to: its study has no [[budget]]; give --budget 'ARM: server_cpu_per_op <= 35%', or an \
-             earlier run with --baseline"
+            "{run} has no budget: its study has no [[budget]]; give --budget 'ARM: server_cpu_per_op <= 35%', or an earlier run with \
+             --baseline"
         ),
         Some(earlier) if names.is_empty() => format!(
-            "no cost that a study is precise about is both in the run and in {}; give --budget for what is in the run",
+            "the run and {} have no headline cost in common; give --budget for what is in the run",
             earlier.name
         ),
         Some(earlier) => format!(
-            "nothing can be held to {}: the load generator was the bottleneck, so these figures are its own: {}; measure both again \
-             with a load that leaves it idle CPUs, or give --budget for a cost of CPU",
+            "nothing can be compared with {}: the load generator was the bottleneck, so these figures are its own: {}; measure both again \
+             with a lower load, or give --budget for a cost of CPU",
             earlier.name,
             names.join("; ")
         ),
@@ -186,11 +186,11 @@ fn why_unmeasured(run: &Run, cell: &str, metric: Metric) -> String {
     match unread.filter(|_| Metric::SERVER_CPU.contains(&metric)) {
         Some(reason) => format!("it was not measured: {reason}"),
         None if metric.is_of_hardware() => {
-            "it was not measured, or in too few blocks: `ciphertax doctor` says whether the CPU shows its counters, and METHODOLOGY.md \
-             whom they do not count"
+            "not measured, or in too few blocks: `ciphertax doctor` says whether the CPU's counters are available, and METHODOLOGY.md \
+             what they exclude"
                 .into()
         }
-        None => "it was not measured, or in too few blocks; measure longer, with --time".into(),
+        None => "not measured, or in too few blocks; measure longer, with --time".into(),
     }
 }
 

@@ -103,17 +103,17 @@ pub(crate) fn rule(change: &CostChange) -> String {
     let margin = format!("±{}", format::share_of(change.margin));
     match change.rule {
         Rule::BeyondFloor => format!(
-            "the interval excludes 0, the change exceeds what the baselines alone differ by ({floor}), and it is \
-             significant among all that is compared (Holm, {})",
+            "the interval excludes 0, the change exceeds the difference of the baselines ({floor}), and it is significant after \
+             correcting for all comparisons (Holm, {})",
             words::p_value(change.adjusted_p_value)
         ),
         Rule::WithinMargin => format!("the whole interval lies within the margin of {margin}"),
         Rule::IntervalTooWide => {
-            format!("the interval includes 0 and also changes beyond the margin of {margin}; measure longer")
+            format!("the interval includes both 0 and changes above the margin of {margin}; measure longer")
         }
         Rule::WithinFloor => format!("the baselines alone differ by as much ({floor})"),
         Rule::ManyComparisons => format!(
-            "among so many comparisons a change like it may well be chance (Holm, {})",
+            "not significant after correcting for all comparisons (Holm, {})",
             words::p_value(change.adjusted_p_value)
         ),
         Rule::FloorTooWide => {
@@ -121,19 +121,18 @@ pub(crate) fn rule(change: &CostChange) -> String {
         }
         Rule::NoFloor => "the baseline against itself was not measured in both runs".into(),
         Rule::OnlyInPercent => {
-            "the percentage changed, but the time that the arm takes more did not beyond both intervals"
-                .into()
+            "the percentage changed, but the extra time did not change beyond both intervals".into()
         }
-        Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
+        Rule::ClientBound => words::CLIENT_BOUND.into(),
     }
 }
 
 /// What the figures are, and when which word stands.
 pub(crate) const HOW: &str = "Each figure is a ratio of ratios: how much more an arm takes in a run than in A, each against the \
-     baseline of its own run, so what makes a whole run faster or slower cancels. In brackets the 95 % interval, of both runs' errors \
-     and of what runs of the same thing differ by. Dearer, cheaper: it excludes 0, the change exceeds what the repeated baselines of the \
-     runs differ by, it is significant among all that is compared (Holm), and in microseconds it is so too. The same: the whole interval \
-     lies within the margin, which needs more than that no change was found.";
+     baseline of its own run, so what makes a whole run faster or slower cancels. In brackets: the 95 % interval, with both runs' errors \
+     and run-to-run variation. Dearer, cheaper: it excludes 0, the change exceeds the noise of the repeated baselines, it is significant \
+     after correcting for all comparisons (Holm), and it holds in microseconds too. The same: the whole interval lies within the margin \
+     (stronger than 'no change found').";
 
 /// How something is in a run.
 pub(crate) fn value(difference: &HeadDifference, run: usize) -> &str {

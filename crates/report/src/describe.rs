@@ -83,7 +83,7 @@ pub(crate) fn new_orders_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<S
     let rates: Vec<String> = arms.filter_map(of_arm).collect();
     (!rates.is_empty()).then(|| {
         format!(
-            "New-orders a minute, which is not a TPC result and not comparable with any: {}",
+            "New-orders per minute (not a TPC result, and not comparable with one): {}",
             rates.join(", ")
         )
     })
@@ -107,9 +107,9 @@ pub(crate) fn cpu_from_in_words(run: &Run) -> impl Iterator<Item = String> {
             CpuSource::Agent(agent) => {
                 let share = agent.error_share.map(|share| format!(", {:.3} %", share * 100.0));
                 format!(
-                    "Server CPU is that of {}, read on the server's machine ({}, {} CPUs) by the agent {}: {} readings, {} away (at most \
-                     {}), so each is placed within {}. A quiet server used {:.2} % of a CPU: about {} of a slice's CPU time{} are \
-                     not its own.",
+                    "Server CPU is that of {}, read on the server's machine ({}, {} CPUs) by the agent {}: {} readings, round trip {} \
+                     (at most {}), so each is accurate to {}. The idle server used {:.2} % of a CPU, which adds about {} to a slice's \
+                     CPU time{}.",
                     agent.program,
                     agent.host.cpu,
                     agent.host.cpus,
@@ -124,8 +124,8 @@ pub(crate) fn cpu_from_in_words(run: &Run) -> impl Iterator<Item = String> {
                 )
             }
             CpuSource::Counter(counter) => format!(
-                "Server CPU is that of {}, as {} tells. It lags up to {:.3} s behind, so every reading waited for so long, and slices \
-                 are twice as long at least.",
+                "Server CPU is that of {}, as {} reports. The counter lags up to {:.3} s, so every reading waited that long, and slices \
+                 are at least twice as long.",
                 counter.counts, counter.source, counter.resolution_s
             ),
         })
@@ -145,8 +145,7 @@ pub(crate) fn probes_in_words(run: &Run) -> impl Iterator<Item = String> {
     probed.filter_map(|arm| {
         let probe = arm.probe.as_ref()?;
         Some(format!(
-            "{} is a probe: its slices ran with {probe}, on the same server as those of the arms beside it, for which that was set \
-             back.",
+            "{} is a probe: its slices ran with {probe} on the server of the other arms, for which it was set back.",
             arm.name
         ))
     })
@@ -212,8 +211,8 @@ fn command_in_words(command: &Command) -> String {
         line.push('…');
     }
     let operation = match command.counts {
-        Counts::Runs => "a run of the program",
-        Counts::Queries => "a query counted by the server",
+        Counts::Runs => "one run of the program",
+        Counts::Queries => "one query counted by the server",
     };
     format!("{line}; an operation is {operation}")
 }
@@ -277,17 +276,17 @@ pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
     let dropped = match rounds.dropped {
         0 => "",
         _ => {
-            ", and what the kernel kept of its server's files dropped: what the server has not in its own memory comes from the disk"
+            ", and the kernel's cache of the server's files dropped: what the server has not in its own memory comes from the disk"
         }
     };
     let waited = format!(
-        "{:.1} s of quiet before each slice on average{dropped}",
+        "{:.1} s of idle servers before each slice on average{dropped}",
         rounds.quiet_s
     );
     Some(match rounds.disturbed {
         0 => waited,
         disturbed => format!(
-            "{waited}; {} of {} slices ran while another arm's server wrote or worked, which may have slowed them down",
+            "{waited}; {} of {} slices ran while another arm's server was busy, which may have slowed them down",
             format::count(disturbed.into()),
             format::count(rounds.slices.into())
         ),
@@ -342,7 +341,7 @@ pub(crate) fn proofs_in_words(run: &Run) -> impl Iterator<Item = (&str, String)>
     run.head.arms_once().map(|arm| {
         let names: Vec<String> = witnesses(arm).iter().map(ToString::to_string).collect();
         let mut words = match names.as_slice() {
-            [] => "not proved, the run ended before".to_owned(),
+            [] => "not proved: the run ended before".to_owned(),
             names => format!("proved by {}", names.join(", ")),
         };
         if let Some(why) = unproved(arm) {
@@ -381,14 +380,14 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
     match &run.head.status {
         RunStatus::Complete => None,
         RunStatus::Running => {
-            Some("This run has not come to its end: it is still measuring, or it was killed. What it measured until then is below.".into())
+            Some("This run has not ended: it is still measuring, or it was killed. Below is what it has measured so far.".into())
         }
         RunStatus::Partial { reason } => Some(format!(
-            "This run ended early: {}. What it measured until then is below.",
+            "This run ended early: {}. Below is what it measured.",
             reason.trim_end_matches('.')
         )),
         RunStatus::NotCleanedUp { problem } => Some(format!(
-            "This run measured all it was to measure, but {}.",
+            "This run is complete, but {}.",
             problem.trim_end_matches('.')
         )),
     }
@@ -448,8 +447,8 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         ServerPlacement::External => "your server",
         ServerPlacement::Embedded => {
             return format!(
-                "{} {}, embedded: it runs in the application's process, here called the client, which pays for all of it; a new \
-                 connection opens the file",
+                "{} {}, embedded: it runs in the application's process, here called the client, which bears all costs; a new connection \
+                 opens the file",
                 server.product, server.version
             );
         }

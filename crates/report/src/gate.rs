@@ -73,9 +73,9 @@ pub(crate) fn answer(gate: &Gate) -> String {
     };
     let not_held = match gate.not_held.len() {
         0 => String::new(),
-        1 => " 1 more is not held to the earlier run: the load generator was its bottleneck.".into(),
+        1 => " 1 more was not compared: the load generator was its bottleneck.".into(),
         more => {
-            format!(" {more} more are not held to the earlier run: the load generator was their bottleneck.")
+            format!(" {more} more were not compared: the load generator was their bottleneck.")
         }
     };
     let answer = match gate.verdict {
@@ -84,10 +84,10 @@ pub(crate) fn answer(gate: &Gate) -> String {
         BoundVerdict::Over => format!("Over: {} exceeded the limit.", of_all(count(BoundVerdict::Over))),
         BoundVerdict::CannotTell if count(BoundVerdict::CannotTell) == 0 => {
             let open = gate.not_comparable.len();
-            format!("Cannot tell: {open} of what the earlier run has is not in this one.")
+            format!("Cannot tell: {open} of the earlier run's arms or cells are not in this one.")
         }
         BoundVerdict::CannotTell => format!(
-            "Cannot tell: of {} it is not known whether the limit was kept.",
+            "Cannot tell whether {} kept the limit.",
             of_all(count(BoundVerdict::CannotTell))
         ),
     };
@@ -157,7 +157,7 @@ pub(crate) fn limit_of_speed<'a>(mut rows: impl Iterator<Item = &'a GateRow>) ->
     let row = rows.find(is_of_speed)?;
     let margin = format::share_of(1.0 / (1.0 + row.limit) - 1.0);
     Some(format!(
-        "A limit of {} of {} is a margin of {margin}: with so much less of it an operation takes {margin} longer.",
+        "A limit of {} of {} is a margin of {margin}: operations may take {margin} longer.",
         limit(row),
         row.metric
     ))
@@ -173,45 +173,45 @@ fn reason(row: &GateRow) -> String {
     });
     let why = match rule {
         Rule::WithinMargin => format!(
-            "the whole interval lies on the good side of the limit, and its middle is further from it than the noise floor of {floor}"
+            "the whole interval is within the limit, and its middle is further from it than the noise floor of {floor}"
         ),
         Rule::BeyondFloor => format!(
-            "the whole interval lies beyond the limit, its middle is further from it than the noise floor of {floor}, and that is \
-             significant among all limits (Holm, {})",
+            "the whole interval is beyond the limit, its middle is further from it than the noise floor of {floor}, and it is significant \
+             after correcting for all limits (Holm, {})",
             words::p_value(row.adjusted_p_value)
         ),
-        Rule::IntervalTooWide => "the limit lies within the interval".into(),
+        Rule::IntervalTooWide => "the interval includes the limit".into(),
         Rule::WithinFloor | Rule::FloorTooWide => {
             format!("the middle of the interval is nearer to the limit than the noise floor of {floor}")
         }
         Rule::ManyComparisons => format!(
-            "among so many limits one may well be exceeded like this by chance (Holm, {})",
+            "not significant after correcting for all limits (Holm, {})",
             words::p_value(row.adjusted_p_value)
         ),
-        Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
-        Rule::OnlyInPercent => "what changed is the baseline that percents are of".into(),
-        Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
+        Rule::NoFloor => words::NO_FLOOR.into(),
+        Rule::OnlyInPercent => words::ONLY_IN_PERCENT.into(),
+        Rule::ClientBound => words::CLIENT_BOUND.into(),
     };
     let remedy = match (row.precision_needed, row.verdict, row.held_to, rule) {
         (_, _, _, Rule::NoFloor | Rule::ClientBound) => String::new(),
         (Some(precision), BoundVerdict::CannotTell, ..) => format!(
-            "; measure again with intervals of ±{} ({}) and time enough",
+            "; measure again with intervals of ±{} ({}) and enough time",
             format::share_of(precision),
             how(row.metric, precision)
         ),
         (None, BoundVerdict::CannotTell, HeldTo::Budget, _) => {
-            "; it is so near to the limit that no measuring will decide it: change the limit, or the cost"
+            "; it is too near the limit to be decided by measuring: change the limit, or the cost"
                 .into()
         }
         (_, _, _, Rule::OnlyInPercent) => String::new(),
         (None, BoundVerdict::CannotTell, HeldTo::EarlierRun, _) => match row.time_needed_s {
             Some(seconds) => format!(
-                "; runs of {} can tell, or allow more with --margin",
+                "; measure for {} in each run, or allow more with --margin",
                 format::span(seconds)
             ),
             None if rule == Rule::IntervalTooWide => {
-                "; runs of the same thing differ by more from each other, however long they are: give several earlier ones with \
-                 --baseline, or allow more with --margin"
+                "; repeated runs differ by more, however long they are: give several earlier ones with --baseline, or allow more with \
+                 --margin"
                     .into()
             }
             None => "; measure both longer, or allow more with --margin".into(),

@@ -24,8 +24,10 @@ enum Written {
     Share,
 }
 
+/// How busy a device was, in tables and in the course of a run.
+pub(crate) const DEVICE_BUSY: &str = "device busy (all programs)";
 /// Of a server all its connections share it.
-const MEMORY: &str = "memory for them";
+const MEMORY: &str = "cache memory";
 
 const FIGURE_COLUMNS: [FigureColumn; 10] = [
     (
@@ -34,7 +36,7 @@ const FIGURE_COLUMNS: [FigureColumn; 10] = [
         Written::Bytes,
     ),
     (
-        "the same on the disk",
+        "size on the disk",
         |row| row.disk_bytes.map(|bytes| bytes as f64),
         Written::Bytes,
     ),
@@ -52,13 +54,9 @@ const FIGURE_COLUMNS: [FigureColumn; 10] = [
         Written::Number,
     ),
     ("log written per operation", |row| row.log_bytes, Written::Bytes),
+    (DEVICE_BUSY, |row| row.device_busy, Written::Share),
     (
-        "device busy, whoever used it",
-        |row| row.device_busy,
-        Written::Share,
-    ),
-    (
-        "device traffic per second, whoever's",
+        "device traffic per second (all programs)",
         |row| row.device_bytes_per_s,
         Written::Bytes,
     ),
@@ -98,7 +96,7 @@ pub(crate) fn labels<'a>(run: &Run, cell: &str, arms: impl Iterator<Item = &'a s
 /// A database that runs in its client has a cache in each connection.
 fn label_in(run: &Run, label: &'static str) -> &'static str {
     match label {
-        MEMORY if run.head.is_embedded() => "memory for them in each connection",
+        MEMORY if run.head.is_embedded() => "cache memory of each connection",
         other => other,
     }
 }
@@ -130,22 +128,22 @@ pub(crate) fn meaning(run: &Run) -> String {
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-const SEARCHED: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm was searched \
-     for it.";
+const SEARCHED: &str =
+    "Before measuring, ciphertax wrote a canary row and searched the disk of every arm for it.";
 
-const IN_A_FILE: &str = "It lies in a file of its own beside the arm's, opened in the same way.";
+const IN_A_FILE: &str = "The row is in its own file beside the arm's, opened in the same way.";
 
-const IN_A_SERVER: &str = "A server that keeps rows in memory is searched in a second one like it, with so little memory that all \
-     it writes reaches the disk.";
+const IN_A_SERVER: &str = "For servers that keep rows in memory, a second one like it was searched, with so little memory that all rows \
+     reach the disk.";
 
-const WORDS: &str = "Readable: the canary can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects \
-     these files, and the canary had not come to lie there. A dash: there are no such files.";
+const WORDS: &str = "Readable: files of this kind show the canary. Encrypted: they do not. Not encrypted: nothing protects these files, \
+     but the canary was not in them. A dash: no such files.";
 
-const OF_FILE_SYSTEMS: &str = "Files on the disk and their names are what whoever takes the disk sees; who has the rights for it \
-     on the running machine reads them all, since they are decrypted there.";
+const OF_FILE_SYSTEMS: &str = "Files on the disk and names of files: what a thief of the disk sees. On the running machine the file \
+     system decrypts them for whoever has the rights.";
 
-const OF_COLUMNS: &str = "Statements carry fields in plaintext to the server that encrypts them, so a log that keeps statements \
-     keeps fields that can be read; these servers have none, and no binary log.";
+const OF_COLUMNS: &str = "Statements carry plaintext fields to the server that encrypts them, so a log of statements would show them; \
+     these servers have no such log, and no binary log.";
 
 /// The tables of a run; none where no arm is about the disk.
 pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {

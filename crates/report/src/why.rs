@@ -1,6 +1,10 @@
 //! The why of a run by itself: as JSON, as rows, as stacks for other programs, and its words. As text it is in
 //! [`terminal`](crate::terminal).
 
+mod sentences;
+
+pub(crate) use sentences::{in_sentences, of_chosen};
+
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
@@ -28,13 +32,9 @@ impl Chosen<'_> {
         self.cells.is_none_or(|chosen| chosen.contains(&cell))
     }
 
-    /// True if an arm is asked for.
-    pub(crate) fn has_arm(&self, arm: &str) -> bool {
-        self.arms.is_none_or(|chosen| chosen.contains(&arm))
-    }
-
-    fn has(&self, cell: &str, arm: &str) -> bool {
-        self.has_cell(cell) && self.has_arm(arm)
+    /// True if an arm in a cell is asked for.
+    pub(crate) fn has(&self, cell: &str, arm: &str) -> bool {
+        self.has_cell(cell) && self.arms.is_none_or(|chosen| chosen.contains(&arm))
     }
 }
 
@@ -196,13 +196,13 @@ pub(crate) fn bound_in_words(row: &BoundRow) -> String {
     }
 }
 
-/// Whether the bound was taken away, and what came of it.
-pub(crate) fn confirmation_word(confirmation: Confirmation) -> &'static str {
+/// Whether the bound was confirmed by taking it away.
+pub(crate) fn confirmation_in_words(confirmation: Confirmation) -> &'static str {
     match confirmation {
-        Confirmation::NotTried => "not tried",
-        Confirmation::Confirmed => "confirmed",
-        Confirmation::Refuted => "refuted",
-        Confirmation::CannotTell => "cannot tell",
+        Confirmation::NotTried => "Not confirmed (use --confirm).",
+        Confirmation::Confirmed => "Confirmed: without this bound the arm is faster.",
+        Confirmation::Refuted => "Refuted: without this bound the arm is no faster.",
+        Confirmation::CannotTell => "Not confirmed: the test was too short.",
     }
 }
 
@@ -238,24 +238,6 @@ pub(crate) fn difference_of(row: &CategoryRow) -> f64 {
         .map_or(row.variant_us - row.baseline_us, |difference| difference.value)
 }
 
-/// The categories of the variants in a cell that differ beyond noise, the largest difference first.
-pub(crate) fn largest<'a>(run: &'a Run, cell: &str) -> Vec<&'a CategoryRow> {
-    let mut rows: Vec<_> = run
-        .results
-        .why
-        .categories
-        .iter()
-        .filter(|row| row.cell == cell && row.is_significant && is_variant(run, &row.arm))
-        .collect();
-    rows.sort_by(|one, other| difference_of(other).abs().total_cmp(&difference_of(one).abs()));
-    rows
-}
-
-/// True for arms that are compared with the baseline, other than the baseline itself.
-pub(crate) fn is_variant(run: &Run, arm: &str) -> bool {
-    run.head.variants().any(|variant| variant.name == arm)
-}
-
 /// True for the baseline repeated.
 pub(crate) fn is_again(run: &Run, arm: &str) -> bool {
     let mut arms = run.head.arms.iter();
@@ -266,22 +248,18 @@ pub(crate) fn is_again(run: &Run, arm: &str) -> bool {
 pub(crate) fn account_in_words(row: &DifferenceOfSide) -> String {
     let measured = match row.measured {
         Some(measured) => format!(
-            "measured {}, not in any category {}",
+            "measured {}, in no category {}",
             difference_in_words(measured),
             microseconds_more(measured.value - row.sum_us)
         ),
-        None => "not enough blocks to tell what was measured".to_owned(),
+        None => "too few blocks for an interval".to_owned(),
     };
     let estimated = row.estimated.map_or_else(String::new, |estimated| {
-        format!(
-            "; in the slices that were not looked into {}",
-            difference_in_words(estimated)
-        )
+        format!("; without profiling {}", difference_in_words(estimated))
     });
     let disagree = match (row.measured, row.estimated) {
         (Some(looked), Some(other)) if looked.low > other.high || looked.high < other.low => {
-            " These differ beyond their intervals: looking changed what was looked at, so the bars tell which parts are large, not how \
-             large they are."
+            " The intervals do not overlap: profiling changed what it measured, so sizes of parts are rough."
         }
         _ => "",
     };
@@ -295,11 +273,11 @@ pub(crate) fn account_in_words(row: &DifferenceOfSide) -> String {
 pub(crate) fn basis_in_words(row: &DifferenceOfSide) -> String {
     let comprises = match row.comprises {
         Complete::Whole => "",
-        Complete::KernelUnnamed => "; the kernel's functions have no names here",
-        Complete::UserOnly => "; time in the kernel is not among them",
+        Complete::KernelUnnamed => "; kernel functions have no names",
+        Complete::UserOnly => "; none in the kernel",
     };
     format!(
-        "{} samples in {} blocks, {} unwound to their end, {} with a category{comprises}.",
+        "{} samples in {} blocks, {} with a complete stack, {} with a category{comprises}.",
         format::count(row.samples as f64),
         row.blocks,
         format::fine_share(row.complete),
@@ -307,16 +285,16 @@ pub(crate) fn basis_in_words(row: &DifferenceOfSide) -> String {
     )
 }
 
-/// What looking into slices cost the server.
+/// What profiling cost the server.
 pub(crate) fn costs_in_words<'a>(rows: impl Iterator<Item = &'a LookCost>) -> Vec<String> {
     let mut told = Vec::new();
     let mut unknown: BTreeMap<Look, Vec<&str>> = BTreeMap::new();
     for row in rows {
         match row.server_cpu {
             Some(change) => told.push(format!(
-                "{} changed the server's CPU time per operation in {} by {} ({} blocks).",
-                look_in_words(row.look),
+                "{}: {} added {} server CPU ({} blocks). Costs exclude those blocks.",
                 row.cell,
+                look_in_words(row.look),
                 format::change_with_interval(change),
                 row.blocks
             )),
@@ -325,9 +303,9 @@ pub(crate) fn costs_in_words<'a>(rows: impl Iterator<Item = &'a LookCost>) -> Ve
     }
     told.extend(unknown.into_iter().map(|(look, cells)| {
         format!(
-            "Too few blocks to say what {} cost in {}.",
-            look_in_words(look).to_lowercase(),
-            cells.join(", ")
+            "{}: too few blocks to measure the overhead of {}.",
+            cells.join(", "),
+            look_in_words(look)
         )
     }));
     told
@@ -335,15 +313,15 @@ pub(crate) fn costs_in_words<'a>(rows: impl Iterator<Item = &'a LookCost>) -> Ve
 
 fn look_in_words(look: Look) -> &'static str {
     match look {
-        Look::Waits => "Watching what threads wait for",
-        Look::Full => "Profiling both sides and watching what threads wait for",
+        Look::Waits => "sampling waits",
+        Look::Full => "profiling",
     }
 }
 
 /// What a course shows.
 pub(crate) fn course_label(of: &CourseOf) -> String {
     match of {
-        CourseOf::DeviceBusy => "device busy, whoever used it".to_owned(),
+        CourseOf::DeviceBusy => crate::storage::DEVICE_BUSY.to_owned(),
         CourseOf::DeviceRead => "read from the device".to_owned(),
         CourseOf::DeviceWritten => "written to the device".to_owned(),
         CourseOf::Counter(name) => match name.as_str() {

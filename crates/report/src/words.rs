@@ -9,6 +9,13 @@ use ciphertax_stats::{Rule, Verdict};
 
 use crate::describe;
 
+/// Why the load generator's figure gets no verdict.
+pub(crate) const CLIENT_BOUND: &str = "the load generator was the bottleneck, so the figure is the client's";
+/// Why nothing is compared with the noise floor.
+pub(crate) const NO_FLOOR: &str = "there is no noise floor: the baseline against itself was not measured";
+/// Why a change in percent is none of the arm's.
+pub(crate) const ONLY_IN_PERCENT: &str = "only the baseline changed, which percentages refer to";
+
 /// Why a verdict is what it is: the rule and the figures it was applied to, in a sentence.
 pub(crate) fn rule(row: &EstimateRow) -> String {
     let floor = row
@@ -22,32 +29,32 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
     });
     match row.rule {
         Rule::BeyondFloor => format!(
-            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant in its family \
-             (Benjamini and Hochberg, {p_value})"
+            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant after correcting for many \
+             comparisons (Benjamini and Hochberg, {p_value})"
         ),
         Rule::WithinMargin => {
             format!("the interval ends below the margin of {margin} (twice the precision asked for)")
         }
         Rule::IntervalTooWide => format!(
-            "the interval holds zero, and also changes beyond the margin of {margin} (twice the precision asked for){more}"
+            "the interval includes both zero and changes above the margin of {margin} (twice the precision asked for){more}"
         ),
         Rule::WithinFloor => format!(
-            "the interval excludes zero, but the change does not exceed the noise floor of {floor}, by which the baseline \
-             differs from itself{more}"
+            "the interval excludes zero, but the change is within the noise floor of {floor}, by which the baseline differs from \
+             itself{more}"
         ),
         Rule::ManyComparisons if blocks < MINIMUM_BLOCKS => {
             format!("the interval excludes zero, but {blocks} blocks are few ({p_value}){more}")
         }
         Rule::ManyComparisons => format!(
-            "the interval excludes zero and the change exceeds the noise floor of {floor}, but among so many comparisons \
-             one like it may be chance (Benjamini and Hochberg, {p_value}){more}"
+            "the interval excludes zero and the change exceeds the noise floor of {floor}, but it is not significant after correcting \
+             for many comparisons (Benjamini and Hochberg, {p_value}){more}"
         ),
         Rule::FloorTooWide => format!(
             "the interval ends below the margin of {margin}, but the baseline differs from itself by more than that ({floor}){more}"
         ),
-        Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
-        Rule::OnlyInPercent => "what changed is the baseline that percents are of".into(),
-        Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
+        Rule::NoFloor => NO_FLOOR.into(),
+        Rule::OnlyInPercent => ONLY_IN_PERCENT.into(),
+        Rule::ClientBound => CLIENT_BOUND.into(),
     }
 }
 
@@ -136,7 +143,7 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
             }
             (Some(queries), Some(low), Some(high)) if row.is_within(point) => {
                 parts.push(format!(
-                    "less than {budget} from {} per connection on [{low}, {high}]",
+                    "less than {budget} with at least {} per connection [{low}, {high}]",
                     queries_of(&queries)
                 ));
             }
@@ -148,8 +155,8 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                         "{} with one query per connection; {}: {query}",
                         format::change_with_interval(single),
                         match is_never {
-                            true => format!("less than {budget} with few alone"),
-                            false => format!("cannot tell whether less than {budget} with many"),
+                            true => format!("less than {budget} only with few"),
+                            false => format!("cannot tell whether it is less than {budget} with many"),
                         }
                     ));
                     break;
@@ -161,10 +168,10 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                 let earliest = low
                     .filter(|_| point.queries_low.is_some_and(|queries| queries > 1.0))
                     .map_or(String::new(), |low| {
-                        format!(" (at the earliest from {} per connection on)", queries_of(&low))
+                        format!(" (not before {} per connection)", queries_of(&low))
                     });
                 parts.push(format!(
-                    "cannot tell whether ever less than {budget}{earliest}: {query}"
+                    "cannot tell whether it ever falls below {budget}{earliest}: {query}"
                 ));
                 break;
             }
@@ -292,14 +299,14 @@ mod tests {
     fn what_a_query_costs_must_be_sure_before_never_is_said() {
         assert_eq!(
             with([0.181, -0.028, 0.434], [None, Some(310.0), None]),
-            "server CPU: cannot tell whether ever less than 10 % (at the earliest from 310 queries per connection on): a query \
-             alone costs +18.1 % [−2.8, 43.4]"
+            "server CPU: cannot tell whether it ever falls below 10 % (not before 310 queries per connection): a query alone costs \
+             +18.1 % [−2.8, 43.4]"
         );
         let expected = "server CPU: never less than 10 %, because a query alone costs +18.1 % [16.0, 20.0]";
         assert_eq!(with([0.181, 0.16, 0.2], [None, None, None]), expected);
         assert_eq!(
             with([0.02, 0.01, 0.03], [Some(521.0), Some(379.0), Some(834.0)]),
-            "server CPU: less than 10 % from 521 queries per connection on [379, 834]"
+            "server CPU: less than 10 % with at least 521 queries per connection [379, 834]"
         );
         assert!(with([0.08, 0.01, 0.15], [Some(521.0), Some(379.0), None]).contains("cannot tell whether"));
     }
@@ -310,7 +317,7 @@ mod tests {
             query_verdict: Verdict::CannotTell,
             ..row_of([0.181, 0.16, 0.2], [None, None, None])
         };
-        let words = "cannot tell whether ever";
+        let words = "cannot tell whether it ever";
         assert!(churn(&row).contains(words), "{}", churn(&row));
     }
 
@@ -329,7 +336,7 @@ mod tests {
         };
         assert_eq!(
             churn(&row),
-            "server CPU: −97.0 % [−98.0, −96.0] with one query per connection; cannot tell whether less than 10 % with many: a query \
+            "server CPU: −97.0 % [−98.0, −96.0] with one query per connection; cannot tell whether it is less than 10 % with many: a query \
              alone costs +5.0 % [−10.0, 20.0]"
         );
     }
@@ -341,7 +348,7 @@ mod tests {
             ..row_of([0.181, 0.16, 0.2], [None, None, None])
         };
         assert!(
-            churn(&row).contains("cannot tell whether ever"),
+            churn(&row).contains("cannot tell whether it ever"),
             "{}",
             churn(&row)
         );

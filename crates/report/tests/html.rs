@@ -84,7 +84,7 @@ fn where_the_database_runs_in_its_client_no_column_is_left_empty() {
         ">opened as</th>",
         "<td class=\"text\">plaintext</td>",
         "<dt>database</dt>",
-        "pays for all of it",
+        "bears all costs",
     ] {
         assert!(embedded.contains(words), "{words}");
     }

@@ -116,7 +116,7 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
 fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
     let text = full(&fixture::run_of_whole_rounds(), UNBOUND);
     for words in [
-        "1.3 s of quiet before each slice on average; 3 of 256 slices ran while another arm's server wrote or worked",
+        "1.3 s of idle servers before each slice on average; 3 of 256 slices ran while another arm's server was busy",
         "server and file system CPU/op, whole round",
         "server CPU/op, whole round",
         "written/op",
@@ -389,15 +389,15 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
     assert_eq!(line("plain"), "plain tls1.3 tls1.2");
     for (label, of_plain) in [
         ("data and indexes", "268 MB"),
-        ("the same on the disk", "273 MB"),
-        ("memory for them", "67.1 MB"),
+        ("size on the disk", "273 MB"),
+        ("cache memory", "67.1 MB"),
         ("data to memory", "4"),
         ("cache hit rate", "91.4 %"),
         ("pages read per operation", "0.35"),
         ("pages written per operation", "0.00412"),
         ("log written per operation", "312 B"),
-        ("device busy, whoever used it", "98 %"),
-        ("device traffic per second, whoever's", "31.2 MB"),
+        ("device busy (all programs)", "98 %"),
+        ("device traffic per second (all programs)", "31.2 MB"),
     ] {
         assert!(
             line(label).starts_with(&format!("{label} {of_plain}")),
@@ -411,12 +411,12 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
 fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_travels() {
     let text = full(&fixture::embedded(), UNBOUND);
     for words in [
-        "embedded: it runs in the application's process, here called the client, which pays for all of it",
+        "embedded: it runs in the application's process, here called the client, which bears all costs",
         "query: client",
         "connection: client",
         "Where the time of opening the database goes",
         "opened 12,345 times",
-        "memory for them in each connection",
+        "cache memory of each connection",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

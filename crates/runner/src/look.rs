@@ -153,7 +153,7 @@ pub(crate) fn not_looked_into(head: &Head) -> Option<String> {
         return None;
     }
     let mut servers = head.servers.iter();
-    servers.find_map(|server| Some(format!("{} was not looked into: {}.", server.name, why(server)?)))
+    servers.find_map(|server| Some(format!("{} was not profiled: {}.", server.name, why(server)?)))
 }
 
 fn why(server: &ServerRecord) -> Option<String> {

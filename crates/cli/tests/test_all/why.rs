@@ -82,7 +82,8 @@ fn every_format_is_written(sandbox: &Sandbox) {
         let arguments = [&["why", "run"], arguments].concat();
         Running::start(sandbox.command(&arguments)).finish()
     };
-    let text = why(&[]);
+    says(why(&[]).measured(), "tls costs the server");
+    let text = why(&["--full"]);
     says(text.measured(), "TLS record: protocol");
     let csv = why(&["--format", "csv", "--arm", "tl?"]);
     let lines: Vec<&str> = csv.measured().lines().collect();

@@ -106,7 +106,7 @@ fn other_database(first: &Named<'_>, other: &Named<'_>, cell: &str) -> Option<St
 
 fn another_database((first, here): (&str, &str), (other, there): (&str, &str)) -> String {
     format!(
-        "the database is {there} in {other} and {here} in {first}, and what one costs says nothing of the other"
+        "the database is {there} in {other} and {here} in {first}; costs of different databases are not compared"
     )
 }
 

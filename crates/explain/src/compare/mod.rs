@@ -213,7 +213,7 @@ pub(crate) fn paired<'a>(
             None if headline => not_comparable.push(NotComparable {
                 run,
                 what: format!("{} of {} in {}", before.metric, before.arm, before.cell),
-                why: format!("it was not measured in {}, or in too few blocks", other.name),
+                why: format!("not measured in {}, or in too few blocks", other.name),
             }),
             None => {}
         }

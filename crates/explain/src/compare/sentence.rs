@@ -35,10 +35,7 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
     others.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let (unchanged, but) = match others.as_slice() {
         [] => ("The cost", String::new()),
-        others => (
-            "CPU and speed",
-            format!("; besides, {}", largest(comparison, others)),
-        ),
+        others => ("CPU and speed", format!("; but {}", largest(comparison, others))),
     };
     let refused = match comparison.not_comparable.len() {
         0 => String::new(),
@@ -48,9 +45,9 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
         ),
     };
     match (changed.as_slice(), of_rest.as_str()) {
-        ([], "") => format!("The costs that a study is precise about are not in both runs{refused}."),
+        ([], "") => format!("The runs have no headline cost in common{refused}."),
         ([], of_rest) if open == 0 => format!("{unchanged} did not change: {of_rest}{but}{refused}."),
-        ([], of_rest) => format!("No change of the cost is seen: {of_rest}{but}{refused}."),
+        ([], of_rest) => format!("No change of the cost found: {of_rest}{but}{refused}."),
         (changed, "") => format!("The cost changed: {}{refused}.", largest(comparison, changed)),
         (changed, of_rest) => format!(
             "The cost changed: {}. {of_rest}{refused}.",

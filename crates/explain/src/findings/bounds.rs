@@ -29,14 +29,14 @@ pub(super) fn bounds(run: &Run) -> impl Iterator<Item = Finding> {
             false => {
                 let each = rows.iter().map(|row| {
                     format!(
-                        "{} by {}{}",
+                        "{}: {}{}",
                         row.arm,
                         in_words(row.bound, row.of.as_deref()),
                         tried(row)
                     )
                 });
                 format!(
-                    "{name}: not all arms are bound by the same: {}.",
+                    "{name}: the arms have different bottlenecks: {}.",
                     joined(each, "; ")
                 )
             }
@@ -64,9 +64,9 @@ pub(super) fn what_follows(run: &Run) -> impl Iterator<Item = Finding> {
 fn tried(row: &BoundRow) -> &'static str {
     match row.confirmation {
         Confirmation::NotTried => "",
-        Confirmation::Confirmed => ", which was tried: without it the arm is faster",
-        Confirmation::Refuted => ", but it was tried: without it the arm is no faster",
-        Confirmation::CannotTell => "; it was tried, too shortly to tell",
+        Confirmation::Confirmed => " (confirmed: without it the arm is faster)",
+        Confirmation::Refuted => " (refuted: without it the arm is no faster)",
+        Confirmation::CannotTell => " (not confirmed: the test was too short)",
     }
 }
 
@@ -96,15 +96,13 @@ pub(super) fn round_trips(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
         (least, most) if least == most => least,
         (least, most) => format!("{} to {most}", least.trim_end_matches(" %")),
     };
-    let counts = waits.iter().enumerate().map(|(index, waits)| {
-        let times = if index == 0 { " times" } else { "" };
-        format!("{}{times} over {}", plain(waits.flights), waits.arm)
-    });
+    let counts = waits
+        .iter()
+        .map(|waits| format!("{} over {}", plain(waits.flights), waits.arm));
     Some(cause(
         "round-trips",
         format!(
-            "{}: how often a connect waits for the server decides how long it takes: {}. At {rtt_ms} ms each that is \
-             {of_their_time} of the time measured.",
+            "{}: round trips decide how long a connect takes: {}. At {rtt_ms} ms each they are {of_their_time} of the time.",
             cell.asked.name,
             joined(counts, ", ")
         ),
@@ -161,14 +159,14 @@ pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Fin
         true => (format!("{} less", rounded::share(-both.value)), ""),
         false => (
             rounded::more(both.value),
-            " It pays where clients cannot keep their connections.",
+            " It pays off where clients cannot keep connections open.",
         ),
     };
     Some(cause(
         "pooler",
         format!(
-            "{cell_name}: through the pooler of {arm}, {what} takes {} of the server's CPU instead of {} and {} of the pooler's: \
-             together {together}.{what_to_do}",
+            "{cell_name}: with the pooler of {arm}, {what} costs {} on the server ({} without a pooler) plus {} in the pooler: \
+             {together} in total.{what_to_do}",
             rounded::microseconds(server.variant),
             rounded::microseconds(server.baseline),
             rounded::microseconds(pooler.value),
@@ -233,7 +231,7 @@ mod tests {
             confirmation: Confirmation::Refuted,
             ..commit()
         };
-        let ending = "without it the arm is no faster.";
+        let ending = " (refuted: without it the arm is no faster).";
         assert!(only(bounds(&run(vec![refuted]))).summary.ends_with(ending));
     }
 
@@ -244,7 +242,7 @@ mod tests {
             row("tls", Bound::ServerCpu, Some("TLS record: cipher")),
         ];
         let found = only(bounds(&run(rows)));
-        let words = "tls by the server's CPU, most of all TLS record: cipher";
+        let words = "tls: the server's CPU, most of all TLS record: cipher";
         assert!(found.summary.contains(words), "{found:?}");
         assert_eq!(bounds(&run(vec![row("plain", Bound::Mixed, None)])).count(), 0);
         assert_eq!(bounds(&run(Vec::new())).count(), 0);

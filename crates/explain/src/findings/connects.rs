@@ -48,19 +48,16 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
         )
     };
     let row = row(arm, phase)?;
-    let cpu = row.client_cpu_us.map(|us| {
-        format!(
-            ", of which the client's cryptography computes {}",
-            rounded::microseconds(us)
-        )
-    });
+    let cpu = row
+        .client_cpu_us
+        .map(|us| format!(", {} of it the client's cryptography", rounded::microseconds(us)));
     let (connect, over, travelled) = match run.head.is_embedded() {
         true => ("opening the database", "with", String::new()),
         false => (
             "a connect",
             "over",
             format!(
-                ", {:.1} flights, {:.0} bytes sent and {:.0} received",
+                ", {:.1} round trips, {:.0} bytes sent and {:.0} received",
                 row.flights, row.bytes_sent, row.bytes_received
             ),
         ),
@@ -147,7 +144,7 @@ pub(super) fn waits_for_cpu(
     }
     let queue = waits.map(|(before, after)| {
         format!(
-            "threads were ready to run but waited for a CPU {} per connect instead of {}; ",
+            "threads waited for a CPU {} per connect instead of {}; ",
             rounded::microseconds(after),
             rounded::microseconds(before)
         )
@@ -155,8 +152,8 @@ pub(super) fn waits_for_cpu(
     Some(cause(
         "waits-for-cpu",
         format!(
-            "{}: over {arm} the phases without cryptography take {} instead of {}, and that is waiting: {} connects at a time \
-             share {}. One at a time (load.connections=1) shows each phase by itself.",
+            "{}: over {arm} the phases without cryptography take {} instead of {}, because {} concurrent connects share {}. With \
+             load.connections=1 each phase shows by itself.",
             cell.asked.name,
             rounded::microseconds(after),
             rounded::microseconds(before),
@@ -243,14 +240,14 @@ pub(crate) fn hello_retried(
     let (_, tls) = arms.first()?;
     let names: Vec<&str> = arms.iter().map(|(arm, _)| *arm).collect();
     let waits = connect.as_ref().map_or_else(
-        || "a handshake waits for the server twice instead of once".to_owned(),
+        || "a handshake takes 2 round trips instead of 1".to_owned(),
         |connect| {
             let takes = connect.round_trip_us.map(|us| {
                 let trip = rounded::microseconds(us);
-                format!("; a round trip takes {trip} here")
+                format!(" ({trip} each)")
             });
             format!(
-                "a handshake waits for the server {} times instead of once{}",
+                "a handshake takes {} round trips instead of 1{}",
                 plain(connect.flights),
                 takes.unwrap_or_default()
             )
@@ -258,7 +255,7 @@ pub(crate) fn hello_retried(
     );
     let evidence = connect.map_or_else(String::new, |connect| {
         format!(
-            "; {}, {}: {} {} flights",
+            "; {}, {}: {} {} round trips",
             connect.cell,
             connect.arm,
             Phase::Tls,
@@ -268,8 +265,7 @@ pub(crate) fn hello_retried(
     Some(advice(
         "hello-retry",
         format!(
-            "{}: over {} the client's first key is of a group that the server does not take. It asks for one of {} \
-             (HelloRetryRequest), so {waits}. {}",
+            "{}: over {} the server does not accept the client's first key and asks for one of {} (HelloRetryRequest), so {waits}. {}",
             server.name,
             names.join(", "),
             group(tls),
@@ -337,11 +333,11 @@ pub(crate) fn major(version: &str) -> Option<u32> {
 fn remedy(server: &ServerRecord, group: &str) -> String {
     let server_side = match (server.product.as_str(), major(&server.version)) {
         ("PostgreSQL", Some(major)) if major < LIST_OF_GROUPS_SINCE => format!(
-            "The server takes the one group of ssl_ecdh_curve, and no X25519; {LIST_OF_GROUPS_SINCE} takes a list (ssl_groups) that \
-             begins with it."
+            "This version accepts one group (ssl_ecdh_curve), not X25519; version {LIST_OF_GROUPS_SINCE} has a list (ssl_groups) that \
+             begins with X25519."
         ),
-        ("PostgreSQL", _) => "Put the group that clients offer first into ssl_groups.".to_owned(),
-        _ => "Where the server has a list of groups, put that which clients offer first into it.".to_owned(),
+        ("PostgreSQL", _) => "Add the group that clients offer first to ssl_groups.".to_owned(),
+        _ => "If the server has a list of groups, add the one that clients offer first.".to_owned(),
     };
     format!(
         "{server_side} Or let clients offer {group} first (OpenSSL: Groups in openssl.cnf; here tls.group)."
@@ -376,8 +372,8 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
 pub(crate) fn no_resumption_of_postgresql(seen: &str) -> Finding {
     advice(
         "no-resumption",
-        "PostgreSQL resumes no TLS session: every new connection pays for a full handshake, whatever the client keeps. Keep \
-         connections open, in the client or by a pooler.",
+        "PostgreSQL never resumes TLS sessions: every new connection pays for a full handshake. Keep connections open, in the client \
+         or with a pooler.",
         format!("{seen}; {SOURCE}"),
     )
 }
@@ -397,22 +393,22 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     let query = rounded::change(row.query_overhead);
     let later = match (budget.queries, budget.queries_low, budget.queries_high) {
         (Some(queries), _, Some(high)) if row.is_within(budget) => {
-            format!("from about {queries:.0} queries on less than 5 % more (at most {high:.0})")
+            format!("less than 5 % more with at least {queries:.0} queries ({high:.0} to be sure)")
         }
         (Some(queries), _, _) => format!(
-            "from about {queries:.0} queries on less than 5 % more, if at all: what a query itself costs is {query}"
+            "perhaps less than 5 % more with at least {queries:.0} queries, perhaps never: a query alone costs {query}"
         ),
         (None, ..) if row.is_never_within(budget) => {
-            format!("with many queries what a query itself costs: {query}")
+            format!("with many queries as much as a query alone: {query}")
         }
         (None, ..) => {
-            format!("and whether it is ever below 5 % cannot be told: what a query itself costs is {query}")
+            format!("this run cannot tell whether it ever falls below 5 %: a query alone costs {query}")
         }
     };
     Some(advice(
         "keep-connections",
         format!(
-            "{}: keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
+            "{}: keep connections open: with one query per connection {arm} takes {} server CPU, {later}.",
             row.cell,
             rounded::more(single.value)
         ),
@@ -439,14 +435,14 @@ pub(super) fn key_derivation(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Op
     let sqlcipher = run.head.study.arm(arm)?.at_rest.sqlcipher?;
     // An arm that has fewer already is not told to take fewer.
     let fewer = match sqlcipher.kdf_iter >= SqlCipher::default().kdf_iter {
-        true => "; where the passphrase is random, fewer rounds (kdf_iter) do",
+        true => ". If the passphrase is random, fewer KDF rounds (kdf_iter) are enough",
         false => "",
     };
     let cpu = derivation.client_cpu_us.map(rounded::microseconds);
     Some(advice(
         "key-derivation",
         format!(
-            "{}: keep databases open: with {arm} it takes {} longer to open one, {} of it to derive its key{fewer}.",
+            "{}: keep databases open: opening one takes {} longer with {arm}, {} of it for key derivation{fewer}.",
             cell.asked.name,
             rounded::microseconds_between(longer),
             share(derivation.mean_us, longer.value.max(derivation.mean_us)),

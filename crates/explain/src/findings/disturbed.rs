@@ -26,8 +26,7 @@ pub(super) fn shared_cpus(run: &Run) -> Option<Finding> {
     };
     Some(cause(
         "shared-cpus",
-        "Client and server shared the CPUs: throughput and latency are figures of both together; CPU per operation is \
-         the primary metric.",
+        "Client and server shared the CPUs, so throughput and latency depend on both: rely on CPU per operation.",
         evidence,
     ))
 }
@@ -79,8 +78,8 @@ pub(super) fn load_generators(run: &Run, cells: &[CellSamples<'_>]) -> Option<Fi
     Some(cause(
         "load-generators",
         format!(
-            "The load came from {} load generators on {machines}, which began every slice that counts within {} of each other; each had a \
-             connection or more in every cell, and none was kept on the server's CPU.",
+            "{} load generators on {machines} made the load. They began every slice that counts within {} of each other, each had at least \
+             one connection in every cell, and none was kept on the server's CPU.",
             ranks.len(),
             format::microseconds(apart as f64 / 1e3)
         ),
@@ -93,10 +92,7 @@ fn evidence(ranks: &[RankRecord]) -> String {
     let named = ranks.iter().take(NAMED).map(|rank| {
         let clock = match rank.clock_error_ns {
             0 => String::new(),
-            error => format!(
-                ", its clock known to {}",
-                format::microseconds(error as f64 / 1e3)
-            ),
+            error => format!(", clock accurate to {}", format::microseconds(error as f64 / 1e3)),
         };
         format!("rank {} on {} (CPUs {}{clock})", rank.rank, rank.host, rank.cpus)
     });
@@ -129,9 +125,9 @@ pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
     let listed = |values: &[f64], words: fn(f64) -> String| joined(values.iter().copied().map(words), ", ");
     let told = shares.iter().filter(|share| **share >= TOLD).count();
     let says = match told {
-        0 | 1 => "almost all the server's CPU time is that of one of its servers".to_owned(),
+        0 | 1 => "one of the servers uses almost all the CPU time".to_owned(),
         _ => format!(
-            "the server's CPU time is that of its servers together: {} of it",
+            "the servers share the CPU time: {}",
             listed(&shares, format::rounded::share)
         ),
     };
@@ -139,7 +135,7 @@ pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
         "whose-cpu",
         format!("{}: {says}.", cell.cell.name),
         format!(
-            "{} an operation, in the order in which they were started, over {} slices of {}",
+            "{} per operation, in the order in which they were started, over {} slices of {}",
             listed(&each_us, format::microseconds),
             cell.nodes.slices,
             cell.arms[BASELINE]
@@ -165,13 +161,13 @@ pub(super) fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
     (most > MUCH).then(|| {
         suspicion("generator-late",
             format!(
-                "{}: up to {} of the response time is the load generator's own lateness, and dilutes the changes; a lower \
-                 rate, or a machine of its own, keeps it small.",
+                "{}: up to {} of the response time is the load generator's own delay, which makes changes look smaller. Lower the rate, or \
+                 give the load generator its own machine.",
                 cell.cell.name,
                 share(most, 1.0)
             ),
             format!(
-                "operations of {} for which a connection was free began late, by that much in all",
+                "operations of {} that began late although a connection was free",
                 cell.arms[arm]
             ),
         )
@@ -186,9 +182,9 @@ pub(super) fn operations_change(cell: &CellSamples<'_>) -> Option<Finding> {
         suspicion(
             "operations-change",
             format!(
-                "{}: an operation found {first:.2} things not to be done in the first third of the run and {last:.2} in the last, so its \
-                 mean is of two kinds of work, and depends on how long is measured. Take a mix that makes as much as it takes (of TPC-C \
-                 at least as many new orders as deliveries ask), or more data.",
+                "{}: an operation had {first:.2} things that could not be done in the first third of the run and {last:.2} in the last, so \
+                 its mean depends on how long the run is. Use a mix that makes as much as it consumes (TPC-C: at least as many new \
+                 orders as deliveries take), or more data.",
                 cell.cell.name
             ),
             "rolled back and skipped deliveries, per operation, of all arms",
@@ -209,8 +205,7 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
     late.map(|(server, link)| {
         suspicion("link-late",
             format!(
-                "The link to {} was late by {} at the median, so every round trip took longer than asked for: this machine \
-                 has too few CPUs for it, or too much else to do.",
+                "The link to {} was {} late at the median, so round trips took longer than configured: this machine has too few free CPUs.",
                 server.name,
                 rounded::microseconds(link.lateness_median_us)
             ),
@@ -233,7 +228,7 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
     (half_width(worst) > NOISY).then(|| {
         advice(
             "noisy-machine",
-            "This machine was noisy: give the run more time (--time), or a quieter machine.",
+            "This machine was noisy: measure longer (--time), or on a quieter machine.",
             format!(
                 "{}: the baseline against itself differs by {} in {}",
                 worst.cell,
@@ -274,20 +269,17 @@ fn far(disturbed: &DisturbedBlocks) -> u32 {
 fn of_row(row: &EstimateRow, disturbed: &DisturbedBlocks) -> Finding {
     let of_baselines = disturbed.baseline + disturbed.baseline_again;
     let which = match 2 * disturbed.variant > of_baselines {
-        true => format!("{} had slow slices of its own more often than by chance", row.arm),
-        false => format!(
-            "{} had fewer slow slices than the baseline, not by chance",
-            row.arm
-        ),
+        true => format!("{} had more slow slices than chance explains", row.arm),
+        false => format!("{} had fewer slow slices than chance explains", row.arm),
     };
     cause(
         "own-stalls",
         format!(
-            "{}: {which}. That is a part of what it costs, so {} is given by the mean of all blocks.",
+            "{}: {which}. That is part of its cost, so {} is the mean of all blocks.",
             row.cell, row.metric
         ),
         format!(
-            "slower by far than both others of their block: {} of {} slices of {}, {} and {} of the baseline and its repetition",
+            "far slower than both others of their block: {} of {} slices of {}, {} and {} of the baseline and its repetition",
             disturbed.variant, row.blocks, row.arm, disturbed.baseline, disturbed.baseline_again
         ),
     )
@@ -309,12 +301,12 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
         let names: Vec<&str> = run.head.servers.iter().map(|server| server.name.as_str()).collect();
         let which = match names.len() {
             ..=LISTED => names.join("; "),
-            many => format!("{many} of them, with the same settings but for what their arms ask for"),
+            many => format!("{many} of them, alike except for what their arms ask for"),
         };
         cause("different-servers",
             format!(
-                "{} and the baseline need different servers, so two processes are compared; the noise floor is that of two \
-                 identical ones, side by side like these.",
+                "{} and the baseline need different servers, so two processes are compared. The noise floor compares two identical ones, \
+                 run side by side like these.",
                 apart.join(", ")
             ),
             format!("servers with equal memory and the same data: {which}"),

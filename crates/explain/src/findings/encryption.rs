@@ -36,7 +36,7 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
     }
     let per_megabyte = sides.iter().map(|(side, row)| {
         let us = row.difference.map(|us| us / MEGABYTES);
-        format!("{side} {}", rounded::microseconds_between(us))
+        format!("the {side} {}", rounded::microseconds_between(us))
     });
     let tls = run.head.arm(arm)?.sessions_in(cell.found)?.facts.tls.as_ref()?;
     let changes = sides
@@ -45,7 +45,7 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
     Some(cause(
         "record-layer",
         format!(
-            "Encrypting a megabyte with {} ({arm}) takes this much more CPU: {}.",
+            "Encrypting a megabyte with {} ({arm}) costs {} of CPU.",
             tls.cipher,
             joined(per_megabyte, ", ")
         ),
@@ -109,7 +109,7 @@ fn of_group(
         return Ok(None);
     };
     let why = match library(most.server) {
-        WITHOUT_AES_INSTRUCTIONS => " yaSSL computes AES without the instructions that the CPU has for it.",
+        WITHOUT_AES_INSTRUCTIONS => " yaSSL does not use the CPU's instructions for AES.",
         _ => "",
     };
     Ok(Some(cause(
@@ -156,8 +156,8 @@ pub(super) fn kernel_cipher(run: &Run) -> Option<Finding> {
     is_slow.then(|| {
         advice("kernel-cipher",
             format!(
-                "{}: this kernel computes AES-XTS without the CPU's instructions for AES, so what it costs here is many times what \
-                 it costs a kernel that uses them. Load their module (modprobe aesni_intel on x86), or take a kernel that has it.",
+                "{}: this kernel computes AES-XTS without the CPU's instructions for AES, which makes it many times as expensive. Load \
+                 their module (modprobe aesni_intel on x86), or use a kernel that has it.",
                 arm.name
             ),
             format!("/proc/crypto: the driver of xts(aes) is {driver}"),
@@ -193,8 +193,8 @@ pub(crate) fn unverified_session(
         advice(
             "unverified-server",
             format!(
-                "The server's certificate was not verified, so anybody between could have answered and read along; name its CA in \
-                 the URL: {option}=FILE."
+                "The server's certificate was not verified, so anybody on the way could read along: add {option}=FILE with its CA to the \
+                 URL."
             ),
             format!("{arm}: verification none"),
         )
@@ -222,16 +222,16 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
             Some(rtt_ms) => (
                 Severity::Cause,
                 format!(
-                    "{}: with {} the {} improves: TCP's handshake ends at the near end of the tunnel, whose connection to the far \
-                     end is open already, which saves every new connection a round trip of {rtt_ms} ms.",
+                    "{}: {} improves the {}, because the tunnel's own connection stays open: every new connection saves a round trip of \
+                     {rtt_ms} ms.",
                     row.cell, row.arm, row.metric
                 ),
             ),
             None => (
                 Severity::Suspicion,
                 format!(
-                    "{}: with {} the {} seems to improve; a protection cannot do that by itself, so suspect the environment: fewer \
-                     requests in flight, other threads placed elsewhere, or batching by a slower client.",
+                    "{}: {} seems to improve the {}, which protection alone cannot do. Suspect the environment: fewer requests in flight, \
+                     threads on other CPUs, or batching by a slower client.",
                     row.cell, row.arm, row.metric
                 ),
             ),
@@ -253,8 +253,7 @@ fn waits_less(run: &Run, row: &EstimateRow) -> Option<String> {
     let is_explained = !row.metric.is_work() && before - after >= 0.5;
     is_explained.then(|| {
         format!(
-            "{}: over {} a connect is faster than over {baseline}, because it waits for the server {} times instead of {}, each \
-             time for {} ms.",
+            "{}: over {} a connect is faster than over {baseline}, because it takes {} round trips instead of {}, of {} ms each.",
             row.cell,
             row.arm,
             plain(after),

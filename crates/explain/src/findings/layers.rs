@@ -78,7 +78,7 @@ pub(super) fn which_layer(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
         [] => (
             Severity::Advice,
             format!(
-                "{name}: encrypt in {} ({}), which takes less CPU than every other layer",
+                "{name}: encrypt in {} ({}), which takes least CPU",
                 least.layer.in_words(),
                 least.arm
             ),
@@ -86,7 +86,7 @@ pub(super) fn which_layer(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
         _ => (
             Severity::Cause,
             format!(
-                "{name}: {} seems to take least CPU of the layers to encrypt at, but cannot be told from {}",
+                "{name}: {} seems to take least CPU, but this run cannot tell it from {}",
                 least.arm,
                 like_it.join(", ")
             ),
@@ -98,8 +98,7 @@ pub(super) fn which_layer(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
         severity,
         "which-layer",
         format!(
-            "{answer}.{readable} What a file system encrypts is hidden from whoever takes the disk, and from nobody who is on the \
-             running machine."
+            "{answer}.{readable} An encrypted file system protects a stolen disk, not files on the running machine."
         ),
         joined(costs.iter().map(in_words), "; "),
     ))
@@ -115,7 +114,7 @@ pub(super) fn not_encryption_alone(run: &Run, arm: &str) -> Option<Finding> {
     }
     let folder = match baseline.at_rest.file_system {
         Some(FileSystem::Ext4 | FileSystem::Fscrypt) => {
-            ", and its files lie in a folder of the machine's own file system, not in an image"
+            ", and its files are in a folder of the machine's file system, not in an image"
         }
         _ => "",
     };
@@ -133,9 +132,8 @@ pub(super) fn not_encryption_alone(run: &Run, arm: &str) -> Option<Finding> {
     Some(cause(
         "not-encryption-alone",
         format!(
-            "{arm} differs from {} in more than encryption: each read and write goes through a daemon (FUSE){folder}. What it \
-             costs is that of all together. A file system in user space that passes files through in plaintext was not \
-             measured, and a folder that is mounted as it is (bind) is none.",
+            "{arm} differs from {} in more than encryption: each read and write goes through a daemon (FUSE){folder}. Its cost includes \
+             that. A file system in user space without encryption was not measured (a bind mount is not one).",
             baseline.name
         ),
         match evidence.is_empty() {

@@ -85,10 +85,10 @@ fn of_side(
     // A fifth less, a quarter more.
     let is_near_one = |ratio: &Interval| ratio.low >= 0.8 && ratio.high <= 1.25;
     let parts: Vec<String> = [
-        ("more than that by", sure(&|ratio| ratio.low > 1.0)),
-        ("less than that by", sure(&|ratio| ratio.high < 1.0)),
+        ("more than that with", sure(&|ratio| ratio.low > 1.0)),
+        ("less than that with", sure(&|ratio| ratio.high < 1.0)),
         (
-            "about as much by",
+            "about as much with",
             sure(&|ratio| holds_one(ratio) && is_near_one(ratio)),
         ),
     ]
@@ -98,20 +98,20 @@ fn of_side(
     .collect();
     let login = match parts.is_empty() {
         true => String::new(),
-        false => format!(" A login costs it {}.", parts.join("; ")),
+        false => format!(" A login costs {}.", parts.join("; ")),
     };
     let open = sure(&|ratio| holds_one(ratio) && !is_near_one(ratio));
     let open = match open.is_empty() {
         true => String::new(),
         false => format!(
-            " Whether more or less than that cannot be told of {}.",
+            " This run cannot tell whether it is more or less with {}.",
             open.join(", ")
         ),
     };
     Ok(Some(cause(
         "login-against-tls",
         format!(
-            "{}: TLS costs the {side} {} of CPU a new connection ({}).{login}{open}{}",
+            "{}: TLS costs the {side} {} of CPU per new connection ({}).{login}{open}{}",
             cell.asked.name,
             rounded::microseconds_between(tls_row.difference),
             tls.name,
@@ -162,13 +162,13 @@ fn who_derives(side: &str, baseline: &Arm, ratios: &[(&Arm, Interval)]) -> Strin
     match side {
         "server" => by(&|method| method == AuthenticationMethod::Password).map(|arm| {
             format!(
-                " Over {} the password is sent, and the server derives SCRAM's keys from it, which elsewhere is the client's work.",
+                " With {} the client sends the password and the server derives SCRAM's keys; with SCRAM the client does that.",
                 arm.name
             )
         }),
         // MongoDB has SCRAM too, but nobody trusts everybody there.
         _ => by(&|method| is_postgresql && scram.contains(&method)).map(|_| {
-            " The client is ciphertax's own: libpq 15, and so psql, takes four to five times as long to derive SCRAM's keys.".into()
+            " The client is ciphertax's own: libpq 15 (psql) takes four to five times as long to derive SCRAM's keys.".into()
         }),
     }
     .unwrap_or_default()
@@ -219,7 +219,7 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     }
     let more = match baseline.authentication.method {
         Some(method) if !method.proves_identity() => String::new(),
-        _ => format!(" more than one of {}", baseline.name),
+        _ => format!(" more than with {}", baseline.name),
     };
     let makes_connections = |cell: &MeasuredCell<'_>| cell.asked.workload.makes_connections();
     let cell = run.cells().find(makes_connections)?;
@@ -256,7 +256,7 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         advice(
             "login-rate",
             format!(
-                "{arm}: a login takes a tenth of a core{more} at {}; connections that stay open pay it once.",
+                "{arm}: logins take a tenth of a core{more} at {}; connections that stay open pay once.",
                 rates.join(" and ")
             ),
             evidence.join("; "),
@@ -320,9 +320,9 @@ pub(super) fn connections_of_a_driver(run: &Run, cell: &CellSamples<'_>) -> Opti
     Some(advice(
         "driver-connections",
         format!(
-            "{name}: a client with an official driver opens {} connections where ciphertax opens one: {watching} to watch the \
-             {}, which make a TLS handshake each but do not log in, and the first of its pool. Multiply what a handshake \
-             costs by that for clients that come and go, and keep one client for all that a process asks.",
+            "{name}: an official driver opens {} connections where ciphertax opens one: {watching} to watch the {} (a TLS handshake \
+             each, no login), and the first of its pool. For clients that come and go multiply the cost of a handshake by that; keep \
+             one client per process.",
             watching + 1,
             match members {
                 1 => "server".to_owned(),
@@ -346,7 +346,7 @@ fn seen(cell: &CellSamples<'_>) -> String {
         }
     }
     match connects {
-        0 => "the server's own count of connections cannot be told here".into(),
+        0 => "the server did not count its connections".into(),
         connects => {
             let each = created as f64 / connects as f64;
             format!("the server saw {each:.2} connections for each of {connects} connects of ciphertax")

@@ -30,13 +30,12 @@ pub(super) fn profile_gaps(run: &Run) -> impl Iterator<Item = Finding> {
         };
         suspicion("profile-gaps",
             format!(
-                "{}: {} of the {side}'s CPU samples cannot be told apart: what a category takes may be more than it says, by up \
-                 to the unclassified part.",
+                "{}: {} of the {side}'s CPU samples have no category, so categories may be larger than shown.",
                 row.cell,
                 rounded::share(1.0 - part(row))
             ),
             format!(
-                "{}: of {} samples {} were unwound to their end, {} have a category",
+                "{}: of {} samples {} have a complete stack, {} a category",
                 row.arm,
                 count(row.samples as f64),
                 rounded::share(row.complete),
@@ -59,18 +58,17 @@ pub(super) fn looking_costs(run: &Run) -> impl Iterator<Item = Finding> {
     run.results.why.costs.iter().filter_map(|row: &LookCost| {
         let cost = row.server_cpu.filter(|cost| cost.value > ALLOWED && cost.low > 0.0)?;
         let (what, less) = match row.look {
-            Look::Full => ("profiles and waits", " --profile=waits costs less."),
-            Look::Waits => ("waits", ""),
+            Look::Full => ("profiling", " --profile=waits adds less."),
+            Look::Waits => ("sampling waits", ""),
         };
         Some(suspicion("looking-costs",
             format!(
-                "{}: looking for {what} took {} more of the server's CPU; costs are estimated without those blocks, but what is said \
-                 of why has that in it.{less}",
+                "{}: {what} added {} server CPU. The costs exclude those blocks; the breakdown does not.{less}",
                 row.cell,
                 rounded::share(cost.value)
             ),
             format!(
-                "{} blocks that were looked into against those beside them: {}",
+                "{} blocks with it against those beside them: {}",
                 row.blocks,
                 rounded::change(cost)
             ),
@@ -146,7 +144,10 @@ mod tests {
     fn looking_that_costs_more_than_three_percent_is_told_with_its_interval() {
         let found = costs(0.06, 0.02);
         assert_eq!(found.len(), 1);
-        assert!(found[0].summary.contains("6.0 % more"), "{found:?}");
+        assert!(
+            found[0].summary.contains("profiling added 6.0 % server CPU"),
+            "{found:?}"
+        );
         let has_blocks = found[0].evidence.contains("12 blocks") && found[0].evidence.contains("[2.0, 10]");
         assert!(has_blocks, "{found:?}");
     }

@@ -161,7 +161,7 @@ fn of_side(
     let answer = match are_behind.iter().all(|is_behind| *is_behind) {
         true => format!("{} pays {of_what}, {by}", most.name),
         false => format!(
-            "it is not decided which server pays {of_what}: {} {by}, within the noise",
+            "it is not decided which server pays {of_what} ({} {by}, within noise or not significant)",
             most.name
         ),
     };
@@ -174,7 +174,7 @@ fn of_side(
     };
     let relative = relative.filter(is_alone).map_or_else(String::new, |payer| {
         format!(
-            " In percent it is most on {}: {} of {} without it.",
+            " In percent {} pays most: {} of {} without it.",
             payer.name,
             rounded::change(payer.row.interval()),
             rounded::microseconds(payer.row.baseline)
@@ -183,7 +183,7 @@ fn of_side(
     Ok(Some(cause(
         PAYS_MOST,
         format!(
-            "{answer}. More CPU time: {ranking}.{relative}{}",
+            "{answer}. Extra CPU time: {ranking}.{relative}{}",
             match metric {
                 Metric::ClientCpuPerOp => String::new(),
                 _ => why(run, arm, &payers),
@@ -305,7 +305,7 @@ fn of_connections(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Ve
         .find(|payer| series(payer.server).is_some() && series(payer.server) == series(most.server));
     if let Some((other, library)) = same_library.zip(series(most.server)) {
         sentences.push(format!(
-            "{} computes it by the same library ({library}): what {} pays more is not the cryptography.",
+            "{} uses the same library ({library}), so cryptography is not why {} pays more.",
             other.name, most.name
         ));
     }
@@ -314,8 +314,7 @@ fn of_connections(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Ve
         .find(|(payer, _)| payer.server.product == PROCESS_EACH);
     if let Some((payer, _)) = forks {
         sentences.push(format!(
-            "{} starts a process for every connection, which takes it {} without TLS already; every handshake is the first of its \
-             process.",
+            "{} starts a process for every connection ({} without TLS), so every handshake is the first of its process.",
             payer.name,
             rounded::microseconds(payer.row.baseline)
         ));
@@ -360,7 +359,7 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
     });
     let of_the_client = match least.is_finite() {
         true => format!(
-            ", and costs the client {} to {}",
+            ", and cost the client {} to {}",
             rounded::microseconds(least),
             rounded::microseconds(most)
         ),
@@ -368,7 +367,7 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
     };
     let tls = facts[0].1;
     format!(
-        "The handshake is the same everywhere ({}, {}, {}, {}, {}){of_the_client}.",
+        "All handshakes are the same ({}, {}, {}, {}, {}){of_the_client}.",
         tls.version,
         tls.group,
         tls.cipher,
@@ -401,13 +400,13 @@ fn records(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Option<St
     let is_alike = counts.iter().all(|(_, count)| count == first);
     Some(match is_alike {
         true => format!(
-            "An operation is {first} records everywhere, by the bytes that TLS adds: what differs is how a server reads and writes \
-             them."
+            "An operation takes {first} TLS records on every server, by the bytes that TLS adds: servers differ in how they read and \
+             write them."
         ),
         false => {
             let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
             format!(
-                "By the bytes that TLS adds, the records of an operation are: {}.",
+                "TLS records per operation, by the bytes that TLS adds: {}.",
                 joined(each, ", ")
             )
         }

@@ -62,7 +62,7 @@ pub(super) fn decrypted_in_memory(run: &Run, cell: MeasuredCell<'_>, arm: &str) 
         "decrypted-in-memory",
         format!(
             "{}: {arm} has no cost above {}, because pages stay decrypted in memory: hit rate {}, {} pages read per operation. With \
-             more data than memory it may (less storage.memory_mb, or more rows).",
+             more data than memory it may cost more (lower storage.memory_mb, or add rows).",
             cell.asked.name,
             rounded::share(cost.margin),
             fine_share(hit_rate),
@@ -166,8 +166,8 @@ pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Optio
     Some(cause(
         "device-full",
         format!(
-            "{name}: the device is full at {}/s without encryption and at {}/s with it, so {arm} costs no more than {} of the \
-             throughput: it only raises the server's CPU, by {}.",
+            "{name}: the device is the bottleneck ({}/s without encryption, {}/s with it), so {arm} costs at most {} of the throughput \
+             and only raises the server's CPU, by {}.",
             bytes(before.device_bytes_per_s.unwrap_or(0.0)),
             bytes(after.device_bytes_per_s.unwrap_or(0.0)),
             rounded::share(speed.margin / (1.0 + speed.margin)),
@@ -268,9 +268,9 @@ fn of_metric(
     let is_more = interaction.log_mean > 0.0;
     let is_dearer = is_more == (metric.direction() == Direction::HigherCosts);
     let answer = match (interaction.excludes_zero() && is_beyond_floor, is_dearer) {
-        (true, true) => "both together are dearer than the one upon the other",
-        (true, false) => "both together are cheaper than the one upon the other",
-        (false, _) => "nothing speaks against it",
+        (true, true) => "no, together they cost more",
+        (true, false) => "no, together they cost less",
+        (false, _) => "no deviation found",
     };
     let expected = (1.0 + of_transit.value) * (1.0 + of_rest.value) - 1.0;
     Ok(Some(cause(
@@ -335,13 +335,13 @@ fn of_arm(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     Some(cause(
         "space",
         format!(
-            "{}: over {arm} the same rows take {} space on the disk: {} instead of {}.",
+            "{}: with {arm} the same rows take {} on the disk instead of {} ({}).",
             cell.asked.name,
-            rounded::percent(change),
             bytes(after),
-            bytes(before)
+            bytes(before),
+            rounded::percent(change)
         ),
-        "tables with their indexes once they were loaded".to_owned(),
+        "tables with their indexes after loading".to_owned(),
     ))
 }
 
@@ -359,7 +359,7 @@ pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl It
             suspicion(
                 "read-from-disk",
                 format!(
-                    "{}: data was read from disk, so what is measured is diluted by I/O.",
+                    "{}: data was read from disk, so I/O makes changes look smaller.",
                     cell.cell.name
                 ),
                 format!("the server read {reads} pages into its cache during {operations} operations"),

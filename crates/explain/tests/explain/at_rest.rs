@@ -254,7 +254,7 @@ fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
     says(&finding.summary, "+50 %");
     says(
         &finding.summary,
-        "full at 30.9 MB/s without encryption and at 30.9 MB/s with it",
+        "the bottleneck (30.9 MB/s without encryption, 30.9 MB/s with it)",
     );
     assert_eq!(
         told(0.5, 150.0),
@@ -262,7 +262,7 @@ fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
         "the device has more to give without encryption"
     );
     assert_eq!(told(0.99, 100.0), [], "nothing costs CPU");
-    says(&finding.summary, "costs no more than 5.7 % of the throughput");
+    says(&finding.summary, "costs at most 5.7 % of the throughput");
 }
 
 /// The study on two servers of these libraries.
@@ -304,10 +304,7 @@ fn the_library_decides_where_the_same_is_asked_of_servers_with_several() {
         &finding.summary,
         "with OpenSSL 3.0.19 (MariaDB 1) it takes 1.8 µs",
     );
-    says(
-        &finding.summary,
-        "without the instructions that the CPU has for it",
-    );
+    says(&finding.summary, "does not use the CPU's instructions for AES");
     says(
         &finding.summary,
         "the server's library decides: with yaSSL 2.4.4 (MariaDB 2) it takes 60 µs",
@@ -359,15 +356,12 @@ fn costs_in_transit_and_at_rest_add_up_or_the_interaction_says_by_how_much_not()
     };
     // 1.5 × 2.0 = 3.0
     let finding = of_cpu(300.0);
-    says(
-        &finding.summary,
-        "nothing speaks against it: both against their product",
-    );
+    says(&finding.summary, "no deviation found: both against their product");
     says(&finding.evidence, "their product: +199 %");
     let finding = of_cpu(360.0);
-    says(&finding.summary, "dearer … product +20 % [");
+    says(&finding.summary, "cost more … product +20 % [");
     let finding = of_cpu(240.0);
-    says(&finding.summary, "cheaper … product −20 % [");
+    says(&finding.summary, "cost less … product −20 % [");
 }
 
 #[test]
@@ -389,7 +383,7 @@ fn whether_costs_add_up_is_told_of_whole_rounds() {
     let metric = Metric::ServerCpuRoundPerOp.label();
     let mut of_cpu = findings.iter().filter(|finding| finding.summary.contains(metric));
     let finding = of_cpu.next().unwrap();
-    says(&finding.summary, "dearer … product +20 % [");
+    says(&finding.summary, "cost more … product +20 % [");
 }
 
 #[test]
@@ -421,7 +415,7 @@ fn more_space_on_the_disk_is_told() {
     let finding = only(told("rest", 140_000_000));
     says(
         &finding.summary,
-        "+40 % space on the disk: 140 MB instead of 100 MB",
+        "take 140 MB on the disk instead of 100 MB (+40 %).",
     );
     // The files of two tables may each be a piece longer.
     assert_eq!(told("rest", 108_000_000), []);
@@ -473,7 +467,7 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
     };
     let finding = told(150.0, 110.0);
     assert_eq!(finding.severity, Severity::Advice);
-    let beginning = "write: encrypt in the kernel's file system (fscrypt), which takes less CPU";
+    let beginning = "write: encrypt in the kernel's file system (fscrypt), which takes least CPU";
     assert!(finding.summary.starts_with(beginning), "{finding:?}");
     says(&finding.summary, "own does not encrypt redo log.");
     let places = ["fscrypt: server", "own: server", "gocryptfs: server"]
@@ -483,7 +477,7 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
     says(&finding.summary, "encrypt in the server itself (own)");
     let alike = told(150.0, 150.0);
     assert_eq!(alike.severity, Severity::Cause);
-    says(&alike.summary, "cannot be told from");
+    says(&alike.summary, "this run cannot tell it from");
 }
 
 #[test]

@@ -139,16 +139,16 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
     let connect = of("PostgreSQL pays most server CPU for tls per new connection (connect)");
     // 1,600 − 900 µs.
     says(&connect.summary, "705 µs [687, 723] more than MariaDB");
-    says(&connect.summary, "In percent it is most on MariaDB: +899 %");
-    says(&connect.summary, "the same everywhere (TLSv1.3, P-256");
+    says(&connect.summary, "In percent MariaDB pays most: +899 %");
+    says(&connect.summary, "All handshakes are the same (TLSv1.3, P-256");
     says(&connect.summary, "same library (OpenSSL 3.0)");
     says(
         &connect.summary,
-        "starts a process for every connection, which takes it 4.00 ms",
+        "starts a process for every connection (4.00 ms without TLS)",
     );
     let read = of("it is not decided which server pays most server CPU for tls per query (ycsb_c)");
     // 40 bytes more, of 22 a record.
-    says(&read.summary, "1.8 records everywhere");
+    says(&read.summary, "1.8 TLS records on every server");
 }
 
 #[test]
@@ -200,11 +200,11 @@ fn a_login_is_set_against_tls_on_either_side_whichever_costs_more() {
     assert!(
         client.summary.contains("TLS costs the client 1,000 µs") || client.summary.contains("client 1.00 ms")
     );
-    says(&client.summary, "more than that by SCRAM (2 times [");
+    says(&client.summary, "more than that with SCRAM (2 times [");
     says(&client.summary, "md5 (0.05 times [");
-    says(&client.summary, "less than that by password-tls (0.1 times [");
-    says(&server.summary, "more than that by password-tls (3 times [");
-    says(&server.summary, "less than that by SCRAM (0.25 times [");
+    says(&client.summary, "less than that with password-tls (0.1 times [");
+    says(&server.summary, "more than that with password-tls (3 times [");
+    says(&server.summary, "less than that with SCRAM (0.25 times [");
     says(&server.summary, "the server derives SCRAM's keys");
     says(
         &client.summary,
@@ -237,8 +237,8 @@ fn a_login_of_which_little_is_known_is_not_about_as_much_as_tls() {
         );
     }
     let summary = &found(&head(study), &samples, "login-against-tls")[0].summary;
-    says(summary, "about as much by SCRAM (1 times [");
-    assert!(!summary.contains("about as much by md5"), "{summary}");
+    says(summary, "about as much with SCRAM (1 times [");
+    assert!(!summary.contains("about as much with md5"), "{summary}");
 }
 
 #[test]

@@ -77,9 +77,10 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
     let finding = only(found(&head, &samples, "key-derivation"));
     assert_eq!(finding.severity, Severity::Advice);
     // 80 ms, give or take what two arms' noise does to their difference.
-    let beginning = "open: keep databases open: with SQLCipher it takes 80.0 ms [";
+    let beginning = "open: keep databases open: opening one takes 80.0 ms [";
     assert!(finding.summary.starts_with(beginning), "{finding:#?}");
-    let ending = "longer to open one, 100 % of it to derive its key; where the passphrase is random, fewer rounds (kdf_iter) do.";
+    let ending = "longer with SQLCipher, 100 % of it for key derivation. If the passphrase is random, fewer KDF rounds (kdf_iter) are \
+         enough.";
     assert!(finding.summary.ends_with(ending), "{finding:#?}");
     assert_eq!(
         finding.evidence,
@@ -89,12 +90,12 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
     let sqlcipher = fewer.study.arms[1].at_rest.sqlcipher.as_mut().unwrap();
     sqlcipher.kdf_iter = 4000;
     let finding = only(found(&fewer, &samples, "key-derivation"));
-    let ending = "% of it to derive its key.";
+    let ending = "% of it for key derivation.";
     assert!(finding.summary.ends_with(ending), "{finding:#?}");
     let cause = only(found(&head, &samples, "slowest-phase"));
     let beginning = "open: opening the database with SQLCipher takes 80.0 ms [";
     assert!(cause.summary.starts_with(beginning), "{cause:#?}");
-    let expected = "key derivation: 80.0 ms on average, of which the client's cryptography computes 60.0 ms";
+    let expected = "key derivation: 80.0 ms on average, 60.0 ms of it the client's cryptography";
     assert_eq!(cause.evidence, expected);
 }
 

@@ -61,7 +61,7 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
     assert!(
         run.findings
             .iter()
-            .any(|finding| finding.summary.contains("load generator's own lateness")),
+            .any(|finding| finding.summary.contains("load generator's own delay")),
         "{:#?}",
         run.findings
     );
@@ -87,7 +87,7 @@ fn operations_that_do_less_and_less_are_told() {
     // As many in every block, and none at first.
     assert_eq!(told(|_| 10 * OPERATIONS), None);
     let summary = told(|block| if block < 4 { 0 } else { 10 * OPERATIONS }).unwrap();
-    says(&summary, "connect: … found 0.00 things … and 10.00 in the last");
+    says(&summary, "connect: … had 0.00 things … and 10.00 in the last");
 }
 
 #[test]
@@ -253,13 +253,13 @@ fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
     assert_eq!(told.len(), 2, "{told:?}");
     says(
         &told[0].summary,
-        "select: almost all the server's CPU time is that of one",
+        "select: one of the servers uses almost all the CPU time.",
     );
     says(
         &told[1].summary,
-        "connect: the server's CPU time is that of its servers together: 50 %, 25 %, 25 % of it",
+        "connect: the servers share the CPU time: 50 %, 25 %, 25 %.",
     );
-    says(&told[1].evidence, "40.0 µs, 20.0 µs, 20.0 µs an operation");
+    says(&told[1].evidence, "40.0 µs, 20.0 µs, 20.0 µs per operation");
     let ending = "over 5 slices of plain";
     assert!(told[1].evidence.ends_with(ending), "{}", told[1].evidence);
 }

@@ -135,7 +135,7 @@ fn what_changed_beside_the_costs_that_a_study_is_precise_about_is_said_with_them
     let verdict = compared(&one, &other).verdict;
     says(
         &verdict,
-        "CPU and speed did not change … ; besides, tls in select is dearer, bytes per operation +13.7 %",
+        "CPU and speed did not change … ; but tls in select is dearer, bytes per operation +13.7 %",
     );
 }
 
@@ -385,7 +385,7 @@ fn what_the_load_generator_bounds_is_not_held_to_an_earlier_run_and_is_named() {
     let all = [Metric::Throughput, Metric::ServerCpuPerOp, Metric::ClientCpuPerOp];
     let later = bound_by_client(later.clone(), &all);
     let error = gate(named("later", &later), &[], &[named("earlier", &earlier)], None).unwrap_err();
-    says(&error, "nothing can be held to earlier");
+    says(&error, "nothing can be compared with earlier");
     says(&error, "throughput of tls in select");
 }
 

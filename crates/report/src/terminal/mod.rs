@@ -24,7 +24,7 @@ pub use compare::{compare, gate};
 pub use connection::connection;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
 pub use summary::{LINES, Place, summary};
-pub use why::why;
+pub use why::{why, why_in_full};
 
 /// The whole report, ending with a newline. Text from servers is stripped of control characters.
 pub fn full(run: &Run, place: Place<'_>, style: Style) -> String {

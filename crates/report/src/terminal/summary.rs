@@ -8,6 +8,7 @@ use ciphertax_records::{Readability, Run, Severity};
 use super::page::{Page, Style, Tone};
 use super::ranked::{Ranked, ranked};
 use crate::storage;
+use crate::why::in_sentences;
 use crate::{describe, lookup, words};
 
 /// Lines of the whole, at any width from 80 columns on.
@@ -44,7 +45,10 @@ pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
     tail.paragraph(&trust(run), Tone::Plain);
     tail.paragraph(&format!("{}.", servers(run)), Tone::Plain);
     tail.line(&format!("Report: {}", place.report));
-    tail.line(&format!("More:   ciphertax report {} --full", place.folder));
+    tail.line(&format!(
+        "More:   ciphertax report {0} --full, ciphertax why {0}",
+        place.folder
+    ));
     let mut middle = Page::new(style);
     if let Some(undecided) = undecided(run, &ranked) {
         middle.paragraph(&undecided, Tone::Plain);
@@ -62,7 +66,16 @@ pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
             room,
         );
     }
-    let room = left(&middle);
+    let left = left(&middle);
+    if let Some(dearest) = in_sentences(run).first() {
+        let mut why = middle.like();
+        why.blank();
+        why.paragraph(&format!("Why: {dearest}"), Tone::Plain);
+        if why.lines() + ranked.lines(run) <= left {
+            middle.text.push_str(&why.text);
+        }
+    }
+    let room = LINES.saturating_sub(head.lines() + middle.lines() + tail.lines());
     ranked.table(&mut head, run, room);
     head.text + &middle.text + &tail.text
 }

@@ -54,8 +54,8 @@ fn relay_in_server(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> {
         cause(
             "relay-in-server",
             format!(
-                "{}: {} of the server's CPU of {baseline} is ciphertax's own relay, through which the answers of every arm go. \
-                 Changes in percent are of both together.",
+                "{}: {} of the server's CPU of {baseline} is ciphertax's own relay, which carries the answers of every arm. Changes in \
+                 percent refer to both together.",
                 cell.asked.name,
                 share(relay.value, server.value)
             ),
@@ -201,8 +201,8 @@ fn of_alike(costs: &[&CostPerCell]) -> Option<Finding> {
             cost.per_operation.low <= on_line && on_line <= cost.per_operation.high
         });
     let answer = match is_straight {
-        true => "the cost is that of its cells",
-        false => "the cost is not that of the cells alone",
+        true => "the cost is proportional to the cells",
+        false => "the cost is not proportional to the cells",
     };
     let points = costs.iter().map(|cost| {
         format!(
@@ -214,7 +214,7 @@ fn of_alike(costs: &[&CostPerCell]) -> Option<Finding> {
     Some(cause(
         "cells-linear",
         format!(
-            "{}, {} CPU: {answer}: {} a cell, and no more than {} of the largest cost is left.",
+            "{}, {} CPU: {answer}: {} per cell explain all but {} of the largest cost.",
             first.cell,
             payer(first.metric),
             rounded::microseconds(slope),
@@ -261,7 +261,7 @@ fn readable(study: &Study, columns: &ColumnEncryption) -> Option<String> {
         .map(|(table, names)| format!("{table}: {}", names.join(", ")));
     (is_tpcc && columns.stores() && !by_table.is_empty()).then(|| {
         format!(
-            "readable in the server, in its files and logs stay {}",
+            "readable in the server, its files and logs: {}",
             joined(told, "; ")
         )
     })
@@ -272,7 +272,7 @@ type Told = (&'static str, Severity, &'static str);
 
 fn wrapped(columns: &ColumnEncryption) -> Option<Told> {
     (columns.algorithm == CellAlgorithm::Wrapped).then(|| {
-        let why = "unprotected: its cells only look encrypted, and hold the plaintext, to show what a cell costs without its cipher";
+        let why = "unprotected: its cells hold plaintext, to show what a cell costs without its cipher";
         ("wrapped-cells", Severity::Suspicion, why)
     })
 }
@@ -283,8 +283,8 @@ fn guessable(columns: &ColumnEncryption) -> Option<Told> {
         && columns.mode == CellMode::Deterministic
         && columns.algorithm != CellAlgorithm::Wrapped;
     is_hashed.then(|| {
-        let why = "its vectors are hashes of the plaintext without a key, in clear: numbers and names can be guessed back by anybody; \
-                   take aead_cbc_hmac or csfle, whose deterministic vectors are keyed";
+        let why = "its vectors are unkeyed hashes of the plaintext, so anybody can guess numbers and names; use aead_cbc_hmac or csfle, \
+                   whose deterministic vectors are keyed";
         ("guessable-cells", Severity::Advice, why)
     })
 }
@@ -292,8 +292,7 @@ fn guessable(columns: &ColumnEncryption) -> Option<Told> {
 /// What the feature is not, which its name suggests.
 fn in_the_clear(columns: &ColumnEncryption) -> Option<Told> {
     (columns.feature == ColumnFeature::InResults && columns.protects()).then(|| {
-        let why = "the tables are plain, and parameters go to the server in clear; only what the server answers is encrypted, with a key \
-                   that the client has given it";
+        let why = "tables and parameters are plaintext; only the server's answers are encrypted, with a key that the client gives it";
         ("encrypted-in-results", Severity::Cause, why)
     })
 }

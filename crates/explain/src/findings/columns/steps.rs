@@ -75,7 +75,7 @@ fn told(cell: &str, [from, to]: [&str; 2], what: &str, metric: Metric, more: Int
             payer(metric),
             rounded::microseconds_between(amount)
         ),
-        format!("{to} less {from}, in the blocks of both"),
+        format!("{to} minus {from}, in the blocks of both"),
     )
 }
 
@@ -157,11 +157,9 @@ impl Step {
     /// What it adds, in words.
     fn words(self, starts_plain: bool) -> &'static str {
         match self {
-            Self::Interception => "looking for cells in every result, where there are none,",
-            Self::Expansion => "the bytes that a cell has more than its plaintext",
-            Self::Encoding if starts_plain => {
-                "the bytes that a cell has more than its plaintext, and Base64,"
-            }
+            Self::Interception => "looking for cells in results that have none",
+            Self::Expansion => "the extra bytes of a cell",
+            Self::Encoding if starts_plain => "the extra bytes of a cell and Base64",
             Self::Encoding => "Base64",
             Self::Cipher => "the cipher, its vector and its check",
             Self::Algorithm => "this cipher in place of the other",

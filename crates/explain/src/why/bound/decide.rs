@@ -115,7 +115,7 @@ fn server_cpu(usage: &Usage) -> Option<Decided> {
         decided.of = usage.spins_for.clone();
         let lock = decided.of.as_deref().unwrap_or("a lock");
         decided.evidence.push(format!(
-            "{} of the server's CPU time waits for {lock} by spinning",
+            "{} of the server's CPU time spins for {lock}",
             percent(*share)
         ));
     } else if let Some((name, share)) = category {
@@ -138,7 +138,7 @@ fn waiters(usage: &Usage) -> Option<String> {
     let (state, share) = waits.first()?;
     let what = name(usage, *state);
     Some(format!(
-        "sessions wait for {what} too, {}; with no CPU free that is not the bound",
+        "sessions wait for {what} too, {}; with no CPU free that is not the bottleneck",
         of_round_trip(usage, *share)
     ))
 }

@@ -2,8 +2,8 @@
 
 use ciphertax_base::format::rounded;
 use ciphertax_model::{Cell, Metric};
+use ciphertax_records::Results;
 use ciphertax_records::why::Bound;
-use ciphertax_records::{EstimateRow, Results};
 use ciphertax_stats::Verdict;
 
 use super::decide::{Decided, of_round_trip};
@@ -22,20 +22,18 @@ pub(super) fn follows(
     let cpu = results.estimate(&cell.name, arm, Metric::ServerCpuPerOp)?;
     let bound = in_words(decided.bound, decided.of.as_deref());
     let part = decided.share.map(|value| Fraction { value, low: value });
-    let part = part.map_or(String::new(), |share| {
-        format!(", {}", of_round_trip(usage, share))
+    let takes = part.map_or("is the bottleneck".to_owned(), |share| {
+        format!("takes {}", of_round_trip(usage, share))
     });
     match decided.bound {
         Bound::ClientCpu => Some(format!(
-            "{arm}'s speed here is the load generator's; what it costs the server is its CPU time per operation."
+            "The load generator's CPU is the bottleneck: {arm}'s cost is its server CPU per operation, not its speed."
         )),
         Bound::ServerCpu | Bound::Spinning => {
             let costs = speed.verdict == Verdict::Costs && cpu.verdict == Verdict::Costs;
             costs.then(|| {
                 format!(
-                    "{arm} shows in full: with no CPU free its {} of the server's CPU per operation slow every operation \
-                     ({}: {}).",
-                    own_us(cpu),
+                    "{arm} shows in full ({} {}): the server's CPU is the bottleneck.",
                     speed.metric.label().to_lowercase(),
                     rounded::change(speed.interval())
                 )
@@ -53,19 +51,15 @@ pub(super) fn follows(
             }
             match cpu.verdict {
                 Verdict::Costs => Some(format!(
-                    "{arm} does not show here: bound by {bound}{part}; its own {} of the server's CPU hide behind it.",
-                    own_us(cpu)
+                    "{arm} does not slow down operations: {bound} {takes} and hides {arm}'s {} of server CPU.",
+                    rounded::microseconds(cpu.variant - cpu.baseline)
                 )),
                 Verdict::NoCost => Some(format!(
-                    "{arm} does not show here: bound by {bound}{part}; nor does it take more than {} more of the server's CPU.",
+                    "{arm} does not slow down operations: {bound} {takes}; {arm} takes at most {} more server CPU.",
                     rounded::share(cpu.margin)
                 )),
                 _ => None,
             }
         }
     }
-}
-
-fn own_us(cpu: &EstimateRow) -> String {
-    rounded::microseconds(cpu.variant - cpu.baseline)
 }

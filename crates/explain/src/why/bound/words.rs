@@ -18,8 +18,8 @@ pub(crate) fn in_words(bound: Bound, of: Option<&str>) -> String {
         (Bound::DeviceReads, _) => "reads from the disk".to_owned(),
         (Bound::Lock, None) => "a lock".to_owned(),
         (Bound::Lock, Some(lock)) => format!("a lock ({lock})"),
-        (Bound::RoundTrips, _) => "the way to the server and back".to_owned(),
-        (Bound::Schedule, _) => "the rate that is asked for".to_owned(),
+        (Bound::RoundTrips, _) => "round trips to the server".to_owned(),
+        (Bound::Schedule, _) => "the configured rate".to_owned(),
         (Bound::Mixed, _) => "several things at once".to_owned(),
     }
 }

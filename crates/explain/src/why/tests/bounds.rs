@@ -191,7 +191,7 @@ fn while_cpus_are_full_those_who_wait_for_a_lock_are_a_remark() {
     assert_eq!((row.bound, row.of.as_deref()), (Bound::ServerCpu, Some("SQL")));
     let remark = row.evidence.last().unwrap();
     assert!(
-        remark.contains("AHI latch") && remark.contains("not the bound"),
+        remark.contains("AHI latch") && remark.contains("not the bottleneck"),
         "{remark}"
     );
 }
@@ -287,12 +287,15 @@ fn what_hides_behind_a_bound_is_said_only_where_the_estimates_say_so_too() {
         why.bounds[2].follows.clone()
     };
     let hidden = follows(estimates(Verdict::NoCost, Verdict::Costs)).unwrap();
-    let beginning = "tls does not show here: bound by the log's flush (group commit), ";
+    let beginning = "tls does not slow down operations: the log's flush (group commit) takes ";
     assert!(hidden.starts_with(beginning), "{hidden}");
-    let ending = "its own 13 µs of the server's CPU hide behind it.";
+    let ending = " %) and hides tls's 13 µs of server CPU.";
     assert!(hidden.ends_with(ending), "{hidden}");
     let none = follows(estimates(Verdict::NoCost, Verdict::NoCost)).unwrap();
-    assert!(none.contains("nor does it take more"), "{none}");
+    assert!(
+        none.ends_with("; tls takes at most 6.0 % more server CPU."),
+        "{none}"
+    );
     assert_eq!(follows(estimates(Verdict::CannotTell, Verdict::Costs)), None);
     assert_eq!(follows(estimates(Verdict::Costs, Verdict::Costs)), None);
     assert_eq!(follows(Results::default()), None);
@@ -305,5 +308,6 @@ fn where_cpus_are_full_what_an_arm_takes_shows_in_full() {
     let why = MadeUp::run(STUDY, [&truth, &truth, &tls], 61, 1)
         .why_beside(&estimates(Verdict::Costs, Verdict::Costs));
     let follows = why.bounds[2].follows.as_deref().unwrap();
-    assert!(follows.starts_with("tls shows in full"), "{follows}");
+    let expected = "tls shows in full (throughput −0.7 % [−1.7, 0.3]): the server's CPU is the bottleneck.";
+    assert_eq!(follows, expected);
 }

@@ -9,7 +9,9 @@ use ciphertax_records::why::{Course, Pictures};
 use serde::Serialize;
 
 use super::figure::ArmName;
-use crate::why::{bound_in_words, confirmation_word, costs_in_words, course_figure, course_label, is_again};
+use crate::why::{
+    bound_in_words, confirmation_in_words, costs_in_words, course_figure, course_label, is_again,
+};
 use bars::{Categories, States};
 use flame::FlameView;
 
@@ -84,7 +86,7 @@ impl CellWhy {
                     word: bound_in_words(row),
                     evidence: row.evidence.clone(),
                     follows: row.follows.clone(),
-                    tried: confirmation_word(row.confirmation),
+                    tried: confirmation_in_words(row.confirmation),
                 })
                 .collect(),
             categories,

@@ -155,7 +155,7 @@ mod test_all {
         let page = words(&fs::read_to_string(sandbox.run().join("report.html")).unwrap());
         for told in [
             "gocryptfs differs from ext4 in more than encryption: each read and write goes through a daemon (FUSE)",
-            "s of idle servers before each slice on average, and the kernel's cache of the server's",
+            "s of idle servers before each slice on average, and the kernel",
             "On the running machine the file system decrypts them for whoever has the rights.",
         ] {
             assert!(report.contains(told), "{told}: {}", finished.stdout);

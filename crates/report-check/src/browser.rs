@@ -78,11 +78,6 @@ impl Look {
         }
     }
 
-    /// True for wide screens.
-    pub(crate) fn is_desktop(self) -> bool {
-        self.size()[0] > 1000
-    }
-
     /// True where sliders and buttons work.
     pub(crate) fn runs_scripts(self) -> bool {
         !matches!(self, Self::Paper | Self::WithoutScripts)

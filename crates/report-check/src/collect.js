@@ -1,8 +1,32 @@
 // Reads from the document what a reader sees: first how long the page is, then, with everything unfolded, all of it.
-(() => {
+(async () => {
   const height = document.documentElement.scrollHeight;
-  const folded = [...document.querySelectorAll("details")].filter((details) => !details.open);
-  folded.forEach((details) => (details.open = true));
+  const folded = [];
+  const unfold = () => {
+    const closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((details) => (details.open = true));
+    folded.push(...closed);
+  };
+  unfold();
+  // Without scripts, a text in place of what is packed says so.
+  const isPacked = (details) => details.lastElementChild.textContent === "";
+  while ([...document.querySelectorAll("details[data-packed]")].some(isPacked)) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  unfold();
+  // What one chooses among is seen when it is chosen.
+  const isSeen = (number) => {
+    const choice = number.closest("[data-choice]");
+    if (choice) document.getElementById(choice.dataset.choice).checked = true;
+    return number.getClientRects().length > 0;
+  };
+  const isEmpty = (part) => {
+    const inside = part.cloneNode(true);
+    inside.querySelectorAll("h2, h3, h4, summary, figcaption, thead").forEach((heading) => heading.remove());
+    return inside.textContent.trim() === "" && inside.querySelector("svg, input") === null;
+  };
+  const nameless = (row) => row.firstElementChild.textContent.trim() === "";
+  const within = (part) => part.closest("section, header")?.id || part.textContent.trim().slice(0, 40);
 
   const overlap = (one, other) =>
     one.left < other.right - 1 && other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1;
@@ -46,11 +70,18 @@
     verdict: document.getElementById("verdict").textContent,
     width: document.documentElement.scrollWidth,
     record: document.getElementById("run").textContent,
+    packed: document.querySelectorAll("details[data-packed]").length,
+    empty: [...document.querySelectorAll("section, details, figure, table")].filter(isEmpty).map(within),
+    nameless: [...document.querySelectorAll("tbody tr")].filter(nameless).map(within),
+    marks: [...document.querySelectorAll(".mark")].map((mark) => ({
+      ...mark.dataset,
+      shown: [...mark.querySelectorAll("data")].map((number) => number.getAttribute("value")),
+    })),
     numbers: [...document.querySelectorAll("data")].map((number) => ({
       value: number.getAttribute("value"),
       scale: number.dataset.scale ?? "",
       text: number.textContent,
-      visible: number.getClientRects().length > 0,
+      visible: isSeen(number),
     })),
     changes: [...document.querySelectorAll(".change")].map((change) => ({
       ...change.dataset,

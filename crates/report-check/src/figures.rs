@@ -29,22 +29,35 @@ pub(crate) struct Change {
     shown: Vec<String>,
 }
 
+/// A change in the chart of the answer.
+#[derive(Deserialize)]
+pub(crate) struct Mark {
+    cell: String,
+    arm: String,
+    metric: String,
+    shown: Vec<String>,
+}
+
 /// What is wrong with the figures of a page.
 pub(crate) fn faults(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<String> {
     let mut faults: Vec<String> = numbers.iter().filter_map(Number::fault).collect();
-    let rows: Vec<&EstimateRow> = run
-        .results
-        .estimates
-        .iter()
-        .chain(&run.results.noise_floor)
-        .collect();
     for change in changes {
-        match rows.iter().find(|row| change.is_of(row)) {
+        match rows(run).find(|row| change.is_of(row)) {
             None => faults.push(format!("{} is not in the record", change.name())),
             Some(row) => faults.extend(change.fault(row)),
         }
     }
-    for row in rows {
+    faults
+}
+
+fn rows(run: &Run) -> impl Iterator<Item = &EstimateRow> {
+    run.results.estimates.iter().chain(&run.results.noise_floor)
+}
+
+/// Figures of the record that the page does not show.
+pub(crate) fn missing(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<String> {
+    let mut faults = Vec::new();
+    for row in rows(run) {
         if !changes.iter().any(|change| change.is_of(row)) {
             faults.push(format!("{} {} {} is not shown", row.cell, row.arm, row.metric));
         }
@@ -110,6 +123,24 @@ impl Change {
                 .iter()
                 .all(|difference| self.shown.iter().any(|shown| shown.parse() == Ok(*difference)));
         (!(attributes_right && shown_right)).then(|| format!("{} is not the record's", self.name()))
+    }
+}
+
+impl Mark {
+    pub(crate) fn fault(&self, run: &Run) -> Option<String> {
+        let Self {
+            cell, arm, metric, ..
+        } = self;
+        let is_of = |row: &&EstimateRow| (&row.cell, &row.arm, &as_json(row.metric)) == (cell, arm, metric);
+        let shown: Vec<f64> = self
+            .shown
+            .iter()
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let is_right = rows(run)
+            .find(is_of)
+            .is_some_and(|row| shown == [row.difference.value, row.change, row.low, row.high]);
+        (!is_right).then(|| format!("the mark of {cell} {arm} {metric} is not the record's"))
     }
 }
 

@@ -10,16 +10,20 @@ mod sliders;
 
 use std::path::Path;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use ciphertax_records::{ArmRecord, ArmRole, Run};
+use flate2::read::ZlibDecoder;
 use serde::Deserialize;
 
 use browser::{Broken, Browser, LOOKS, Look, look_anew_if_it_breaks};
 
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
 /// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
-/// fetched, that nothing is wider than the screen and that the console stays empty; that the page is not too long on a
-/// desktop and leaves no pages half empty on paper; that its sliders give
-/// the cores of the rate they show, and that every chart can be saved as an SVG file of its own.
+/// fetched, that nothing is wider than the screen and that the console stays empty; that no part of it is empty and no
+/// row without a name; that the page is not too long on a screen and leaves no pages half empty on paper; that its
+/// sliders give the cores of the rate they show, and that every chart can be saved as an SVG file of its own. Without
+/// scripts, what is packed is not looked at.
 ///
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
@@ -62,8 +66,14 @@ fn half_empty_pages(pdf: &[u8], height: f64) -> Option<String> {
     (pages == 0 || pages as f64 > filled + 1.7).then(|| format!("{pages} pages hold what fills {filled:.1}"))
 }
 
-/// How long the page may be on a desktop before anything is unfolded.
-const TALLEST: f64 = 6_000.0;
+/// How long the page may be before anything is unfolded, in CSS pixels.
+fn tallest(look: Look) -> f64 {
+    match look {
+        Look::Phone => 5_000.0,
+        Look::Paper => f64::INFINITY,
+        Look::Desktop | Look::Dark | Look::WithoutScripts => 2_500.0,
+    }
+}
 
 /// What the page shows, as `collect.js` reads it from the document.
 #[derive(Deserialize)]
@@ -73,6 +83,12 @@ struct Shown {
     verdict: String,
     width: f64,
     record: String,
+    /// Parts that no script has unpacked.
+    packed: usize,
+    /// Parts with nothing in them, and rows with nothing in their first cell, by where they are.
+    empty: Vec<String>,
+    nameless: Vec<String>,
+    marks: Vec<figures::Mark>,
     numbers: Vec<figures::Number>,
     changes: Vec<figures::Change>,
     charts: Vec<charts::Chart>,
@@ -87,11 +103,21 @@ impl Shown {
                 self.verdict, run.results.verdict
             ));
         }
-        match serde_json::from_str::<Run>(&self.record) {
+        match unpacked(&self.record) {
             Ok(record) if record == *run => {}
             Ok(_) => faults.push("the embedded record is not the run".into()),
-            Err(error) => faults.push(format!("the embedded record cannot be read: {error}")),
+            Err(problem) => faults.push(format!("the embedded record cannot be read: {problem}")),
         }
+        let is_whole = self.packed == 0;
+        if !is_whole && look != Look::WithoutScripts {
+            faults.push(format!("{} parts stay packed", self.packed));
+        }
+        faults.extend(self.empty.iter().map(|part| format!("{part} has an empty part")));
+        faults.extend(
+            self.nameless
+                .iter()
+                .map(|part| format!("{part} has a row without a name")),
+        );
         let width = look.size()[0];
         if self.width > f64::from(width) {
             faults.push(format!(
@@ -99,16 +125,25 @@ impl Shown {
                 self.width
             ));
         }
-        if look.is_desktop() && self.height > TALLEST {
-            faults.push(format!(
-                "the page is {} px long, not {TALLEST} at most",
-                self.height
-            ));
+        if self.height > tallest(look) {
+            let (height, tallest) = (self.height, tallest(look));
+            faults.push(format!("the page is {height} px long, not {tallest} at most"));
         }
         faults.extend(figures::faults(&self.numbers, &self.changes, run));
+        faults.extend(self.marks.iter().filter_map(|mark| mark.fault(run)));
         faults.extend(charts::faults(&self.charts, run));
+        if is_whole {
+            faults.extend(figures::missing(&self.numbers, &self.changes, run));
+            faults.extend(charts::missing(&self.charts, run));
+        }
         faults
     }
+}
+
+/// The record, as the page has it: JSON in zlib in base64.
+fn unpacked(record: &str) -> Result<Run, Box<dyn std::error::Error>> {
+    let packed = BASE64_STANDARD.decode(record)?;
+    Ok(serde_json::from_reader(ZlibDecoder::new(&packed[..]))?)
 }
 
 /// True for the baseline's repetition, whose connects and disks are not shown.

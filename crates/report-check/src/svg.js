@@ -2,6 +2,8 @@
 // would be saved: each is one SVG that needs nothing else.
 (async () => {
   document.querySelectorAll("details").forEach((details) => (details.open = true));
+  while (document.querySelector("details[data-packed]")) await new Promise((resolve) => setTimeout(resolve, 10));
+  document.querySelectorAll("details").forEach((details) => (details.open = true));
   const blobs = [];
   const names = [];
   const [makeUrl, click] = [URL.createObjectURL, HTMLAnchorElement.prototype.click];

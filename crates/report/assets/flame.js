@@ -6,7 +6,11 @@
   // Pixels from which on a box has room for the begin of its name.
   const ROOM = 24;
 
-  for (const figure of document.querySelectorAll('[data-chart="flame"]')) {
+  const begin = (part) => part.querySelectorAll('[data-chart="flame"]').forEach(bring);
+  begin(document);
+  document.addEventListener("unpacked", (event) => begin(event.detail));
+
+  function bring(figure) {
     const graph = figure.querySelector(".flame");
     const tools = figure.querySelector(".flame-tools");
     const [find, all, found] = ["input", "button", "output"].map((name) => tools.querySelector(name));

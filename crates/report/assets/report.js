@@ -45,3 +45,46 @@
     return number < 0 && /[1-9]/.test(digits) ? `−${digits}` : digits;
   }
 })();
+
+// The table of all cells: a word leaves the rows that have it, and an entry opens the cell that it leads to.
+(() => {
+  "use strict";
+
+  const find = document.querySelector(".choice .find");
+  if (find) {
+    find.hidden = false;
+    find.querySelector("input").addEventListener("input", (event) => {
+      const words = event.target.value.toLowerCase();
+      for (const row of document.querySelectorAll(".grid-of-cells tbody tr")) {
+        row.hidden = !row.firstElementChild.textContent.toLowerCase().includes(words);
+      }
+    });
+  }
+  const open = () => {
+    const cell = document.getElementById(location.hash.slice(1));
+    for (let part = cell; part; part = part.parentElement) {
+      if (part.matches("details")) part.open = true;
+    }
+    cell?.scrollIntoView();
+  };
+  addEventListener("hashchange", open);
+  open();
+})();
+
+// What is large and folded away at first is packed until it is unfolded.
+(() => {
+  "use strict";
+
+  for (const details of document.querySelectorAll("details[data-packed]")) {
+    details.lastElementChild.textContent = "";
+    details.addEventListener("toggle", () => unpack(details), { once: true });
+  }
+
+  async function unpack(details) {
+    const bytes = Uint8Array.from(atob(details.dataset.packed), (byte) => byte.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    details.lastElementChild.outerHTML = await new Response(text).text();
+    delete details.dataset.packed;
+    document.dispatchEvent(new CustomEvent("unpacked", { detail: details }));
+  }
+})();

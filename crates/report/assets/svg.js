@@ -9,7 +9,11 @@
   const EDGE = 14;
   const pixel = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
 
-  for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  const begin = (part) => part.querySelectorAll("figure[data-chart]").forEach(addButton);
+  begin(document);
+  document.addEventListener("unpacked", (event) => begin(event.detail));
+
+  function addButton(figure) {
     const { chart, cell, metric, side } = figure.dataset;
     const name = ["ciphertax", chart, cell, metric, side].filter(Boolean).join("-").replace(/[^\p{L}\p{N}.]+/gu, "-");
     const button = document.createElement("button");

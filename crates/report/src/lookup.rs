@@ -2,6 +2,7 @@
 
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{ArmRecord, EstimateRow, Finding, KindRow, MeasuredCell, PhaseRow, Run, Severity};
+use serde::Serialize;
 
 /// The metrics that the first table of a cell shows; the others are among the measured values.
 pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
@@ -137,6 +138,7 @@ pub(crate) struct Group {
 }
 
 /// What one or several findings say.
+#[derive(Serialize)]
 pub(crate) struct Statement {
     pub(crate) summary: String,
     /// Of each finding; where they are several, it says of which arm it is.

@@ -7,6 +7,7 @@ use ciphertax_report::terminal::{self, Style};
 use ciphertax_report::{html, why};
 
 use crate::fixture;
+use crate::html::unfolded;
 use crate::terminal::full;
 
 const STYLE: Style = Style {
@@ -180,8 +181,8 @@ fn the_main_table_has_a_word_for_the_bound() {
 #[test]
 fn a_run_that_was_not_looked_into_says_so_where_a_reason_is_known_and_else_nothing() {
     let mut run = fixture::run();
-    let page = html::render(&run).unwrap();
-    assert!(!page.contains("what bounds the speed:") && !page.contains("data-chart=\"categories\""));
+    let page = unfolded(&html::render(&run).unwrap());
+    assert!(!page.contains("in which stacks were read") && !page.contains("data-chart=\"categories\""));
     run.head.not_explained = Some("No profile: the kernel refused <it>.".into());
     assert!(html::render(&run).unwrap().contains("refused &lt;it&gt;."));
     assert!(full(&run, STYLE).contains("No profile: the kernel refused <it>."));
@@ -190,7 +191,7 @@ fn a_run_that_was_not_looked_into_says_so_where_a_reason_is_known_and_else_nothi
 #[test]
 fn a_flame_graph_is_smaller_than_150_kb_and_keeps_what_is_wide() {
     let (run, pictures) = fixture::why::with_why();
-    let page = html::render_with(&run, &pictures).unwrap();
+    let page = unfolded(&html::render_with(&run, &pictures).unwrap());
     let graphs: Vec<&str> = page.split("<figure data-chart=\"flame\"").skip(1).collect();
     assert_eq!(graphs.len(), pictures.flames.len());
     for graph in graphs {
@@ -216,7 +217,7 @@ fn hostile_names_are_text_in_a_flame_graph() {
     pictures.flames[0].root.calls[0].name = hostile.repeat(10_000);
     pictures.flames[0].root.calls[0].module = hostile.into();
     pictures.flames[0].root.baseline_us = f64::NAN;
-    let page = html::render_with(&run, &pictures).unwrap();
+    let page = unfolded(&html::render_with(&run, &pictures).unwrap());
     assert!(!page.contains("<script>alert") && !page.contains("\" onclick=\""));
     assert!(page.len() < 1_000_000);
 }

@@ -12,7 +12,7 @@ const SRC: [(&str, usize); 21] = [
     ("records", 4_700),
     ("estimate", 3_850),
     ("explain", 8_900),
-    ("report-check", 950),
+    ("report-check", 1_000),
     ("report", 8_840),
     ("reactor", 900),
     ("supervise", 2_100),

@@ -1,29 +1,36 @@
-//! The answer in one small table: each arm per query and per new connection, on both sides; and the findings.
+//! The answer as one chart: each arm per query and per new connection, on every side that pays; and the findings.
+
+use std::collections::BTreeSet;
 
 use ciphertax_base::format;
-use ciphertax_records::{EstimateRow, MeasuredCell, Run, Severity};
+use ciphertax_records::{MeasuredCell, Run, Severity};
 use serde::Serialize;
 
-use super::figure::{ArmName, Figure, Range, VerdictView};
+use super::figure::{ArmName, Figure};
+use super::forest::{ChangeScale, Mark, Tick};
+use super::proofs::what;
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
-use crate::lookup::{Group, grouped};
+use crate::lookup::{Group, Statement, grouped};
 use crate::why::bound_word;
-use crate::{describe, words};
+use crate::{describe, lookup, words};
 
-/// The table of the answer.
+/// The chart of the answer: a row an arm, the dearest first.
 #[derive(Serialize)]
 pub(super) struct AnswerView {
     /// Of a query, then of a new connection; without a group of which no cell is.
     groups: Vec<ColumnGroup>,
-    /// Who pays.
-    sides: Vec<&'static str>,
+    baseline: Row,
     rows: Vec<Row>,
-    baseline: String,
+    /// Rows that are folded away because the chart would be too long.
+    more: Vec<Row>,
     /// What takes CPU time besides the two sides.
     between: Option<&'static str>,
     /// Verdicts that their intervals do not explain.
     explained: Vec<String>,
 }
+
+/// Rows that are shown before unfolding.
+const ROWS: usize = 12;
 
 /// Columns of the same operation.
 #[derive(Serialize)]
@@ -31,12 +38,24 @@ struct ColumnGroup {
     heading: &'static str,
     /// The cell, if it is the same in all rows.
     cell: String,
+    sides: Vec<Panel>,
+}
+
+/// The axis of a side.
+#[derive(Serialize)]
+struct Panel {
+    side: &'static str,
+    /// For narrow screens.
+    label: String,
+    ticks: Vec<Tick>,
+    /// What the baseline takes, where it is the same in all rows.
+    baseline: Option<Figure>,
 }
 
 #[derive(Serialize)]
 struct Row {
     arm: ArmName,
-    place: String,
+    what: String,
     groups: Vec<Part>,
 }
 
@@ -45,79 +64,73 @@ struct Row {
 struct Part {
     /// The cell, where rows differ in it.
     cell: String,
-    sides: Vec<Side>,
+    /// One for each side.
+    marks: Vec<Option<Mark>>,
     /// What is between them.
     between: Option<Figure>,
     /// What bounds the arm, where it is known.
     bound: Option<&'static str>,
-    /// One if both sides have the same, else one of each.
-    verdicts: Vec<VerdictView>,
-}
-
-/// One side's CPU time.
-#[derive(Serialize)]
-struct Side {
-    label: &'static str,
-    cost: Option<Cost>,
-}
-
-/// What is paid more.
-#[derive(Serialize)]
-struct Cost {
-    difference: Figure,
-    change: Range,
-    baseline: Figure,
 }
 
 impl AnswerView {
     /// `None` if nothing was compared.
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let answers = answers(run);
+        let mut answers = answers(run);
+        let baseline = run.head.baseline()?;
         if answers.is_empty() {
             return None;
         }
-        let query: Option<CellOf<'_>> = answers
-            .iter()
-            .any(|answer| answer.query.is_some())
-            .then_some((query_heading(&answers), |answer| answer.query));
-        let connection: Option<CellOf<'_>> = answers
-            .iter()
-            .any(|answer| answer.connection.is_some())
-            .then_some(("per new connection", |answer| answer.connection));
-        let columns: Vec<CellOf<'_>> = query.into_iter().chain(connection).collect();
-        let common: Vec<String> = columns
-            .iter()
-            .map(|(_, cell)| common_cell(&answers, *cell))
+        if answers.iter().all(|answer| answer.place.is_empty()) {
+            let (metric, _) = sides(run)[0];
+            let cost = |answer: &Answer<'_>| {
+                let mut cells = [answer.query, answer.connection].into_iter();
+                let row = cells.find_map(|cell| answer.estimate(run, cell, metric));
+                row.map_or(f64::NEG_INFINITY, |row| row.change)
+            };
+            answers.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
+        }
+        let columns: [Column<'_>; 2] = [
+            (query_heading(&answers), |answer| answer.query),
+            ("per new connection", |answer| answer.connection),
+        ];
+        let (mut groups, mut parts) = (Vec::new(), Vec::new());
+        for (heading, cell) in columns {
+            if answers.iter().any(|answer| cell(answer).is_some()) {
+                let (group, of_rows) = ColumnGroup::of(run, &answers, heading, cell);
+                groups.push(group);
+                parts.push(of_rows.into_iter());
+            }
+        }
+        // What an arm is stands once.
+        let mut legend = BTreeSet::new();
+        let mut rows: Vec<Row> = (answers.iter())
+            .map(|answer| Row {
+                arm: ArmName::of(run, &answer.arm.name),
+                what: match answer.place.as_str() {
+                    "" => what(run, answer.arm),
+                    place if legend.insert(&answer.arm.name) => format!("{place}, {}", what(run, answer.arm)),
+                    place => place.to_owned(),
+                },
+                groups: parts.iter_mut().filter_map(Iterator::next).collect(),
+            })
             .collect();
+        // One or two rows are not worth unfolding.
+        let more = match rows.len() > ROWS + 2 {
+            true => rows.split_off(ROWS),
+            false => Vec::new(),
+        };
+        let explained = estimates(run, &answers).into_iter();
         Some(Self {
-            groups: columns
-                .iter()
-                .zip(&common)
-                .map(|((heading, _), cell)| ColumnGroup {
-                    heading,
-                    cell: cell.clone(),
-                })
-                .collect(),
-            sides: sides(run).iter().map(|(_, side)| *side).collect(),
-            rows: answers
-                .iter()
-                .map(|answer| Row {
-                    arm: ArmName::of(run, &answer.arm.name),
-                    place: answer.place.clone(),
-                    groups: columns
-                        .iter()
-                        .zip(&common)
-                        .map(|((_, cell), common)| part(run, answer, cell(answer), common.is_empty()))
-                        .collect(),
-                })
-                .collect(),
+            groups,
+            baseline: Row {
+                arm: ArmName::of(run, &baseline.name),
+                what: what(run, baseline),
+                groups: Vec::new(),
+            },
+            rows,
+            more,
             between: between(run, &answers),
-            baseline: run
-                .head
-                .baseline()
-                .map_or_else(String::new, |arm| arm.name.clone()),
-            explained: estimates(run, &answers)
-                .into_iter()
+            explained: explained
                 .filter(|row| words::is_surprising(row))
                 .map(|row| words::explained(run, row))
                 .collect(),
@@ -126,68 +139,81 @@ impl AnswerView {
 }
 
 /// A heading, and the cell of an answer that is below it.
-type CellOf<'a> = (&'static str, fn(&Answer<'a>) -> Option<MeasuredCell<'a>>);
+type Column<'a> = (&'static str, fn(&Answer<'a>) -> Option<MeasuredCell<'a>>);
 
-/// The cell of all answers that have one; empty if they differ.
-fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<MeasuredCell<'a>>) -> String {
-    let mut names: Vec<&str> = answers
-        .iter()
-        .filter_map(cell)
-        .map(|cell| cell.found.name.as_str())
-        .collect();
-    names.dedup();
-    match names.as_slice() {
-        [only] => (*only).to_owned(),
-        _ => String::new(),
-    }
-}
-
-fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_cell: bool) -> Part {
-    Part {
-        cell: cell
-            .filter(|_| names_cell)
-            .map_or_else(String::new, |cell| cell.found.name.clone()),
-        sides: sides(run)
+impl ColumnGroup {
+    /// With the parts of all rows.
+    fn of<'a>(
+        run: &Run,
+        answers: &[Answer<'a>],
+        heading: &'static str,
+        cell: fn(&Answer<'a>) -> Option<MeasuredCell<'a>>,
+    ) -> (Self, Vec<Part>) {
+        let mut names: Vec<&str> = answers
             .iter()
-            .map(|(metric, label)| Side {
-                label,
-                cost: answer.estimate(run, cell, *metric).map(cost),
-            })
-            .collect(),
-        between: answer
-            .between(run, cell)
-            .map(|(value, unit)| Figure::new(value, format::more(value, unit))),
-        bound: cell.and_then(|cell| {
-            let row = run.results.why.bound(&cell.found.name, &answer.arm.name)?;
-            Some(bound_word(row.bound))
-        }),
-        verdicts: verdicts(run, answer, cell),
+            .filter_map(cell)
+            .map(|cell| cell.found.name.as_str())
+            .collect();
+        names.dedup();
+        let common = match names.as_slice() {
+            [only] => (*only).to_owned(),
+            _ => String::new(),
+        };
+        let panels = sides(run).iter().map(|(metric, side)| {
+            let rows = answers
+                .iter()
+                .filter_map(|answer| answer.estimate(run, cell(answer), *metric));
+            let scale = ChangeScale::over(rows.map(|row| [row.change, row.low, row.high]));
+            let name = run.head.baseline().map_or("", |arm| &arm.name);
+            let metric = lookup::of_whole_rounds(run, &common, *metric);
+            let panel = Panel {
+                side,
+                label: format!("{side}, {heading}"),
+                ticks: scale.ticks(),
+                baseline: lookup::measured(run, &common, name, metric)
+                    .map(|(value, unit)| Figure::quantity(value, unit)),
+            };
+            (panel, scale)
+        });
+        let (panels, scales): (Vec<_>, Vec<_>) = panels.unzip();
+        let parts = answers
+            .iter()
+            .map(|answer| Part::of(run, answer, cell(answer), &scales, common.is_empty()));
+        let parts = parts.collect();
+        let group = Self {
+            heading,
+            cell: common,
+            sides: panels,
+        };
+        (group, parts)
     }
 }
 
-fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>) -> Vec<VerdictView> {
-    let sides = sides(run);
-    let mut verdicts: Vec<(&str, VerdictView)> = sides
-        .iter()
-        .filter_map(|(metric, side)| {
-            Some((*side, VerdictView::of(run, answer.estimate(run, cell, *metric)?)))
-        })
-        .collect();
-    if verdicts.len() == 2 && verdicts[0].1.word == verdicts[1].1.word {
-        verdicts.truncate(1);
-    } else if sides.len() > 1 {
-        for (side, verdict) in &mut verdicts {
-            verdict.word = format!("{side}: {}", verdict.word);
+impl Part {
+    fn of(
+        run: &Run,
+        answer: &Answer<'_>,
+        cell: Option<MeasuredCell<'_>>,
+        scales: &[ChangeScale],
+        names_cell: bool,
+    ) -> Self {
+        let marks = sides(run).iter().zip(scales).map(|((metric, _), scale)| {
+            let row = answer.estimate(run, cell, *metric)?;
+            Some(Mark::of(run, row, scale))
+        });
+        Self {
+            cell: cell
+                .filter(|_| names_cell)
+                .map_or_else(String::new, |cell| cell.found.name.clone()),
+            marks: marks.collect(),
+            between: answer
+                .between(run, cell)
+                .map(|(value, unit)| Figure::new(value, format::more(value, unit))),
+            bound: cell.and_then(|cell| {
+                let row = run.results.why.bound(&cell.found.name, &answer.arm.name)?;
+                Some(bound_word(row.bound))
+            }),
         }
-    }
-    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
-}
-
-fn cost(row: &EstimateRow) -> Cost {
-    Cost {
-        difference: Figure::difference(row.difference, &row.unit),
-        change: Range::change(row.interval()),
-        baseline: Figure::quantity(row.baseline, &row.unit),
     }
 }
 
@@ -196,23 +222,17 @@ fn cost(row: &EstimateRow) -> Cost {
 pub(super) struct FindingGroup {
     word: &'static str,
     /// The first ones, shown as they are.
-    first: Vec<StatementView>,
+    first: Vec<Statement>,
     /// The others, to be unfolded.
-    more: Vec<StatementView>,
+    more: Vec<Statement>,
     /// True if the evidence is folded too: of one statement it is shown.
     unfolds: bool,
 }
 
-#[derive(Serialize)]
-struct StatementView {
-    summary: String,
-    evidence: Vec<String>,
-}
-
 /// Statements of a group that are shown before unfolding.
-const SHOWN: usize = 3;
+const SHOWN: usize = 1;
 
-/// What to do; and everything that casts doubt or explains, doubts first, as the page shows the first three alone.
+/// What to do; and everything that casts doubt or explains, doubts first, as the page shows the first two alone.
 pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
     let (advice, mut others) = grouped(run)
         .into_iter()
@@ -224,18 +244,10 @@ pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
 
 impl FindingGroup {
     fn of(group: Group) -> Self {
-        let mut first: Vec<StatementView> = group
-            .statements
-            .into_iter()
-            .map(|statement| StatementView {
-                summary: statement.summary,
-                evidence: statement.evidence,
-            })
-            .collect();
-        let more = if first.len() > SHOWN + 1 {
-            first.split_off(SHOWN)
-        } else {
-            Vec::new()
+        let mut first = group.statements;
+        let more = match first.len() > SHOWN + 1 {
+            true => first.split_off(SHOWN),
+            false => Vec::new(),
         };
         Self {
             unfolds: first.len() > 1 || first.iter().any(|statement| statement.evidence.len() > 1),

@@ -192,7 +192,6 @@ const SIDES: [Side; 3] = [Side::Server, Side::Client, Side::Both];
 pub(super) struct ChurnChart {
     cell: String,
     side: String,
-    title: &'static str,
     /// The cell, where there are several.
     of: String,
     curves: Vec<Curve>,
@@ -257,11 +256,6 @@ impl ChurnChart {
         Some(Self {
             cell: first.cell.clone(),
             side: first.side.to_string(),
-            title: match first.side {
-                Side::Server => "CPU of the server",
-                Side::Client => "CPU of the client",
-                Side::Both => "CPU of both sides",
-            },
             of: String::new(),
             curves: rows
                 .iter()

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Template;
 use super::figure::{Figure, Range};
-use super::forest::{ChangeScale, Tick, percent};
+use super::forest::{ChangeScale, Place, Tick};
 use crate::ReportError;
 use crate::compare::{HOW, in_words, label, others, rule, value};
 
@@ -75,22 +75,7 @@ struct RowView {
     tone: &'static str,
     word: String,
     rule: String,
-    mark: Mark,
-}
-
-/// The change on its axis.
-#[derive(Serialize)]
-struct Mark {
-    words: String,
-    zero: String,
-    x: String,
-    low: String,
-    high: String,
-    margin: [String; 2],
-    cut_low: bool,
-    cut_high: bool,
-    decided: bool,
-    value: Figure,
+    place: Place,
 }
 
 impl Page {
@@ -172,18 +157,12 @@ impl RowView {
                 verdict => verdict.to_string(),
             },
             rule: rule(change),
-            mark: Mark {
-                words: in_words(change),
-                zero: percent(scale.at(0.0)),
-                x: percent(scale.at(change.change.value)),
-                low: percent(scale.at(change.change.low)),
-                high: percent(scale.at(change.change.high)),
-                margin: scale.shade(change.margin),
-                cut_low: scale.cuts(change.change.low),
-                cut_high: scale.cuts(change.change.high),
-                decided: matches!(change.verdict, CostVerdict::Dearer | CostVerdict::Cheaper),
-                value: Figure::percent(change.change.value, format::change(change.change.value)),
-            },
+            place: scale.place(
+                change.change,
+                Some(change.margin),
+                matches!(change.verdict, CostVerdict::Dearer | CostVerdict::Cheaper),
+                in_words(change),
+            ),
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct ConnectView {
     charts: Vec<PhaseChart>,
     rows: Vec<PhaseView>,
     /// How they logged in and shook hands, by arm.
-    logins: Vec<Logins>,
+    logins: Vec<(ArmName, String)>,
 }
 
 /// One stacked bar for each arm.
@@ -50,13 +50,6 @@ struct Piece {
     /// What is written in it; empty where there is no room.
     text: String,
     words: String,
-}
-
-/// How the connects of one arm logged in and shook hands.
-#[derive(Serialize)]
-struct Logins {
-    arm: ArmName,
-    text: String,
 }
 
 /// A phase's name and the class that gives it its colour.
@@ -96,11 +89,9 @@ impl ConnectView {
         for arm in shown(run) {
             let mut phases = lookup::phases(run, &cell.found.name, arm);
             phases.retain(|row| row.mean_us > 0.0);
+            let logins = describe::connects(run, &cell.found.name, arm);
             view.logins
-                .extend(describe::connects(run, &cell.found.name, arm).map(|text| Logins {
-                    arm: ArmName::of(run, arm),
-                    text,
-                }));
+                .extend(logins.map(|text| (ArmName::of(run, arm), text)));
             let of_arm = phases.len();
             view.rows.extend(
                 phases

@@ -23,11 +23,26 @@ pub(super) struct CellView {
     ratios: Vec<RatioChart>,
 }
 
+/// Takes out of all cells the notes that each of them has.
+pub(super) fn common_notes(cells: &mut [CellView]) -> Vec<String> {
+    let mut common: Vec<String> = match cells {
+        [first, _, ..] => first.notes.clone(),
+        _ => Vec::new(),
+    };
+    common.retain(|note| cells.iter().all(|cell| cell.notes.contains(note)));
+    cells
+        .iter_mut()
+        .for_each(|cell| cell.notes.retain(|note| !common.contains(note)));
+    common
+}
+
 /// One metric, across all arms.
 #[derive(Serialize)]
 struct MetricRow {
     label: String,
     baseline: Option<Figure>,
+    /// The baseline against itself.
+    again: Option<ChangeView>,
     floor: Option<Figure>,
     variants: Vec<VariantView>,
 }
@@ -43,7 +58,7 @@ struct VariantView {
 
 impl CellView {
     pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Self {
-        let mut notes = Vec::new();
+        let mut notes = vec![describe::load_threads(run, cell)];
         notes.extend(describe::quiet_in_words(cell));
         notes.extend(describe::time_wanted(cell));
         notes.extend(describe::batches_in_words(run, cell));
@@ -73,7 +88,8 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     let row = |metric: Metric| MetricRow {
         label: metric.label().to_owned(),
         baseline: measured(run, cell, baseline, metric),
-        floor: floor(run, cell, metric),
+        again: lookup::noise(run, cell, metric).map(|row| ChangeView::of(run, row)),
+        floor: lookup::floor(run, cell, metric).map(|floor| Figure::floor(floor, metric)),
         variants: lookup::variants_in(run, record)
             .map(|arm| variant(run, cell, &arm.name, metric))
             .collect(),
@@ -109,6 +125,7 @@ fn storage_rows(run: &Run, record: MeasuredCell<'_>, baseline: &str) -> Vec<Metr
     let row = |label: &'static str| MetricRow {
         label: label.to_owned(),
         baseline: figure(baseline, label),
+        again: None,
         floor: None,
         variants: variants()
             .map(|arm| VariantView {
@@ -141,6 +158,7 @@ fn kind_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
             .find(|row| row.kind == kind && row.estimate.metric == metric);
         MetricRow {
             label: format!("{metric} of {kind}"),
+            again: None,
             baseline: first.map(|row| Figure::quantity(row.estimate.baseline, &row.estimate.unit)),
             floor: first.and_then(|row| Some(Figure::floor(row.estimate.floor?, row.estimate.metric))),
             variants: lookup::variants_in(run, record)
@@ -167,18 +185,9 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
 
 fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> VariantView {
     let estimate = run.results.estimate(cell, arm, metric);
-    if lookup::may_be_missing(metric) && estimate.is_none() {
-        return VariantView {
-            change: None,
-            measured: measured(run, cell, arm, metric),
-        };
-    }
+    let is_alone = estimate.is_none() && lookup::may_be_missing(metric);
     VariantView {
         change: estimate.map(|row| ChangeView::of(run, row)),
-        measured: None,
+        measured: measured(run, cell, arm, metric).filter(|_| is_alone),
     }
-}
-
-fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
-    lookup::floor(run, cell, metric).map(|floor| Figure::floor(floor, metric))
 }

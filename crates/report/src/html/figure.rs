@@ -114,7 +114,12 @@ impl Range {
     }
 }
 
-/// An arm's name and the class that gives it its colour.
+/// Colours of variants.
+const COLOURS: usize = 6;
+/// Patterns of those colours, besides none.
+const PATTERNS: usize = 3;
+
+/// An arm's name and the classes that give it its colour and pattern.
 #[derive(Serialize)]
 pub(super) struct ArmName {
     name: String,
@@ -129,14 +134,19 @@ impl ArmName {
             .iter()
             .position(|arm| arm.name == name)
             .unwrap_or_default();
-        // Baseline and baseline again have the first two colours, variants take turns with the other six.
-        let colour = if index < 2 { index } else { 2 + (index - 2) % 6 };
+        // Baseline and baseline again have the first two colours, variants take turns with the other six; the turn is a pattern.
+        let (colour, turn) = match index {
+            0 | 1 => (index, 0),
+            _ => (2 + (index - 2) % COLOURS, (index - 2) / COLOURS),
+        };
+        let turn = match turn {
+            0 => String::new(),
+            turn => format!(" turn-{}", turn.min(PATTERNS)),
+        };
+        let short = if name.chars().count() <= 18 { " short" } else { "" };
         Self {
             name: name.into(),
-            class: match name.chars().count() {
-                ..=18 => format!("arm-{colour} short"),
-                _ => format!("arm-{colour}"),
-            },
+            class: format!("arm-{colour}{turn}{short}"),
         }
     }
 }

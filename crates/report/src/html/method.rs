@@ -97,17 +97,6 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         }
         Item::new(format!("{} {}", describe::server_word(run), server.name), text)
     }));
-    items.extend(run.cells().map(|cell| {
-        Item::new(
-            format!("cell {}", cell.found.name),
-            format!(
-                "{}; {}; {} void",
-                describe::load_in_words(cell),
-                describe::load_threads(run, cell),
-                cell.found.void_slices
-            ),
-        )
-    }));
     items
 }
 
@@ -160,26 +149,21 @@ impl VoidView {
 /// One published figure.
 #[derive(Serialize)]
 pub(super) struct PublishedView {
-    cell: String,
+    row: PublishedRow,
     arm: ArmName,
     metric: String,
-    source: String,
     published: String,
     measured: String,
     /// The class that gives the word its colour.
     tone: &'static str,
     word: &'static str,
-    explanation: Option<String>,
-    note: Option<String>,
 }
 
 impl PublishedView {
     pub(super) fn of(run: &Run, row: &PublishedRow) -> Self {
         Self {
-            cell: row.cell.clone(),
             arm: ArmName::of(run, &row.arm),
             metric: describe::published_metric(row),
-            source: row.source.clone(),
             published: describe::published_figure(row),
             measured: describe::measured_change(row),
             tone: match row.agreement {
@@ -188,8 +172,7 @@ impl PublishedView {
                 Agreement::CannotTell => "cannot-tell",
             },
             word: describe::agreement_word(row.agreement),
-            explanation: row.explanation.clone(),
-            note: row.note.clone(),
+            row: row.clone(),
         }
     }
 }

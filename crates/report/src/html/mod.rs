@@ -2,7 +2,7 @@
 //! the rates of the capacity tables, finds functions in flame graphs, and saves charts as SVG files.
 //!
 //! Names, versions and error messages come from servers and study files, so all text is escaped by the template engine,
-//! the embedded JSON holds no `<`, and the page's own policy lets no script run but that one and nothing be fetched.
+//! the record and the flame graphs are packed, and the page's own policy lets no script run but that one and nothing be fetched.
 
 mod answer;
 mod capacity;
@@ -11,10 +11,13 @@ mod connects;
 mod costs;
 mod figure;
 mod forest;
+mod grid;
 mod method;
 mod noise;
 mod proofs;
 mod why;
+
+use std::io::Write;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -22,21 +25,23 @@ use ciphertax_base::format;
 use ciphertax_estimate::{flame, looking};
 use ciphertax_records::why::Pictures;
 use ciphertax_records::{Agreement, Recorded, Run, ServerRecord};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::answer::{lacks_blocks, needs_blocks, sides};
-use crate::{ReportError, describe, lookup};
+use crate::{ReportError, describe, lookup, storage};
 use answer::{AnswerView, FindingGroup, findings};
 use capacity::{Capacity, ChurnChart, ChurnView, budgets};
 use connects::ConnectView;
-use costs::CellView;
+use costs::{CellView, common_notes};
 use figure::Item;
-use forest::Forest;
+use grid::Grid;
 use method::{PublishedView, VoidView, in_three_sentences, method};
-use noise::{NoiseTable, floors_in_words};
-use proofs::{ArmView, Matrix, ReadableView};
+use noise::floors_in_words;
+use proofs::{ArmView, Matrix, ServerTable};
 use why::WhyView;
 
 pub use compare::compare;
@@ -106,7 +111,8 @@ struct Page {
     answer: Option<AnswerView>,
     /// Said once where intervals are missing.
     lacking: Option<String>,
-    forest: Option<Forest>,
+    /// Where there are several cells.
+    grid: Option<Grid>,
     churn_charts: Vec<ChurnChart>,
     churn: Vec<ChurnView>,
     budgets: Vec<String>,
@@ -117,13 +123,15 @@ struct Page {
     connects: Vec<ConnectView>,
     matrix: Matrix,
     arms: Vec<ArmView>,
-    readable: Option<ReadableView>,
+    readable: Vec<ServerTable>,
+    meaning: String,
     floors: String,
-    noise: Option<NoiseTable>,
     void: VoidView,
     sentences: Vec<String>,
     method: Vec<Item>,
     settings: Vec<Item>,
+    /// What is so in every cell.
+    notes: Vec<String>,
     cells: Vec<CellView>,
     published: Vec<PublishedView>,
     published_in_words: String,
@@ -133,6 +141,7 @@ struct Page {
 impl Page {
     fn of(run: &Run, pictures: &Pictures) -> Self {
         let (advice, findings) = findings(run);
+        let mut cells: Vec<CellView> = run.cells().map(|cell| CellView::of(run, cell)).collect();
         Self {
             title: title(run),
             verdict: run.results.verdict.clone(),
@@ -149,7 +158,7 @@ impl Page {
                 .collect(),
             answer: AnswerView::of(run),
             lacking: lacks_blocks(run).then(needs_blocks),
-            forest: Forest::of(run),
+            grid: Grid::of(run),
             churn_charts: ChurnChart::all(run),
             churn: run
                 .results
@@ -168,14 +177,15 @@ impl Page {
                 .collect(),
             matrix: Matrix::of(run),
             arms: run.head.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
-            readable: ReadableView::of(run),
+            readable: ServerTable::all(run),
+            meaning: storage::meaning(run),
             floors: floors_in_words(run),
-            noise: Some(NoiseTable::of(run)).filter(|table| !table.rows.is_empty()),
             void: VoidView::of(run),
             sentences: in_three_sentences(run),
             method: method(run),
             settings: settings(run),
-            cells: run.cells().map(|cell| CellView::of(run, cell)).collect(),
+            notes: common_notes(&mut cells),
+            cells,
             published: run
                 .results
                 .published
@@ -239,25 +249,19 @@ fn to_the_minute(timestamp: &str) -> String {
     }
 }
 
-/// `13 figures: 3 agree, 8 differ, 2 cannot tell`
+/// `3 agree, 8 differ, 2 cannot tell or not measured`
 fn published_in_words(run: &Run) -> String {
-    let count = |agreement| {
-        run.results
-            .published
-            .iter()
-            .filter(|row| row.agreement == agreement)
-            .count()
-    };
-    let parts: Vec<String> = [
-        (count(Agreement::Agrees), "agree"),
-        (count(Agreement::Differs), "differ"),
-        (count(Agreement::CannotTell), "cannot tell or not measured"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{count} {word}"))
-    .collect();
-    parts.join(", ")
+    let words = [
+        (Agreement::Agrees, "agree"),
+        (Agreement::Differs, "differ"),
+        (Agreement::CannotTell, "cannot tell or not measured"),
+    ];
+    let parts = words.into_iter().filter_map(|(agreement, word)| {
+        let rows = run.results.published.iter();
+        let count = rows.filter(|row| row.agreement == agreement).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Templates that those of pages use.
@@ -286,6 +290,7 @@ impl Template {
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.add_filter("figures", |text: String| figure::figures(&text));
+        environment.add_filter("packed", |text: String| packed(&text));
         for (name, source) in PARTS {
             environment.add_template(name, source)?;
         }
@@ -296,14 +301,15 @@ impl Template {
             script => Value::from_safe_string(self.script.into()),
             script_sha256 => BASE64_STANDARD.encode(Sha256::digest(self.script)),
             release => RELEASE,
-            record => Value::from_safe_string(embedded(record)),
+            record => packed(&serde_json::to_string(record).expect("a record holds nothing that JSON cannot")),
         })?;
         Ok(page)
     }
 }
 
-/// The record for a `script` element: without `<`, which JSON has in strings only, nothing in it can end the element.
-fn embedded(record: &impl Serialize) -> String {
-    let record = serde_json::to_string(record).expect("a record holds nothing that JSON cannot");
-    record.replace('<', "\\u003c")
+/// A text as the page's script unpacks it: zlib in base64, which holds nothing that could end an element.
+fn packed(text: &str) -> Value {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    let bytes = packer.write_all(text.as_bytes()).and_then(|()| packer.finish());
+    Value::from_safe_string(BASE64_STANDARD.encode(bytes.expect("memory takes every byte")))
 }

@@ -1,69 +1,15 @@
-//! The noise: the baseline against itself, and the ratio of every block.
+//! The noise: its floors, and the ratio of every block.
 
 use std::fmt::Write;
 
 use ciphertax_base::format;
 use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
+use ciphertax_records::{BlockRatios, EstimateRow, MeasuredCell, Run};
 use serde::Serialize;
 
-use super::figure::{ArmName, ChangeView, Figure};
+use super::figure::ArmName;
 use super::forest::{ChangeScale, Tick, percent};
 use crate::{lookup, words};
-
-/// The baseline against itself: cells down, metrics across.
-#[derive(Serialize)]
-pub(super) struct NoiseTable {
-    columns: Vec<&'static str>,
-    pub(super) rows: Vec<NoiseRow>,
-}
-
-#[derive(Serialize)]
-pub(super) struct NoiseRow {
-    cell: String,
-    cells: Vec<Option<NoiseCell>>,
-}
-
-#[derive(Serialize)]
-struct NoiseCell {
-    again: ChangeView,
-    floor: Option<Figure>,
-}
-
-impl NoiseTable {
-    pub(super) fn of(run: &Run) -> Self {
-        let mut metrics: Vec<Metric> = run.results.noise_floor.iter().map(|row| row.metric).collect();
-        metrics.sort();
-        metrics.dedup();
-        let has_any = |cell: &MeasuredCell<'_>| {
-            run.results
-                .noise_floor
-                .iter()
-                .any(|row| row.cell == cell.found.name)
-        };
-        Self {
-            columns: metrics.iter().map(|metric| metric.label()).collect(),
-            rows: run
-                .cells()
-                .filter(has_any)
-                .map(|cell| NoiseRow {
-                    cell: cell.found.name.clone(),
-                    cells: metrics
-                        .iter()
-                        .map(|metric| {
-                            let row = lookup::noise(run, &cell.found.name, *metric)?;
-                            Some(NoiseCell {
-                                again: ChangeView::of(run, row),
-                                floor: lookup::floor(run, &cell.found.name, *metric)
-                                    .map(|floor| Figure::floor(floor, *metric)),
-                            })
-                        })
-                        .collect(),
-                })
-                .collect(),
-        }
-    }
-}
 
 /// The noise floors of the whole run in a sentence.
 pub(super) fn floors_in_words(run: &Run) -> String {
@@ -189,13 +135,7 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
 }
 
 fn row_of<'a>(run: &'a Run, series: &BlockRatios) -> Option<&'a EstimateRow> {
-    let again = run
-        .head
-        .arms
-        .iter()
-        .any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
-    match again {
-        true => lookup::noise(run, &series.cell, series.metric),
-        false => run.results.estimate(&series.cell, &series.arm, series.metric),
-    }
+    let again = || lookup::noise(run, &series.cell, series.metric).filter(|row| row.arm == series.arm);
+    let of_variant = run.results.estimate(&series.cell, &series.arm, series.metric);
+    of_variant.or_else(again)
 }

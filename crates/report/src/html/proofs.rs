@@ -2,15 +2,18 @@
 
 use ciphertax_base::format;
 use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_model::Resumption;
 use ciphertax_records::{ArmRecord, ArmRole, Readability, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
-use crate::storage::{meaning, tables};
+use crate::storage::{ReadableTable, tables};
 
 /// Arms down, witnesses across.
 #[derive(Serialize)]
 pub(super) struct Matrix {
+    /// Who vouches for how many arms.
+    summary: String,
     witnesses: Vec<Witness>,
     rows: Vec<Row>,
 }
@@ -19,10 +22,11 @@ pub(super) struct Matrix {
 struct Row {
     arm: ArmName,
     role: &'static str,
+    what: String,
     /// What was negotiated, in a line.
     negotiated: String,
-    /// Proofs of each witness, over all servers.
-    proofs: Vec<usize>,
+    /// By each witness: how many, over all servers, and why there may be none.
+    proofs: Vec<(usize, String)>,
     proved: bool,
 }
 
@@ -34,27 +38,54 @@ impl Matrix {
                 witnesses.push(proof.witness);
             }
         }
-        let rows = run
-            .head
-            .arms
+        let arms = &run.head.arms;
+        let by = |arm: &ArmRecord, witness: Witness| {
+            let count = proofs(arm).filter(|proof| proof.witness == witness).count();
+            (count, no_proof(arm, witness))
+        };
+        let of_witness = |witness: &Witness| match arms.iter().filter(|arm| by(arm, *witness).0 > 0).count() {
+            all if all == arms.len() => witness.to_string(),
+            some => format!("{witness} ({some})"),
+        };
+        let all: Vec<String> = witnesses.iter().map(of_witness).collect();
+        let summary = match all.is_empty() {
+            true => "not proved, the run ended before".to_owned(),
+            false => format!("{} arms, proved by {}", arms.len(), all.join(", ")),
+        };
+        let rows = arms
             .iter()
             .map(|arm| Row {
                 arm: ArmName::of(run, &arm.name),
                 role: role(arm),
+                what: what(run, arm),
                 negotiated: negotiated(run, arm),
-                proofs: witnesses
-                    .iter()
-                    .map(|witness| proofs(arm).filter(|proof| proof.witness == *witness).count())
-                    .collect(),
+                proofs: witnesses.iter().map(|witness| by(arm, *witness)).collect(),
                 proved: proofs(arm).next().is_some(),
             })
             .collect();
-        Self { witnesses, rows }
+        Self {
+            summary,
+            witnesses,
+            rows,
+        }
     }
 }
 
 fn proofs(arm: &ArmRecord) -> impl Iterator<Item = &Proof> {
     arm.sessions.iter().flat_map(|session| &session.proofs)
+}
+
+/// Why a witness says nothing of an arm.
+fn no_proof(arm: &ArmRecord, witness: Witness) -> String {
+    let unproved = || arm.sessions.iter().find_map(|session| session.unproved.clone());
+    match witness {
+        Witness::Server => unproved().unwrap_or_else(|| "cannot be asked".into()),
+        Witness::Authentication | Witness::AccessControl => "no secret to get wrong".into(),
+        Witness::Disk => "encrypts no files".into(),
+        Witness::Tunnel | Witness::Pooler => format!("no {witness}"),
+        Witness::Kernel => "no CPUs to keep to".into(),
+        Witness::Client | Witness::Wire => "not tried".into(),
+    }
 }
 
 fn role(arm: &ArmRecord) -> &'static str {
@@ -75,6 +106,67 @@ fn transport(run: &Run, arm: &ArmRecord) -> String {
 fn opened_as(run: &Run, arm: &ArmRecord) -> String {
     let sqlcipher = run.head.asked(arm).and_then(|asked| asked.at_rest.sqlcipher);
     sqlcipher.map_or_else(|| "plaintext".to_owned(), |sqlcipher| sqlcipher.to_string())
+}
+
+/// What an arm is, in a line: all in which the arms of the run differ, or how its bytes travel.
+pub(super) fn what(run: &Run, arm: &ArmRecord) -> String {
+    let of_all: Vec<_> = run.head.arms.iter().map(|arm| parts(run, arm)).collect();
+    let differ = |slot: usize| {
+        let mut values: Vec<&str> = of_all.iter().map(|parts| parts[slot].as_str()).collect();
+        // What all arms over TLS have alike is no news of any.
+        values.retain(|value| slot > OF_TLS || !value.is_empty());
+        values.iter().any(|value| *value != values[0])
+    };
+    let [way, ..] = parts(run, arm);
+    let of_arm = parts(run, arm).into_iter().enumerate();
+    let of_arm = of_arm.filter(|(slot, part)| !part.is_empty() && differ(*slot));
+    let differing: Vec<String> = of_arm.map(|(_, part)| part).collect();
+    if differing.is_empty() {
+        way
+    } else {
+        differing.join(", ")
+    }
+}
+
+/// After how bytes travel, so many parts are of TLS.
+const OF_TLS: usize = 4;
+
+/// What arms may differ in; empty where an arm has nothing of the kind.
+fn parts(run: &Run, arm: &ArmRecord) -> [String; 13] {
+    fn word(part: Option<impl ToString>) -> String {
+        part.map_or_else(String::new, |part| part.to_string())
+    }
+    let facts = arm.sessions.first().map(|session| &session.facts);
+    let tls = facts.and_then(|facts| facts.tls.as_ref());
+    let asked = run.head.asked(arm);
+    let resumption = asked.and_then(|arm| match arm.tls.resumption {
+        Resumption::Off => None,
+        Resumption::SessionId => Some("resumes by session id"),
+        Resumption::Ticket => Some("resumes by ticket"),
+    });
+    let of_nodes = asked.filter(|arm| arm.cluster_tls);
+    [
+        match run.head.is_embedded() {
+            true => opened_as(run, arm),
+            false => transport(run, arm),
+        },
+        word(tls.map(|tls| &tls.cipher)),
+        word(tls.map(|tls| &tls.group)),
+        word(tls.map(|tls| &tls.certificate.key)),
+        word(tls.map(|tls| &tls.client_library)),
+        word(resumption),
+        word(facts.map(|facts| facts.authentication.words())),
+        word(asked.and_then(|arm| arm.tunnel)),
+        word(asked.and_then(|arm| arm.pooler)),
+        word(of_nodes.map(|_| "TLS between nodes")),
+        word(
+            asked
+                .filter(|arm| !arm.at_rest.is_default())
+                .map(|arm| &arm.at_rest),
+        ),
+        word(asked.and_then(|arm| arm.columns.as_ref())),
+        word(asked.and_then(|arm| arm.probe.as_ref())),
+    ]
 }
 
 /// `TLSv1.3, TLS_AES_256_GCM_SHA384, x25519`, once if all servers have the same.
@@ -113,15 +205,14 @@ fn negotiated(run: &Run, arm: &ArmRecord) -> String {
 pub(super) struct ArmView {
     name: ArmName,
     role: &'static str,
-    transport: String,
     sessions: Vec<SessionView>,
 }
 
 /// What an arm was on one server.
 #[derive(Serialize)]
 struct SessionView {
-    /// Empty where there is only one server.
-    server: String,
+    /// Where there are several.
+    server: Option<String>,
     facts: Vec<Item>,
     proofs: Vec<Proof>,
 }
@@ -132,16 +223,11 @@ impl ArmView {
         Self {
             name: ArmName::of(run, &arm.name),
             role: role(arm),
-            transport: transport(run, arm),
             sessions: arm
                 .sessions
                 .iter()
                 .map(|session| SessionView {
-                    server: if several {
-                        session.server.clone()
-                    } else {
-                        String::new()
-                    },
+                    server: Some(session.server.clone()).filter(|_| several),
                     facts: facts(run, &session.facts),
                     proofs: session.proofs.clone(),
                 })
@@ -192,64 +278,47 @@ fn facts(run: &Run, facts: &SessionFacts) -> Vec<Item> {
     items
 }
 
-/// The tables, and what their words mean.
+/// What stays readable on the disks of arms that are compared.
 #[derive(Serialize)]
-pub(super) struct ReadableView {
-    meaning: String,
-    tables: Vec<ServerTable>,
-}
-
-#[derive(Serialize)]
-struct ServerTable {
+pub(super) struct ServerTable {
     /// Empty where there is only one.
     server: String,
     columns: Vec<Vec<ArmName>>,
-    rows: Vec<KindRow>,
+    /// What was found of every kind of file; `None` where a server has none of it.
+    rows: Vec<(String, Vec<Option<String>>)>,
 }
 
-#[derive(Serialize)]
-struct KindRow {
-    kind: String,
-    cells: Vec<Option<KindCell>>,
-}
-
-#[derive(Serialize)]
-struct KindCell {
-    word: String,
-    /// By which readers of the page tell it at a glance.
-    is_encrypted: bool,
-}
-
-impl ReadableView {
-    /// `None` where no arm is about the disk.
-    pub(super) fn of(run: &Run) -> Option<Self> {
+impl ServerTable {
+    /// One for all servers that are alike; none where no arm is about the disk.
+    pub(super) fn all(run: &Run) -> Vec<Self> {
         let name = |arm: &str| ArmName::of(run, arm);
-        let cell = |readability: Readability| KindCell {
-            word: readability.to_string(),
-            is_encrypted: readability == Readability::Encrypted,
+        let words = |found: Vec<Option<Readability>>| {
+            let word = |readability: Option<Readability>| readability.map(|found| found.to_string());
+            found.into_iter().map(word).collect()
         };
-        let tables: Vec<ServerTable> = tables(run)
+        let mut of_servers: Vec<(Vec<&str>, ReadableTable<'_>)> = Vec::new();
+        for table in tables(run) {
+            let alike = of_servers
+                .iter_mut()
+                .find(|(_, other)| (&other.columns, &other.rows) == (&table.columns, &table.rows));
+            match alike {
+                Some((servers, _)) => servers.extend(table.server),
+                None => of_servers.push((table.server.into_iter().collect(), table)),
+            }
+        }
+        of_servers
             .into_iter()
-            .map(|table| ServerTable {
-                server: table.server.unwrap_or_default().to_owned(),
+            .map(|(servers, table)| Self {
+                server: servers.join("; "),
                 columns: table
                     .columns
                     .iter()
                     .map(|arms| arms.iter().copied().map(name).collect())
                     .collect(),
-                rows: table
-                    .rows
-                    .into_iter()
-                    .map(|(kind, found)| KindRow {
-                        kind: kind.to_owned(),
-                        cells: found.into_iter().map(|found| found.map(cell)).collect(),
-                    })
+                rows: (table.rows.into_iter())
+                    .map(|(kind, found)| (kind.to_owned(), words(found)))
                     .collect(),
             })
-            .collect();
-        (!tables.is_empty()).then_some(Self {
-            meaning: meaning(run),
-            tables,
-        })
+            .collect()
     }
 }

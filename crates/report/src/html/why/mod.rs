@@ -51,7 +51,7 @@ struct BoundView {
 /// So many categories of a cell are seen before anything is unfolded: those of both sides of a variant.
 const OPEN: usize = 2;
 /// Boxes of all flame graphs together.
-const BOXES: usize = 9_000;
+const BOXES: usize = 1_500;
 
 impl WhyView {
     /// `None` where nothing was looked into and nothing is said of it.

@@ -383,14 +383,14 @@ fn a_note_that_every_cell_has_stands_once() {
     }
     assert_eq!(
         unfolded(&html::render(&run).unwrap())
-            .matches("1.3 s of quiet")
+            .matches("1.3 s of idle servers")
             .count(),
         1
     );
     run.results.cells[0].rounds = None;
     assert_eq!(
         unfolded(&html::render(&run).unwrap())
-            .matches("1.3 s of quiet")
+            .matches("1.3 s of idle servers")
             .count(),
         2
     );

@@ -1,8 +1,12 @@
 //! The answer on one screen.
 
+use std::fs::{self, File};
+use std::io;
+
 use ciphertax_records::{Run, RunStatus};
 use ciphertax_report::terminal::{self, Place, Style};
 use ciphertax_stats::Verdict;
+use flate2::read::GzDecoder;
 
 use crate::fixture;
 use crate::terminal::{NARROW, PLACE, WIDE, without_colour};
@@ -137,4 +141,25 @@ fn cores_are_given_at_the_rate_that_is_asked_for() {
         .lines()
         .find(|line| line.contains("cores per 20,000 queries/s"));
     assert!(line.is_some_and(|line| line.contains(&twice)), "{twice}: {text}");
+}
+
+/// Runs of built-in studies on real servers, without what the summary does not read.
+#[test]
+fn the_answers_of_ten_real_runs() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 10);
+    for file in files {
+        let text = io::read_to_string(GzDecoder::new(File::open(&file).unwrap())).unwrap();
+        let run = Run::from_json(&text).unwrap();
+        let screens = [80, 120].map(|width| summary(&run, Style { width, ..NARROW }));
+        for screen in &screens {
+            assert!(screen.lines().count() <= terminal::LINES, "{screen}");
+        }
+        insta::assert_snapshot!(run.head.study.name.clone(), screens.join("\n\n"));
+    }
 }

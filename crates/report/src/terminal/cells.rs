@@ -1,12 +1,10 @@
-//! The answer: what each arm takes more, what follows, and what stays readable; then cell by cell what every arm costs, and the noise.
+//! What follows, and what stays readable; then cell by cell what every arm costs, and the noise.
 
 use ciphertax_base::format::{self, ABSENT};
 use ciphertax_model::Metric;
-use ciphertax_records::{EstimateRow, MeasuredCell, Readability, Run};
-use comfy_table::Cell;
+use ciphertax_records::{MeasuredCell, Readability, Run};
 
-use super::page::{Page, Tone, harmless, left, right};
-use crate::answer::{Answer, between, lacks_blocks, needs_blocks, query_heading, sides};
+use super::page::{Page, Tone, left, right};
 use crate::storage::{self, meaning, tables};
 use crate::{describe, lookup, words};
 
@@ -46,9 +44,8 @@ pub(super) fn noise(page: &mut Page, run: &Run) {
     page.add_table(&table);
 }
 
-/// One cell: arms down, metrics across; each change with its interval and its verdict, explained where it is surprising and
-/// was not `answered`, and so explained, already.
-pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered: &[&EstimateRow]) {
+/// One cell: arms down, metrics across; each change with its interval and its verdict, explained where it is surprising.
+pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
     page.heading(&cell.found.name);
     let mut caption = format!(
         "{}; {}",
@@ -98,7 +95,7 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
         let rows = metrics
             .iter()
             .filter_map(|metric| run.results.estimate(&cell.found.name, &arm.name, *metric));
-        for row in rows.filter(|row| words::is_surprising(row) && !answered.contains(row)) {
+        for row in rows.filter(|row| words::is_surprising(row)) {
             page.paragraph(&words::explained(run, row), Tone::Plain);
         }
     }
@@ -239,70 +236,6 @@ pub(super) fn heading(metric: Metric) -> &'static str {
         Metric::ResponseP50 => "median response",
         Metric::ResponseP99 => "p99 response",
         other => other.label(),
-    }
-}
-
-/// What each arm takes more, per query and per new connection, on both sides. `answered` are the estimates of the answers.
-pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answered: &[&EstimateRow]) {
-    if lacks_blocks(run) {
-        page.blank();
-        page.paragraph(&needs_blocks(), Tone::Plain);
-    }
-    let Some(baseline) = run.head.baseline().filter(|_| !answers.is_empty()) else {
-        return;
-    };
-    let has_query = answers.iter().any(|answer| answer.query.is_some());
-    let has_connection = answers.iter().any(|answer| answer.connection.is_some());
-    let query = query_heading(answers).trim_start_matches("per ");
-    page.heading(&format!(
-        "CPU time that each arm takes more than {}",
-        baseline.name
-    ));
-    let between = between(run, answers);
-    let header = [(has_query, query), (has_connection, "connection")]
-        .into_iter()
-        .filter(|(has, _)| *has)
-        .flat_map(|(_, what)| {
-            let sides = sides(run).iter().map(|(_, side)| *side).chain(between);
-            sides.map(move |side| format!("{what}: {side}"))
-        });
-    let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
-    let mut table = page.table(header.iter().map(String::as_str));
-    for answer in answers {
-        let name = match answer.place.as_str() {
-            "" => harmless(&answer.arm.name),
-            place => format!("{}\n{}", harmless(&answer.arm.name), harmless(place)),
-        };
-        let cells = [(has_query, answer.query), (has_connection, answer.connection)]
-            .into_iter()
-            .filter(|(has, _)| *has)
-            .flat_map(|(_, cell)| {
-                let sides = sides(run).iter();
-                let sides = sides.map(|(metric, _)| page.cost(run, answer.estimate(run, cell, *metric)));
-                let sides: Vec<Cell> = sides.collect();
-                let by_itself = between.map(|_| {
-                    let value = answer.between(run, cell);
-                    right(value.map_or(ABSENT.into(), |(value, unit)| format::more(value, unit)))
-                });
-                sides.into_iter().chain(by_itself)
-            });
-        let cells: Vec<Cell> = cells.collect();
-        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
-    }
-    page.add_table(&table);
-    let cells = |what: &str, cell: fn(&Answer<'_>) -> Option<String>| {
-        let mut names: Vec<String> = answers.iter().filter_map(cell).collect();
-        names.dedup();
-        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
-    };
-    let query = cells(query, |answer| answer.query.map(|cell| cell.found.name.clone()));
-    let connection = cells("connection", |answer| {
-        answer.connection.map(|cell| cell.found.name.clone())
-    });
-    let cells: Vec<String> = query.into_iter().chain(connection).collect();
-    page.paragraph(&format!("Measured in: {}.", cells.join("; ")), Tone::Plain);
-    for row in answered.iter().filter(|row| words::is_surprising(row)) {
-        page.paragraph(&words::explained(run, row), Tone::Plain);
     }
 }
 

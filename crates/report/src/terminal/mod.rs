@@ -13,12 +13,13 @@ mod why;
 use ciphertax_base::format;
 use ciphertax_records::{Check, CheckStatus, DoctorRecord, Run, Severity};
 
-use crate::answer::{answers, estimates};
+use crate::answer::{lacks_blocks, needs_blocks};
 use crate::describe;
 use crate::lookup::{self, Group, grouped};
-use cells::{answer, consequences, costs, noise, readable};
+use cells::{consequences, costs, noise, readable};
 use connects::connect_phases;
 use page::{Page, Tone};
+use ranked::ranked;
 
 pub use compare::{compare, gate};
 pub use connection::connection;
@@ -33,9 +34,10 @@ pub fn full(run: &Run, place: Place<'_>, style: Style) -> String {
     for sentence in summary::at_rate(run, place.at_rate) {
         page.paragraph(&sentence, Tone::Plain);
     }
-    let answers = answers(run);
-    let answered = estimates(run, &answers);
-    answer(&mut page, run, &answers, &answered);
+    if lacks_blocks(run) {
+        page.paragraph(&needs_blocks(), Tone::Plain);
+    }
+    ranked(run).table(&mut page, run, usize::MAX);
     consequences(&mut page, run);
     let (advice, causes): (Vec<_>, Vec<_>) = grouped(run)
         .into_iter()
@@ -51,7 +53,7 @@ pub fn full(run: &Run, place: Place<'_>, style: Style) -> String {
     noise(&mut page, run);
     void_slices(&mut page, run);
     for cell in run.cells() {
-        costs(&mut page, run, cell, &answered);
+        costs(&mut page, run, cell);
     }
     published(&mut page, run);
     page.blank();

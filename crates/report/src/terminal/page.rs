@@ -195,21 +195,6 @@ impl Page {
         self.judged(right(text), row)
     }
 
-    /// The same with the difference first.
-    pub(super) fn cost(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
-        let Some(row) = row else {
-            return right(ABSENT.into());
-        };
-        let text = format!(
-            "{}\n{}\n{}\n{}",
-            difference(row),
-            format::change(row.change),
-            format::change_interval(row.interval()),
-            harmless(&describe::verdict_word(run, row))
-        );
-        self.judged(right(text), row)
-    }
-
     /// The cell in the colour of its verdict; one without a verdict has none.
     fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
         self.coloured(cell, colour_of(row.verdict))

@@ -2,7 +2,6 @@
 //!
 //! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML.
 
-mod answer;
 pub mod arm;
 mod at_rest;
 mod authentication;
@@ -28,7 +27,6 @@ pub mod workload;
 
 use strum::VariantArray;
 
-pub use answer::Answer;
 pub use arm::Arm;
 pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
 pub use authentication::{Authentication, AuthenticationMethod, Certificate, CertificateKind, PasswordCache};
@@ -49,7 +47,7 @@ pub use refusal::{Refusal, refuse_if};
 pub use server::{ReadPreference, ReplicaSet, ServerSpec};
 pub use server_cpu::{AgentAddress, AgentAddressError, CounterCommand, CpuCounter, SshAddress};
 pub use storage::{FlushMethod, SqlCipher, Storage};
-pub use study::{Cell, Placement, Precision, Study};
+pub use study::{Answer, Cell, Placement, Precision, Study};
 pub use tls::{
     Group, Resumption, TlsLibrary, TlsNegotiation, TlsSettings, TlsVersion, Transport, VerificationMode,
 };

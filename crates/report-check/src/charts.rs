@@ -197,7 +197,7 @@ fn churn_layers(run: &Run, cell: &str, side: Side) -> Layers {
     let reached = rows
         .iter()
         .flat_map(|row| row.break_even.iter().filter_map(|point| point.queries))
-        .filter(|queries| (1.0..=last).contains(queries))
+        .filter(|queries| *queries > 1.0 && *queries <= last)
         .count();
     let curves = rows.iter().filter(|row| !row.points.is_empty()).count();
     vec![

@@ -6,7 +6,9 @@ use std::io::Read;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ciphertax_base::{Interval, Witness};
-use ciphertax_records::{ArmRecord, Finding, RoundsOfCell, Run, RunStatus, Severity, VoidReason};
+use ciphertax_records::{
+    ArmRecord, EstimateRow, Finding, RoundsOfCell, Run, RunStatus, Severity, VoidReason,
+};
 use ciphertax_report::html;
 
 use flate2::read::ZlibDecoder;
@@ -332,6 +334,20 @@ fn arms_in_cells_are_a_table_whose_longer_side_is_down_and_whose_entries_lead_to
             body.contains(&format!("href=\"#cell-{cell}\"")) && page.contains(&format!("id=\"cell-{cell}\""))
         );
     }
+    let is_shown = |row: &&EstimateRow| {
+        let words = format!("title=\"{}, {}, {}: ", row.cell, row.arm, row.metric);
+        let entry = body
+            .split(&words)
+            .nth(1)
+            .and_then(|entry| entry.split("</a>").next());
+        entry.is_some_and(|entry| entry.contains(&format!("<data value=\"{}\"", row.change)))
+    };
+    let shown = run.results.estimates.iter().filter(is_shown).count();
+    assert_eq!(
+        shown,
+        3 * variants * run.cells().count(),
+        "server, client and speed"
+    );
     let mut of_one = fixture::run();
     of_one.results.cells.truncate(1);
     of_one.head.study.cells.truncate(1);
@@ -365,8 +381,18 @@ fn an_arm_that_a_witness_does_not_prove_says_why() {
     run.head.arms[2].sessions[0]
         .proofs
         .retain(|proof| proof.witness != Witness::Server);
+    run.head.arms[3].sessions[0]
+        .proofs
+        .retain(|proof| proof.witness != Witness::Authentication);
     let page = html::render(&run).unwrap();
     assert!(page.contains("<td class=\"c\"><small>it has no variable Ssl_cipher</small></td>"));
+    assert!(page.contains("<small>no secret to get wrong</small>"));
+    run.head.command += " --no-wrong-logins";
+    assert!(
+        html::render(&run)
+            .unwrap()
+            .contains("<small>forbidden by --no-wrong-logins</small>")
+    );
     assert!(page.contains("4 arms, proved by ") && page.contains("server (3)"));
 }
 

@@ -191,7 +191,9 @@ fn a_run_that_was_not_looked_into_says_so_where_a_reason_is_known_and_else_nothi
 #[test]
 fn a_flame_graph_is_smaller_than_150_kb_and_keeps_what_is_wide() {
     let (run, pictures) = fixture::why::with_why();
-    let page = unfolded(&html::render_with(&run, &pictures).unwrap());
+    let page = html::render_with(&run, &pictures).unwrap();
+    assert!(page.len() < 400_000, "{}", page.len());
+    let page = unfolded(&page);
     let graphs: Vec<&str> = page.split("<figure data-chart=\"flame\"").skip(1).collect();
     assert_eq!(graphs.len(), pictures.flames.len());
     for graph in graphs {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
 use crate::arm::Arm;
 use crate::at_rest::{AtRestPart, FileSystem};
 use crate::authentication::{AuthenticationMethod, Certificate, CertificateKind};
@@ -115,6 +114,23 @@ pub struct Study {
     /// What arms may cost, for `ciphertax gate`.
     #[serde(rename = "budget", default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
+}
+
+/// The shape of a headline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// What the first arm costs; of several servers that are asked the same, which pays most.
+    #[default]
+    Cost,
+    /// Which arm costs most, and which least.
+    Ranking,
+    /// What the first arm saves per connection and costs per query, and below how many queries per connection it saves in total.
+    Saving,
+    /// Whether the costs of two arms add up to the cost of both together.
+    Sum,
+    /// What one more encrypted cell costs, and which arm costs most.
+    Dose,
 }
 
 /// Where the threads of a private server and of its load run.

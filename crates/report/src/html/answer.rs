@@ -149,11 +149,8 @@ impl ColumnGroup {
         heading: &'static str,
         cell: fn(&Answer<'a>) -> Option<MeasuredCell<'a>>,
     ) -> (Self, Vec<Part>) {
-        let mut names: Vec<&str> = answers
-            .iter()
-            .filter_map(cell)
-            .map(|cell| cell.found.name.as_str())
-            .collect();
+        let cells = answers.iter().filter_map(cell);
+        let mut names: Vec<&str> = cells.map(|cell| cell.found.name.as_str()).collect();
         names.dedup();
         let common = match names.as_slice() {
             [only] => (*only).to_owned(),

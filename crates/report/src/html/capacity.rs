@@ -9,7 +9,7 @@ use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
-use super::forest::{Tick, percent};
+use super::forest::{ROUND, Tick, percent};
 use crate::answer::sides;
 
 /// The budgets of the break-evens, the smallest first.
@@ -23,10 +23,6 @@ pub(super) fn budget_values(run: &Run) -> Vec<f64> {
     budgets.sort_by(f64::total_cmp);
     budgets.dedup();
     budgets
-}
-
-pub(super) fn budgets(run: &Run) -> Vec<String> {
-    budget_values(run).into_iter().map(format::share).collect()
 }
 
 /// The break-evens of one arm and side.
@@ -252,7 +248,7 @@ impl ChurnChart {
 
     fn of(run: &Run, rows: &[&ChurnRow]) -> Option<Self> {
         let first = rows.first()?;
-        let axes = ChurnAxes::over(rows)?;
+        let axes = ChurnAxes::over(rows.iter().flat_map(|row| &row.points))?;
         Some(Self {
             cell: first.cell.clone(),
             side: first.side.to_string(),
@@ -304,8 +300,8 @@ struct ChurnAxes {
 }
 
 impl ChurnAxes {
-    fn over(rows: &[&ChurnRow]) -> Option<Self> {
-        let points = || rows.iter().flat_map(|row| &row.points);
+    fn over<'a>(points: impl Iterator<Item = &'a ChurnPoint> + Clone) -> Option<Self> {
+        let points = || points.clone();
         let most_queries = points().map(|point| point.queries).fold(0.0, f64::max);
         let values = points().map(|point| point.overhead);
         let largest = values
@@ -318,10 +314,12 @@ impl ChurnAxes {
                 high.max(overhead.high.min(3.0 * largest)),
             )
         });
+        // The ends are ticks, so that what is near them can be read.
+        let below = BELOW.into_iter().rev().find(|tick| *tick <= low);
         (most_queries > 1.0).then_some(Self {
             most_queries,
-            low,
-            high,
+            low: below.filter(|_| low < 0.0).unwrap_or(low),
+            high: ROUND.into_iter().find(|tick| *tick >= high).unwrap_or(high),
         })
     }
 
@@ -363,7 +361,7 @@ impl ChurnAxes {
                 let queries = point
                     .queries
                     .filter(|_| row.is_within(point))
-                    .filter(|queries| (1.0..=self.most_queries).contains(queries))?;
+                    .filter(|queries| *queries > 1.0 && *queries <= self.most_queries)?;
                 let (x, y) = self.at(queries, point.budget);
                 Some(Reached {
                     x: percent(x * 100.0),
@@ -397,11 +395,12 @@ impl ChurnAxes {
             .collect()
     }
 
-    /// Zero, the largest budget, and as many round overheads as have room.
+    /// Zero, the largest budget, and as many round overheads as have room, from the ends inwards.
     fn up(&self, budget: f64) -> Vec<Tick> {
         let mut shown: Vec<f64> = Vec::new();
-        for value in [0.0, budget, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.05, 0.01] {
-            let is_inside = value <= self.high * 1.0001;
+        let above = ROUND.into_iter().rev();
+        for value in [0.0, budget].into_iter().chain(above).chain(BELOW) {
+            let is_inside = (self.low * 1.0001..=self.high * 1.0001).contains(&value);
             let y = self.at(1.0, value).1;
             if is_inside && shown.iter().all(|other| (self.at(1.0, *other).1 - y).abs() > 0.1) {
                 shown.push(value);
@@ -411,8 +410,36 @@ impl ChurnAxes {
             .into_iter()
             .map(|value| Tick {
                 at: percent(self.at(1.0, value).1 * 100.0),
-                text: format::share(value),
+                text: format::share(value).replace('-', "−"),
             })
             .collect()
+    }
+}
+
+/// Savings that a tick may have.
+const BELOW: [f64; 7] = [-1.0, -0.9, -0.5, -0.3, -0.1, -0.05, -0.01];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_the_overheads_are_ticks() {
+        for (values, first, last) in [([0.02, 3.87], "0 %", "500 %"), ([-0.87, 0.03], "−90 %", "10 %")] {
+            let points = values.map(|value| ChurnPoint {
+                queries: 1_000.0,
+                overhead: Interval {
+                    value,
+                    low: value,
+                    high: value,
+                },
+            });
+            let axes = ChurnAxes::over(points.iter()).unwrap();
+            let mut ticks = axes.up(0.1);
+            ticks.sort_by(|one, other| one.at.len().cmp(&other.at.len()).then(one.at.cmp(&other.at)));
+            assert_eq!((&*ticks[0].at, &*ticks[0].text), ("0.00%", last));
+            let bottom = ticks.last().unwrap();
+            assert_eq!((&*bottom.at, &*bottom.text), ("100.00%", first));
+        }
     }
 }

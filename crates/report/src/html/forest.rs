@@ -200,7 +200,7 @@ fn apart(one: f64, other: f64) -> f64 {
 }
 
 /// Changes that a tick may have.
-const ROUND: [f64; 14] = [
+pub(super) const ROUND: [f64; 14] = [
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0,
 ];
 

@@ -34,7 +34,7 @@ use sha2::{Digest, Sha256};
 use crate::answer::{lacks_blocks, needs_blocks, sides};
 use crate::{ReportError, describe, lookup, storage};
 use answer::{AnswerView, FindingGroup, findings};
-use capacity::{Capacity, ChurnChart, ChurnView, budgets};
+use capacity::{Capacity, ChurnChart, ChurnView, budget_values};
 use connects::ConnectView;
 use costs::{CellView, common_notes};
 use figure::Item;
@@ -166,7 +166,7 @@ impl Page {
                 .iter()
                 .map(|row| ChurnView::of(run, row))
                 .collect(),
-            budgets: budgets(run),
+            budgets: budget_values(run).into_iter().map(format::share).collect(),
             capacity: Capacity::all(run),
             advice,
             findings,
@@ -199,12 +199,8 @@ impl Page {
 }
 
 fn title(run: &Run) -> String {
-    let mut products: Vec<&str> = run
-        .head
-        .servers
-        .iter()
-        .map(|server| server.product.as_str())
-        .collect();
+    let servers = run.head.servers.iter();
+    let mut products: Vec<&str> = servers.map(|server| server.product.as_str()).collect();
     products.dedup();
     format!("{} on {} — ciphertax", run.head.study.name, products.join(", "))
 }

@@ -14,16 +14,11 @@ use crate::{lookup, words};
 /// The noise floors of the whole run in a sentence.
 pub(super) fn floors_in_words(run: &Run) -> String {
     let range = |metrics: &[Metric]| {
-        let floors = || {
-            run.results
-                .estimates
-                .iter()
-                .filter(|row| metrics.contains(&row.metric))
-                .filter_map(|row| row.floor)
-        };
-        let least = floors().reduce(f64::min)?;
-        let most = floors().reduce(f64::max)?;
-        let [least, most] = [least, most].map(|floor| words::floor(floor, metrics[0]));
+        let of_metrics = |row: &&EstimateRow| metrics.contains(&row.metric);
+        let rows = run.results.estimates.iter().filter(of_metrics);
+        let floors: Vec<f64> = rows.filter_map(|row| row.floor).collect();
+        let ends = [f64::min, f64::max].map(|end| floors.iter().copied().reduce(end));
+        let [least, most] = [ends[0]?, ends[1]?].map(|floor| words::floor(floor, metrics[0]));
         Some(match least == most {
             true => least,
             false => format!("{least} to {most}"),

@@ -41,7 +41,7 @@ impl Matrix {
         let arms = &run.head.arms;
         let by = |arm: &ArmRecord, witness: Witness| {
             let count = proofs(arm).filter(|proof| proof.witness == witness).count();
-            (count, no_proof(arm, witness))
+            (count, no_proof(run, arm, witness))
         };
         let of_witness = |witness: &Witness| match arms.iter().filter(|arm| by(arm, *witness).0 > 0).count() {
             all if all == arms.len() => witness.to_string(),
@@ -75,12 +75,18 @@ fn proofs(arm: &ArmRecord) -> impl Iterator<Item = &Proof> {
     arm.sessions.iter().flat_map(|session| &session.proofs)
 }
 
+const FORBIDDEN: &str = "--no-wrong-logins";
+
 /// Why a witness says nothing of an arm.
-fn no_proof(arm: &ArmRecord, witness: Witness) -> String {
+fn no_proof(run: &Run, arm: &ArmRecord, witness: Witness) -> String {
     let unproved = || arm.sessions.iter().find_map(|session| session.unproved.clone());
     match witness {
         Witness::Server => unproved().unwrap_or_else(|| "cannot be asked".into()),
-        Witness::Authentication | Witness::AccessControl => "no secret to get wrong".into(),
+        Witness::Authentication if run.head.command.contains(FORBIDDEN) => {
+            format!("forbidden by {FORBIDDEN}")
+        }
+        Witness::Authentication => "no secret to get wrong".into(),
+        Witness::AccessControl => "on no server that has it".into(),
         Witness::Disk => "encrypts no files".into(),
         Witness::Tunnel | Witness::Pooler => format!("no {witness}"),
         Witness::Kernel => "no CPUs to keep to".into(),
@@ -240,31 +246,26 @@ fn facts(run: &Run, facts: &SessionFacts) -> Vec<Item> {
     let mut items = Vec::new();
     if let Some(tls) = &facts.tls {
         let resumed = if tls.resumed { "resumed" } else { "full handshake" };
-        let retry = if tls.hello_retry_request {
-            ", hello retry request"
-        } else {
-            ""
+        let retry = match tls.hello_retry_request {
+            true => ", hello retry request",
+            false => "",
         };
-        items.push(Item::new(
-            "protocol",
-            format!("{}, {resumed}{retry}", tls.version),
-        ));
+        let protocol = format!("{}, {resumed}{retry}", tls.version);
+        items.push(Item::new("protocol", protocol));
         items.push(Item::new("cipher", &tls.cipher));
         if !tls.group.is_empty() {
             items.push(Item::new("key exchange", &tls.group));
         }
         let certificate = &tls.certificate;
-        items.push(Item::new(
-            "certificate",
-            format!(
-                "{}, {}, {} in {} certificate{}",
-                certificate.key,
-                certificate.signature,
-                format::bytes(certificate.chain_bytes.into()),
-                certificate.chain_length,
-                if certificate.chain_length == 1 { "" } else { "s" }
-            ),
-        ));
+        let chain = format!(
+            "{}, {}, {} in {} certificate{}",
+            certificate.key,
+            certificate.signature,
+            format::bytes(certificate.chain_bytes.into()),
+            certificate.chain_length,
+            if certificate.chain_length == 1 { "" } else { "s" }
+        );
+        items.push(Item::new("certificate", chain));
         items.push(Item::new("verified", tls.verification.to_string()));
         items.push(Item::new("client library", &tls.client_library));
     }

@@ -7,8 +7,8 @@ use ciphertax_records::why::Bound;
 use ciphertax_stats::Verdict;
 
 use super::decide::{Decided, of_round_trip};
+use super::in_words;
 use super::usage::{Fraction, Usage};
-use super::words::in_words;
 
 /// Said only where the run's own estimates say the same: of the speed, and of the server's CPU time.
 pub(super) fn follows(

@@ -151,6 +151,9 @@ fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
         }
         let key = |row: &CategoryRow| (row.cell.clone(), row.arm.clone(), row.side);
         let alike = why.categories.iter().filter(|other| key(other) == key(row));
+        if !alike.clone().any(|row| row.is_significant) {
+            continue;
+        }
         let alike: Vec<_> = alike.take(BARS).collect();
         let intervals = alike.iter().filter(|row| row.difference.is_some()).count();
         let name = format!("categories {} {} {}", row.cell, row.arm, as_json(row.side));

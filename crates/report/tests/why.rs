@@ -211,6 +211,27 @@ fn a_flame_graph_is_smaller_than_150_kb_and_keeps_what_is_wide() {
 }
 
 #[test]
+fn what_has_nothing_beyond_noise_is_no_picture() {
+    let (mut run, mut pictures) = fixture::why::with_why();
+    run.results
+        .why
+        .categories
+        .iter_mut()
+        .for_each(|row| row.is_significant = false);
+    fn noise(frame: &mut ciphertax_records::why::FlameFrame) {
+        frame.is_significant = false;
+        frame.calls.iter_mut().for_each(noise);
+    }
+    pictures
+        .flames
+        .iter_mut()
+        .for_each(|flame| noise(&mut flame.root));
+    let page = html::render_with(&run, &pictures).unwrap();
+    let has = |chart: &str| page.contains(&format!("<figure data-chart=\"{chart}\""));
+    assert!(!has("categories") && !has("flame") && has("states"));
+}
+
+#[test]
 fn hostile_names_are_text_in_a_flame_graph() {
     let (run, mut pictures) = fixture::why::with_why();
     let hostile = "</svg><script>alert(1)</script>\" onclick=\"x";

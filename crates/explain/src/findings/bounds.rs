@@ -165,7 +165,7 @@ pub(super) fn pooler(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Fin
     Some(cause(
         "pooler",
         format!(
-            "{cell_name}: with the pooler of {arm}, {what} costs {} on the server ({} without a pooler) plus {} in the pooler: \
+            "{cell_name}, {arm}: {what} costs {} on the server ({} without a pooler) plus {} in the pooler: \
              {together} in total.{what_to_do}",
             rounded::microseconds(server.variant),
             rounded::microseconds(server.baseline),

@@ -78,9 +78,8 @@ impl Categories {
             .iter()
             .filter(|row| row.cell == cell && row.arm == arm && row.side == side)
             .collect();
-        if rows.is_empty() {
-            return None;
-        }
+        // A handful of samples tells nothing.
+        rows.iter().find(|row| row.is_significant)?;
         let is_of_side = |row: &&DifferenceOfSide| row.cell == cell && row.arm == arm && row.side == side;
         let of_side = why.differences.iter().find(is_of_side);
         let shown = &rows[..rows.len().min(BARS)];

@@ -74,7 +74,7 @@ struct Placed<'a> {
 }
 
 impl FlameView {
-    /// `None` if it has nothing in it.
+    /// `None` if none of its functions differs beyond noise.
     pub(super) fn of(run: &Run, flame: &Flame, most_boxes: usize) -> Option<Self> {
         let placed = placed(&flame.root, most_boxes.min(MOST_BOXES));
         let deepest = placed.iter().map(|placed| placed.depth).max()?;
@@ -83,6 +83,9 @@ impl FlameView {
             .filter(|placed| placed.frame.is_significant)
             .map(|placed| difference(placed.frame).abs())
             .fold(0.0, f64::max);
+        if largest == 0.0 {
+            return None;
+        }
         let (of, title) = match flame.of {
             FlameOf::Cpu(side) => (side_word(side), format!("CPU time of the {}", side_word(side))),
             FlameOf::Waits => ("waits", "What sessions wait for".to_owned()),

@@ -12,8 +12,11 @@ pub fn change(interval: Interval) -> String {
     format!("{} [{}, {}]", percent(value), bound(low), bound(high))
 }
 
-/// A fraction as signed percent: `0.0123` is `+1.2 %`.
+/// A fraction as signed percent: `0.0123` is `+1.2 %`; what percents say little of as a factor: `×13.3`.
 pub fn percent(fraction: f64) -> String {
+    if as_factor(fraction, fraction).is_some() {
+        return super::change(fraction);
+    }
     let sign = if fraction < 0.0 { "−" } else { "+" };
     format!("{sign}{}", share(fraction.abs()))
 }
@@ -81,7 +84,7 @@ mod tests {
         assert_eq!(percent(0.0123), "+1.2 %");
         assert_eq!(percent(-0.256), "−26 %");
         assert_eq!(percent(7.5), "+750 %");
-        assert_eq!(percent(12.34), "+1,234 %");
+        assert_eq!(percent(12.34), "×13.3");
     }
 
     #[test]

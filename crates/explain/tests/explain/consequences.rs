@@ -128,7 +128,7 @@ fn the_headline_names_what_its_table_calls_a_cost() {
     assert_eq!(
         run.verdict,
         "Against plain, tls costs the client 2.0 µs more CPU per query (+20 % [20, 21]) and costs the server 560 µs more CPU \
-         per new connection (+700 % [697, 702]). It costs the client 640 µs more CPU per new connection (+1,066 % [1,062, 1,070])."
+         per new connection (+700 % [697, 702]). It costs the client 640 µs more CPU per new connection (×11.7 [11.6, 11.7])."
     );
     let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
     let alike = |mut sample: Sample| {

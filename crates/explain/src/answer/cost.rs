@@ -15,7 +15,7 @@ use crate::findings::which_server_pays_most;
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let of_several = which_server_pays_most(&run.results.findings);
     if !of_several.is_empty() {
-        return vec![format!("{}.", of_several.join("; "))];
+        return of_several.iter().map(|sentence| format!("{sentence}.")).collect();
     }
     let mut arms = run.head.variants().map(|arm| of_arm(run, &arm.name));
     arms.find(|sentences| !sentences.is_empty()).unwrap_or_default()

@@ -51,7 +51,7 @@ fn capitalised(sentences: &[String]) -> String {
     let mut text = String::new();
     for sentence in sentences {
         match sentence.split_once(' ') {
-            Some((word @ ("in" | "the" | "a"), rest)) if !text.is_empty() => {
+            Some((word @ ("in" | "the" | "a" | "it"), rest)) if !text.is_empty() => {
                 let (first, others) = word.split_at(1);
                 text.push_str(&format!(" {}{others} {rest}", first.to_uppercase()));
             }

@@ -7,26 +7,41 @@ use ciphertax_stats::Verdict;
 
 use super::clause::operation;
 
-/// One sentence a cell; of one cell both sides, of several the side that pays most.
+/// One sentence for the cells that ask the same of the same product over the same link; of the only one both sides, of several the
+/// side that pays most.
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let several = run.cells().count() > 1;
-    let of_cell = |cell: MeasuredCell<'_>| {
-        let mut sides: Vec<Side<'_>> = sides(run, cell)
+    let mut groups: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
+    for cell in run.cells() {
+        let product =
+            |cell: MeasuredCell<'_>| run.server_of(cell.found).map(|server| server.product.as_str());
+        let is_alike = |group: &&mut Vec<MeasuredCell<'_>>| {
+            let first = group[0];
+            (first.asked.workload, first.link, product(first))
+                == (cell.asked.workload, cell.link, product(cell))
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    let several = groups.len() > 1;
+    let of_group = |cells: &Vec<MeasuredCell<'_>>| {
+        let mut sides: Vec<Side<'_>> = sides(run, cells[0])
             .into_iter()
-            .filter_map(|metric| Side::of(run, cell, metric))
+            .filter_map(|metric| Side::of(run, cells, metric))
             .collect();
         sides.sort_by(|one, other| other.most_us().total_cmp(&one.most_us()));
         if several {
             sides.truncate(1);
         }
         let told: Vec<String> = sides.iter().map(|side| side.told(run)).collect();
-        let place = match several {
-            true => format!("in {} ", cell.found.name),
-            false => String::new(),
+        let place = match (several, cells.as_slice()) {
+            (true, [only]) => format!("in {} ", only.found.name),
+            _ => String::new(),
         };
         (!told.is_empty()).then(|| format!("{place}{}.", told.join("; ")))
     };
-    run.cells().filter_map(of_cell).collect()
+    groups.iter().filter_map(of_group).collect()
 }
 
 /// Who can pay in a cell: time where connections are made at a distance, else CPU.
@@ -42,6 +57,8 @@ fn sides(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
 struct Side<'a> {
     metric: Metric,
     cell: &'a str,
+    /// True if the rows are of several cells, so that each is named with its own.
+    has_cells: bool,
     /// Costs and gains, the dearest first.
     decided: Vec<&'a EstimateRow>,
     without: Vec<&'a EstimateRow>,
@@ -49,16 +66,19 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// `None` where nothing is decided.
-    fn of(run: &'a Run, cell: MeasuredCell<'a>, metric: Metric) -> Option<Self> {
-        let rows = run.head.variants();
-        let rows = rows.filter_map(|arm| run.results.estimate(&cell.found.name, &arm.name, metric));
+    fn of(run: &'a Run, cells: &[MeasuredCell<'a>], metric: Metric) -> Option<Self> {
+        let arms = cells
+            .iter()
+            .flat_map(|cell| run.head.variants().map(move |arm| (cell, arm)));
+        let rows = arms.filter_map(|(cell, arm)| run.results.estimate(&cell.found.name, &arm.name, metric));
         let (without, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row.verdict == Verdict::NoCost);
         let mut decided: Vec<&EstimateRow> = rows;
         decided.retain(|row| row.verdict.is_decided_difference());
         decided.sort_by(|one, other| other.difference.value.total_cmp(&one.difference.value));
         let side = Self {
             metric,
-            cell: &cell.found.name,
+            cell: &cells.first()?.found.name,
+            has_cells: cells.len() > 1,
             decided,
             without,
         };
@@ -100,7 +120,7 @@ impl<'a> Side<'a> {
         let mut told = match (ahead.as_slice(), behind.as_slice()) {
             ([], _) => String::new(),
             ([only], _) if ranks.len() == 1 => {
-                format!("{payer} {verb} most{time}{from} with {}", named(&[only]))
+                format!("{payer} {verb} most{time}{from} with {}", self.named(&[only]))
             }
             // Where the first cannot be told from the last, there is no order.
             (ahead, behind) if ahead.iter().any(|row| behind.contains(row)) => {
@@ -108,18 +128,18 @@ impl<'a> Side<'a> {
                 format!(
                     "{payer} {verb}{}{from} with {}, in no sure order",
                     time_or_more(self.metric),
-                    named(&ranks[..ranks.len().min(NAMED)])
+                    self.named(&ranks[..ranks.len().min(NAMED)])
                 )
             }
             (ahead, behind) => format!(
                 "{payer} {verb} most{time}{from} with {} and least with {}",
-                named(ahead),
-                named(behind)
+                self.named(ahead),
+                self.named(behind)
             ),
         };
         if !self.without.is_empty() {
             let margin = self.without.iter().map(|row| row.margin).fold(0.0, f64::max);
-            let names: Vec<&str> = self.without.iter().map(|row| row.arm.as_str()).collect();
+            let names: Vec<String> = self.without.iter().map(|row| self.name(row)).collect();
             let no_cost = format!(
                 "no cost above {} with {}",
                 rounded::share(margin),
@@ -131,6 +151,31 @@ impl<'a> Side<'a> {
             };
         }
         told
+    }
+
+    fn name(&self, row: &EstimateRow) -> String {
+        match self.has_cells {
+            true => format!("{} in {}", row.arm, row.cell),
+            false => row.arm.clone(),
+        }
+    }
+
+    /// `tls (+1.26 ms, +39 % [33, 45]) and md5 (…)`
+    fn named(&self, rows: &[&EstimateRow]) -> String {
+        let told = rows.iter().map(|row| {
+            let sign = if row.difference.value < 0.0 { "−" } else { "+" };
+            format!(
+                "{} ({sign}{}, {})",
+                self.name(row),
+                rounded::microseconds(row.difference.value.abs()),
+                rounded::change(row.interval())
+            )
+        });
+        let told: Vec<String> = told.collect();
+        match told.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+            _ => told.concat(),
+        }
     }
 }
 
@@ -151,21 +196,4 @@ fn alike<'a>(rows: &[&'a EstimateRow]) -> Vec<&'a EstimateRow> {
         row.difference.high >= first.low && row.difference.low <= first.high
     };
     rows.iter().take_while(overlaps).take(NAMED).copied().collect()
-}
-
-fn named(rows: &[&EstimateRow]) -> String {
-    let told = rows.iter().map(|row| {
-        let sign = if row.difference.value < 0.0 { "−" } else { "+" };
-        format!(
-            "{} ({sign}{}, {})",
-            row.arm,
-            rounded::microseconds(row.difference.value.abs()),
-            rounded::change(row.interval())
-        )
-    });
-    let told: Vec<String> = told.collect();
-    match told.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        _ => told.concat(),
-    }
 }

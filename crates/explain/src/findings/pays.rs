@@ -20,6 +20,9 @@ const PAYS_MOST: &str = "pays-most";
 /// What those about the server's side hold.
 const SERVER_CPU: &str = " most server CPU ";
 
+/// How those begin that do not say which.
+const NOT_DECIDED: &str = "it is not decided";
+
 /// What an arm costs one server.
 pub(super) struct Payer<'a> {
     pub(super) name: String,
@@ -71,14 +74,16 @@ pub(super) fn groups_of_servers<'a>(
     groups
 }
 
-/// What these findings answer about the servers' own CPU: the first sentence of each.
+/// What these findings answer about the servers' own CPU: the first sentence of each, those first
+/// that are decided.
 pub(crate) fn which_server_pays_most(findings: &[Finding]) -> Vec<&str> {
     let of_servers = findings
         .iter()
         .filter(|finding| finding.id == PAYS_MOST && finding.summary.contains(SERVER_CPU));
-    of_servers
-        .filter_map(|finding| finding.summary.split(". ").next())
-        .collect()
+    let first = of_servers.filter_map(|finding| finding.summary.split(". ").next());
+    let (open, decided): (Vec<&str>, Vec<&str>) =
+        first.partition(|sentence| sentence.starts_with(NOT_DECIDED));
+    [decided, open].concat()
 }
 
 fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {
@@ -161,7 +166,7 @@ fn of_side(
     let answer = match are_behind.iter().all(|is_behind| *is_behind) {
         true => format!("{} pays {of_what}, {by}", most.name),
         false => format!(
-            "it is not decided which server pays {of_what} ({} {by}, within noise or not significant)",
+            "{NOT_DECIDED} which server pays {of_what} ({}: {by}, within noise or not significant)",
             most.name
         ),
     };

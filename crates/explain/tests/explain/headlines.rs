@@ -124,3 +124,32 @@ fn where_the_shape_has_nothing_decided_the_first_arm_is_told_of() {
         "Against plain, md5 costs the client 20 µs more CPU per new connection (+20 %",
     );
 }
+
+#[test]
+fn cells_that_ask_the_same_are_ranked_together() {
+    let text = LOGINS.replace(
+        "[[cell]]",
+        "[[cell]]\nname = \"again\"\nworkload = \"connect\"\nload = { connections = 4 }\n\n[[cell]]",
+    );
+    let costs = |dearest: f64| {
+        [
+            ("plain", [100.0, 200.0]),
+            ("baseline again", [100.0, 200.0]),
+            ("md5", [100.0, 240.0]),
+            ("scram", [100.0, 260.0]),
+            ("tls", [100.0, dearest]),
+        ]
+    };
+    let (head, mut samples) = measured(&text, &costs(500.0));
+    let (_, of_connect) = measured(LOGINS, &costs(900.0));
+    samples.extend(of_connect);
+    let told = explain(&head, samples.as_slice()).unwrap().verdict;
+    says(
+        &told,
+        "Against plain, the server pays most CPU per new connection with tls in connect (+700 µs, +350 %",
+    );
+    says(
+        &told,
+        "least with md5 in connect (+40 µs, +20 % … and md5 in again (+40 µs",
+    );
+}

@@ -138,39 +138,47 @@ fn readable(run: &Run) -> Option<String> {
         let asked = run.head.study.arm(arm);
         asked.is_some_and(|asked| asked.at_rest.is_encrypted())
     };
-    let mut told: Vec<String> = Vec::new();
-    for (meant, words) in [
-        (Readability::Readable, "Still readable on the disk"),
-        (Readability::Unencrypted, "Not encrypted there"),
-    ] {
-        let (mut kinds, mut arms): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-        for table in &storage::tables(run) {
-            for (at, of_column) in table.columns.iter().enumerate() {
-                let found = table.rows.iter().filter(|(_, found)| found[at] == Some(meant));
-                for (kind, _) in found {
-                    for arm in of_column.iter().copied().filter(encrypts) {
+    let mut arms: Vec<(&str, [Vec<&str>; 2])> = Vec::new();
+    for table in &storage::tables(run) {
+        for (at, of_column) in table.columns.iter().enumerate() {
+            for arm in of_column.iter().copied().filter(encrypts) {
+                let place = arms.iter().position(|(other, _)| *other == arm);
+                let place = place.unwrap_or_else(|| {
+                    arms.push((arm, Default::default()));
+                    arms.len() - 1
+                });
+                for (kind, found) in &table.rows {
+                    let kinds = match found[at] {
+                        Some(Readability::Readable) => &mut arms[place].1[0],
+                        Some(Readability::Unencrypted) => &mut arms[place].1[1],
+                        Some(Readability::Encrypted) | None => continue,
+                    };
+                    if !kinds.contains(kind) {
                         kinds.push(kind);
-                        arms.push(arm);
                     }
                 }
             }
         }
-        let [kinds, arms] = [kinds, arms].map(once);
-        if !kinds.is_empty() {
-            told.push(format!("{words} ({}): {}.", arms.join(", "), at_most(&kinds)));
-        }
     }
-    (!told.is_empty()).then(|| told.join(" "))
-}
-
-fn once(names: Vec<&str>) -> Vec<&str> {
-    let mut once = Vec::new();
-    for name in names {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    }
-    once
+    let (best, [readable, unencrypted]) = arms.iter().min_by_key(|(_, kinds)| kinds.concat().len())?;
+    let alike: Vec<&str> = arms
+        .iter()
+        .filter(|(_, kinds)| kinds == &[readable.clone(), unencrypted.clone()])
+        .map(|(arm, _)| *arm)
+        .collect();
+    let told: Vec<String> = [
+        ("rows can be read in", readable),
+        ("not encrypted at all", unencrypted),
+    ]
+    .into_iter()
+    .filter(|(_, kinds)| !kinds.is_empty())
+    .map(|(words, kinds)| format!("{words}: {}", at_most(kinds)))
+    .collect();
+    let (whose, others) = match alike.len() == arms.len() {
+        true => (format!("With {}", alike.join(" and with ")), ""),
+        false => (format!("Even with {best}"), " Other arms leave more (--full)."),
+    };
+    (!told.is_empty()).then(|| format!("{whose} on the disk {}.{others}", told.join("; ")))
 }
 
 /// The first names, and how many there are besides.

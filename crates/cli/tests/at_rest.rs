@@ -55,7 +55,7 @@ fn is_reported(sandbox: &Sandbox, terminal: &str) {
         assert_eq!(count, 2, "{line}: {table:#?}");
     }
     let page = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
-    assert!(page.contains("<h3>What stays readable on the disk</h3>"));
+    assert!(page.contains("<h2>What stays readable on the disk</h2>"));
     let row = "<th scope=\"row\">redo log</th><td class=\"c\"><span>readable</span></td>\
                <td class=\"c\"><span class=\"yes\">encrypted</span></td></tr>";
     assert_eq!(page.matches(row).count(), 2);

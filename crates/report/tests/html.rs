@@ -421,3 +421,17 @@ fn a_note_that_every_cell_has_stands_once() {
         2
     );
 }
+
+#[test]
+fn an_arm_is_told_by_what_arms_differ_in() {
+    let mut run = fixture::run();
+    let arm = (run.head.study.arms.iter_mut()).find(|arm| arm.name == "tls1.2");
+    arm.unwrap().authentication.scram_iterations = Some(100_000);
+    let page = html::render(&run).unwrap();
+    let answer = page.split("class=\"answer\"").nth(1).unwrap();
+    let answer = answer.split("</section>").next().unwrap();
+    assert!(answer.contains("<small>baseline: plain TCP"));
+    assert!(answer.contains(", 100,000 iterations\">TLSv1.2, "));
+    // All arms over TLS have this key.
+    assert!(page.contains("EC P-256") && !answer.contains("EC P-256"));
+}

@@ -1,8 +1,9 @@
-//! The run as one HTML file that opens offline: tables and charts are made here and need no script; one script moves
-//! the rates of the capacity tables, finds functions in flame graphs, and saves charts as SVG files.
+//! The run as one HTML file that opens offline. The answer, the table of cells, advice, findings and proofs are made here and
+//! need no script; the script unpacks what is folded and long, moves the rates of the capacity tables, finds functions in
+//! flame graphs, and saves charts as SVG files.
 //!
-//! Names, versions and error messages come from servers and study files, so all text is escaped by the template engine,
-//! the record and the flame graphs are packed, and the page's own policy lets no script run but that one and nothing be fetched.
+//! Names, versions and error messages come from servers and study files, so all text is escaped by the template engine, also
+//! what is packed, the record is packed too, and the page's own policy lets no script run but that one and nothing be fetched.
 
 mod answer;
 mod capacity;

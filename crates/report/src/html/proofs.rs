@@ -138,7 +138,7 @@ pub(super) fn what(run: &Run, arm: &ArmRecord) -> String {
 const OF_TLS: usize = 4;
 
 /// What arms may differ in; empty where an arm has nothing of the kind.
-fn parts(run: &Run, arm: &ArmRecord) -> [String; 13] {
+fn parts(run: &Run, arm: &ArmRecord) -> [String; 14] {
     fn word(part: Option<impl ToString>) -> String {
         part.map_or_else(String::new, |part| part.to_string())
     }
@@ -150,7 +150,13 @@ fn parts(run: &Run, arm: &ArmRecord) -> [String; 13] {
         Resumption::SessionId => Some("resumes by session id"),
         Resumption::Ticket => Some("resumes by ticket"),
     });
+    let iterations = asked.and_then(|arm| arm.authentication.scram_iterations);
+    let on_disk = asked.filter(|arm| !run.head.is_embedded() && !arm.at_rest.is_default());
     let of_nodes = asked.filter(|arm| arm.cluster_tls);
+    // Servers have methods of their own where arms ask for none.
+    let mut others = run.head.study.arms.iter();
+    let logins = facts
+        .filter(|_| others.any(|arm| Some(&arm.authentication) != asked.map(|asked| &asked.authentication)));
     [
         match run.head.is_embedded() {
             true => opened_as(run, arm),
@@ -161,15 +167,12 @@ fn parts(run: &Run, arm: &ArmRecord) -> [String; 13] {
         word(tls.map(|tls| &tls.certificate.key)),
         word(tls.map(|tls| &tls.client_library)),
         word(resumption),
-        word(facts.map(|facts| facts.authentication.words())),
+        word(logins.map(|facts| facts.authentication.words())),
+        word(iterations.map(|count| format!("{} iterations", format::count(count.into())))),
         word(asked.and_then(|arm| arm.tunnel)),
         word(asked.and_then(|arm| arm.pooler)),
         word(of_nodes.map(|_| "TLS between nodes")),
-        word(
-            asked
-                .filter(|arm| !arm.at_rest.is_default())
-                .map(|arm| &arm.at_rest),
-        ),
+        word(on_disk.map(|arm| &arm.at_rest)),
         word(asked.and_then(|arm| arm.columns.as_ref())),
         word(asked.and_then(|arm| arm.probe.as_ref())),
     ]

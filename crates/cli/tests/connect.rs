@@ -132,7 +132,7 @@ fn a_connection_to_mariadb_is_taken_apart() {
         "signs by its key",
         "certificate: not verified",
         "certificate was not verified",
-        "name its CA in the URL: ssl-ca=FILE",
+        "add ssl-ca=FILE with its CA to the URL",
     ] {
         assert!(text.contains(words), "{words:?} is not in:\n{text}");
     }

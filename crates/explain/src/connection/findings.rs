@@ -64,8 +64,7 @@ fn plaintext(record: &ConnectionRecord) -> Option<Finding> {
     }
     Some(advice(
         "plaintext",
-        "Nothing is encrypted: whoever is on the way reads all that is asked and answered. Without --transport plain the \
-         same over TLS is taken apart.",
+        "Nothing is encrypted: anybody on the way can read queries and answers. Leave out --transport plain to analyse TLS.",
         format!(
             "{} is another machine, and the session has no TLS",
             record.address
@@ -79,8 +78,8 @@ fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Find
             "PostgreSQL" => no_resumption_of_postgresql(why),
             _ => advice(
                 "no-session-to-resume",
-                "Clients cannot rely on resuming TLS sessions here, so that connections pay for full handshakes: keep them open, in \
-                 the client or by a pooler.",
+                "Clients cannot rely on resuming TLS sessions here, so connections pay for full handshakes: keep them open, in the \
+                 client or with a pooler.",
                 why.clone(),
             ),
         });
@@ -96,8 +95,8 @@ fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Find
     match tried.saves_us {
         None => Some(advice(
             "resumption",
-            "The server lets clients resume TLS sessions, which saves its signature and the certificates. --count 20 \
-             tells what that saves, or how many connections would tell.",
+            "The server lets clients resume TLS sessions, which saves its signature and the certificates. --count 20 measures \
+             how much, or says how many connections would.",
             times,
         )),
         Some(saves) if saves.low > 0.0 => Some(advice(
@@ -111,13 +110,12 @@ fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Find
         Some(saves) => Some(cause(
             "resumption",
             format!(
-                "The server lets clients resume TLS sessions; that this makes a connect shorter cannot be told from {} pairs: by \
-                 {}. {}",
+                "The server lets clients resume TLS sessions, but {} pairs cannot tell whether that makes a connect shorter ({}). {}",
                 tried.resumed,
                 rounded::microseconds_between(saves),
                 match enough(tried.resumed, saves) {
-                    Some(count) => format!("--count {count} would tell what was seen."),
-                    None => "If it does, it is by little.".to_owned(),
+                    Some(count) => format!("--count {count} would tell."),
+                    None => "If so, only by little.".to_owned(),
                 }
             ),
             times,
@@ -152,10 +150,9 @@ fn direct_tls(record: &ConnectionRecord) -> Option<Finding> {
     }
     Some(advice(
         "direct-tls",
-        "Let clients begin with TLS at once (sslnegotiation=direct): they need not ask for it first, which saves a round \
-         trip.",
+        "Let clients start TLS at once (sslnegotiation=direct): not asking for it first saves a round trip.",
         format!(
-            "{}: {}, {} flights; PostgreSQL {version}",
+            "{}: {}, {} round trips; PostgreSQL {version}",
             request.label,
             rounded::microseconds(request.wall_us.median),
             plain(request.flights)
@@ -170,8 +167,8 @@ fn full_login(record: &ConnectionRecord) -> Option<Finding> {
     Some(cause(
         "full-logins",
         format!(
-            "{count} of {} logins took the full path of {method}: the server did not remember the password. It forgets all \
-             when it starts, when an account changes, and by FLUSH PRIVILEGES.",
+            "{count} of {} logins took the full path of {method}, because the server had not cached the password. It drops its cache \
+             when it starts, when an account changes, and on FLUSH PRIVILEGES.",
             record.logins.len()
         ),
         phase(record, Phase::Auth).map_or_else(String::new, |login| {
@@ -193,8 +190,8 @@ fn derived_keys(record: &ConnectionRecord) -> Option<Finding> {
     (is_derived && cpu > WORTH_A_WORD * whole).then(|| {
         advice("keys-derived",
             format!(
-                "The client derives SCRAM's keys from the password at every connect: {} of its CPU. A driver that keeps \
-                 them, or a pool of connections, saves that.",
+                "The client derives SCRAM's keys from the password at every connect ({} of its CPU). A driver that caches them, or a pool \
+                 of connections, saves that.",
                 rounded::microseconds(cpu)
             ),
             format!(
@@ -213,8 +210,8 @@ fn slow_look_up(record: &ConnectionRecord) -> Option<Finding> {
     (look_up > SLOW_LOOK_UP_US && look_up > WORTH_A_WORD * whole).then(|| {
         advice("slow-look-up",
             format!(
-                "To look up the name takes {}, as long as every connect waits for it: a cache on this machine (systemd-resolved, \
-                 nscd), a line in /etc/hosts, or an address in the name's place saves that.",
+                "Looking up the name takes {} of every connect: use a cache on this machine (systemd-resolved, nscd), a line in \
+                 /etc/hosts, or the address.",
                 rounded::microseconds(look_up)
             ),
             format!("{} until the first answer", rounded::microseconds(whole)),
@@ -237,8 +234,8 @@ fn round_trips(record: &ConnectionRecord) -> Option<Finding> {
     (share > 0.5 && share <= 1.1).then(|| {
         cause("round-trips",
             format!(
-                "A connect waits {} times for the server. At {} each, by TCP's handshake, that is {} of its time: the \
-                 distance decides, and only fewer round trips or open connections help.",
+                "A connect takes {} round trips. At {} each (by TCP's handshake) they are {} of its time: only fewer round trips or \
+                 open connections help.",
                 plain(flights),
                 rounded::microseconds(trip),
                 rounded::share(share.min(1.0))

@@ -73,17 +73,19 @@ fn measured(pid: u32, arguments: &[&str], looks: impl Fn() -> Vec<f64>) -> Measu
     let (least, most) = (end - before_at_most, end - before);
     let is_in_bounds = told_by(&later) > 0.85 * least && told_by(&later[1..]) < 1.05 * most;
     assert!(is_in_bounds, "{} s of {least} s to {most} s", told_by(&later));
-    let written =
+    let [record, page] =
         ["run.json", "report.html"].map(|file| fs::read_to_string(sandbox.run().join(file)).unwrap());
+    let written = [record, ciphertax_report_check::with_packed(&page).unwrap()];
     assert!(written.iter().all(|text| !text.contains(SECRET)));
     assert!(!finished.stdout.contains(SECRET) && !finished.stderr.contains(SECRET));
     no_slice_failed(&run);
     let mut rows = run.results.measurements.iter();
     assert!(rows.any(|row| row.metric == Metric::ServerCpuPerOp));
     sandbox.expect_nothing_left();
+    let all = sandbox.finish(&["report", "run", "--full"]);
     Measured {
         run,
-        shown: finished.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
+        shown: all.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
         pause_s,
     }
 }

@@ -146,6 +146,27 @@ fn unpacked(record: &str) -> Result<Run, Box<dyn std::error::Error>> {
     Ok(serde_json::from_reader(ZlibDecoder::new(&packed[..]))?)
 }
 
+/// The page, and after it the text of all that is packed in it: its record and its folded parts.
+///
+/// # Errors
+/// When a part is damaged.
+pub fn with_packed(page: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let parts = page
+        .split(" data-packed=\"")
+        .skip(1)
+        .map(|part| part.split('"').next());
+    let records = page
+        .split("id=\"run\">")
+        .skip(1)
+        .map(|part| part.split('<').next());
+    let mut whole = page.to_owned();
+    for packed in parts.chain(records).flatten() {
+        let packed = BASE64_STANDARD.decode(packed)?;
+        whole += &std::io::read_to_string(ZlibDecoder::new(&packed[..]))?;
+    }
+    Ok(whole)
+}
+
 /// True for the baseline's repetition, whose connects and disks are not shown.
 fn is_again(run: &Run, arm: &str) -> bool {
     let is_it = |found: &ArmRecord| found.name == arm && found.role == ArmRole::BaselineAgain;

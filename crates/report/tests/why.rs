@@ -226,7 +226,7 @@ fn what_has_nothing_beyond_noise_is_no_picture() {
         .flames
         .iter_mut()
         .for_each(|flame| noise(&mut flame.root));
-    let page = html::render_with(&run, &pictures).unwrap();
+    let page = unfolded(&html::render_with(&run, &pictures).unwrap());
     let has = |chart: &str| page.contains(&format!("<figure data-chart=\"{chart}\""));
     assert!(!has("categories") && !has("flame") && has("states"));
 }

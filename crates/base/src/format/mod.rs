@@ -33,8 +33,8 @@ fn signed_percent(fraction: f64) -> String {
     format!("{sign}{digits} %")
 }
 
-/// A change from which on it is a factor, since percents have four digits: eleven times as much.
-const MANIFOLD: f64 = 10.0;
+/// A change from which on it is a factor in tables: a hundred times as much.
+const A_HUNDREDFOLD: f64 = 99.0;
 /// A change down to which it is a fraction: a two-hundredth.
 const A_TWO_HUNDREDTH: f64 = -0.995;
 
@@ -43,9 +43,14 @@ const A_MILLION: f64 = 1e6;
 
 /// A bound of a change, or the change itself, as a factor; `None` where percents are easier to read.
 fn as_factor(bound: f64, change: f64) -> Option<String> {
+    factor_from(A_HUNDREDFOLD, bound, change)
+}
+
+/// The same with the change from which on it is a factor.
+fn factor_from(least: f64, bound: f64, change: f64) -> Option<String> {
     let factor = (1.0 + bound).max(0.0);
     match change {
-        change if change >= MANIFOLD => Some(match factor > A_MILLION {
+        change if change >= least => Some(match factor > A_MILLION {
             true => format!("{} and more", significant(A_MILLION)),
             false => significant(factor),
         }),
@@ -322,8 +327,7 @@ mod tests {
         assert_eq!(change(-0.0004), "0.0 %");
         assert_eq!(change(0.0004), "0.0 %");
         assert_eq!(change(6.321), "+632 %");
-        assert_eq!(change(9.97), "+997 %");
-        assert_eq!(change(12.5), "×13.5");
+        assert_eq!(change(12.5), "+1,250 %");
         assert_eq!(change(0.9996), "+100 %");
         assert_eq!(change(f64::NAN), "–");
     }

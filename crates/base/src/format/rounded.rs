@@ -1,22 +1,26 @@
 //! The same numbers as sentences have them: no more digits than a reader keeps in mind.
 
-use super::{BEYOND_REASON, TIMES, as_factor, change_with_interval, count, fixed};
+use super::{BEYOND_REASON, TIMES, count, factor_from, fixed};
 use crate::interval::Interval;
 
-/// `+16 % [15, 17]`
+/// A change from which on sentences give it as a factor, since its percents have four digits: eleven times as much.
+const MANIFOLD: f64 = 10.0;
+
+/// `+16 % [15, 17]`, `×12.5 [11.4, 13.7]`
 pub fn change(interval: Interval) -> String {
     let Interval { value, low, high } = interval;
-    if as_factor(value, value).is_some() {
-        return change_with_interval(interval);
+    let factor = |bound| factor_from(MANIFOLD, bound, value);
+    match (factor(value), factor(low), factor(high)) {
+        (Some(middle), Some(low), Some(high)) => {
+            let sign = if value > 0.0 { "×" } else { "" };
+            format!("{sign}{middle} [{low}, {high}]")
+        }
+        _ => format!("{} [{}, {}]", percent(value), bound(low), bound(high)),
     }
-    format!("{} [{}, {}]", percent(value), bound(low), bound(high))
 }
 
-/// A fraction as signed percent: `0.0123` is `+1.2 %`; what percents say little of as a factor: `×13.3`.
+/// A fraction as signed percent: `0.0123` is `+1.2 %`.
 pub fn percent(fraction: f64) -> String {
-    if as_factor(fraction, fraction).is_some() {
-        return super::change(fraction);
-    }
     let sign = if fraction < 0.0 { "−" } else { "+" };
     format!("{sign}{}", share(fraction.abs()))
 }
@@ -84,7 +88,7 @@ mod tests {
         assert_eq!(percent(0.0123), "+1.2 %");
         assert_eq!(percent(-0.256), "−26 %");
         assert_eq!(percent(7.5), "+750 %");
-        assert_eq!(percent(12.34), "×13.3");
+        assert_eq!(percent(12.34), "+1,234 %");
     }
 
     #[test]
@@ -93,6 +97,8 @@ mod tests {
         assert_eq!(between(0.16, 0.15, 0.17), "+16 % [15, 17]");
         assert_eq!(between(-0.02, -0.0301, -0.0001), "−2.0 % [−3.0, 0.0]");
         assert_eq!(between(0.5, -1.0, 1e9), "+50 % [−100, > 100,000]");
+        assert_eq!(between(9.94, 9.0, 11.0), "+994 % [900, 1,100]");
+        assert_eq!(between(11.5, 10.4, 12.7), "×12.5 [11.4, 13.7]");
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn trust(run: &Run) -> String {
         .arms_once()
         .filter_map(|arm| Some((&arm.name, describe::unproved(arm)?)));
     let unproved: String = unproved
-        .map(|(arm, why)| format!("; {arm} not by the server: {why}"))
+        .map(|(arm, why)| format!("; {arm} not proved by the server: {why}"))
         .collect();
     let proofs = match common.as_slice() {
         [] => "Not every arm is proved to be what it says, see --full".to_owned(),
@@ -283,7 +283,9 @@ fn servers(run: &Run) -> String {
             .unwrap_or_default(),
         _ => products.join(", "),
     };
-    let missing = describe::cpu_unread_in_words(run).chain(describe::left_out_in_words(run));
+    let missing = describe::cpu_unread_in_words(run)
+        .chain(describe::left_out_in_words(run))
+        .chain(describe::probes_in_words(run));
     let missing: Vec<String> = missing
         .map(|words| words.trim_end_matches('.').to_owned())
         .collect();

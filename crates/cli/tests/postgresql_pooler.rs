@@ -40,7 +40,9 @@ fn what_a_pooler_costs_and_saves_are_told_apart() {
         (finished, truth.seen())
     });
     finished.measured();
-    sandbox.finish(&["report", "run", "--full"]).shows(&["pooler CPU"]);
+    sandbox
+        .finish(&["report", "run", "--full"])
+        .shows(&["pooler CPU"]);
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
 

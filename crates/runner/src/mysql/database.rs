@@ -263,7 +263,13 @@ impl Database for MySql {
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved> {
-        let mut proved = prove(arm, options, expectation, conditions.wrong_logins)?;
+        let mut proved = prove(
+            arm,
+            options,
+            expectation,
+            conditions.wrong_logins,
+            conditions.pooler,
+        )?;
         if let (Some(relay), Some(direct)) = (conditions.column_relay, control.ways.first()) {
             proved.proofs.push(relay.prove(arm, options, direct)?);
         }

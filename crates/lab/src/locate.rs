@@ -178,7 +178,7 @@ impl Installation {
             return true;
         };
         let is_there = |package: &&str| self.beside(&package.replace('-', "")).is_some();
-        beside.iter().all(|package| is_there(&package))
+        beside.iter().all(is_there)
     }
 
     /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.

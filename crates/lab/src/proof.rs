@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sql::SqlSession;
@@ -14,7 +15,6 @@ use ciphertax_wire::{Client, Endpoint, Expectation, WireError, Word, resolve};
 
 use crate::error::Error;
 use crate::files::random_digits;
-use crate::pooler::RunningPooler;
 use crate::relay::Relay;
 use crate::server::{NO_ANSWER, ask_within};
 
@@ -176,8 +176,8 @@ pub(crate) struct Claim<'a, S: Provable> {
     /// How it reaches the server.
     pub(crate) options: &'a S::Options,
     pub(crate) expectation: &'a Expectation,
-    /// What it goes through, whose connections the server sees.
-    pub(crate) pooler: Option<&'a RunningPooler>,
+    /// How a pooler reaches the server for it, which is what the server sees.
+    pub(crate) behind_pooler: Option<Transport>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<&'a S::Options>,
     pub(crate) wrong_logins: &'a WrongLogins,
@@ -203,13 +203,9 @@ pub(crate) async fn ask_behind_pooler(
 /// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
 /// refused, and others that the database has.
 pub(crate) fn prove<S: Provable>(arm: &str, claim: &Claim<'_, S>) -> Result<Proved, ProofError> {
-    let mut proved = ask_within(PATIENCE, NO_ANSWER, async |reactor| claim.prove(reactor).await)
+    ask_within(PATIENCE, NO_ANSWER, async |reactor| claim.prove(reactor).await)
         .unwrap_or_else(|problem| Err(Objection::NotTried(problem)))
-        .map_err(|objection| objection.saying(with_remedy::<S>).of(arm))?;
-    if let Some(pooler) = claim.pooler {
-        proved.proofs.extend(pooler.prove::<S>(arm, claim.options)?);
-    }
-    Ok(proved)
+        .map_err(|objection| objection.saying(with_remedy::<S>).of(arm))
 }
 
 impl<S: Provable> Claim<'_, S> {
@@ -219,7 +215,10 @@ impl<S: Provable> Claim<'_, S> {
         proofs.extend(self.wrong_login(reactor, &facts.authentication.method).await?);
         proofs.extend(S::others(self, reactor).await?);
         Ok(Proved {
-            expectation: self.expectation.proved(&facts),
+            expectation: Expectation {
+                is_said_by_server: Some(unproved.is_none()),
+                ..self.expectation.proved(&facts)
+            },
             proofs,
             unproved,
             facts,
@@ -235,9 +234,7 @@ impl<S: Provable> Claim<'_, S> {
         self.expectation.check(&session).map_err(Objection::Disproved)?;
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
-        let behind = self
-            .pooler
-            .map(|pooler| Expectation::new(pooler.server_transport()));
+        let behind = self.behind_pooler.map(Expectation::new);
         let seen_by_server = behind.as_ref().unwrap_or(self.expectation);
         let by_server = session.check_by_server(self.options, seen_by_server).await?;
         let mut unproved = None;

@@ -3,9 +3,9 @@
 use ciphertax_base::Secret;
 use ciphertax_lab::{WrongLogins, mysql};
 use ciphertax_testkit::lease;
-use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session, TrustedKeys};
+use ciphertax_wire::Session as _;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::sql::SqlSession as _;
-use ciphertax_wire::{Client as _, Session as _};
 
 use crate::prelude::*;
 
@@ -53,34 +53,26 @@ fn an_account_that_it_locks_is_said_to_be_with_the_statement_that_lets_it_in_aga
 /// The delay of a minute that servers set, and the patience of 20 seconds with it, as 2 seconds and 1.
 #[test]
 fn a_server_that_delays_wrong_logins_is_told_from_one_that_does_not_answer() {
-    if fetched(&MYSQL).is_none() {
+    if fetched(&POSTGRESQL).is_none() {
         return;
     }
-    let server = PrivateServer::builder(&MYSQL).start().unwrap();
-    let options = ConnectOptions {
-        trusted_keys: TrustedKeys::Anybody,
-        ..plain(&server)
+    let server = PrivateServer::builder(&POSTGRESQL)
+        .option("--shared_preload_libraries=auth_delay")
+        .option("--auth_delay.milliseconds=2000")
+        .start()
+        .unwrap();
+    let account = server.default_account();
+    let options = ciphertax_wire::postgresql::ConnectOptions {
+        method: Method::called(account.method.name()),
+        ..crate::postgresql::options(&server, account)
     };
-    run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
-        for statement in [
-            "INSTALL PLUGIN connection_control SONAME 'connection_control.so'",
-            "SET GLOBAL connection_control_failed_connections_threshold = 1",
-            "SET GLOBAL connection_control_min_connection_delay = 2000",
-        ] {
-            session.query(statement).await.unwrap();
-        }
-    });
     let prove = |patience| {
         let mut wrong_logins = WrongLogins::default();
         wrong_logins.patience = Duration::from_secs(patience);
         let expected = Expectation::new(Transport::Plain);
-        mysql::prove("it", &options, &expected, &wrong_logins, None)
+        let conditions = postgresql::Conditions::default();
+        postgresql::prove("it", &options, &expected, &wrong_logins, conditions)
     };
-    // The first is not delayed, and the right login after it has the server forget it.
-    prove(1).unwrap();
-    let wrong = Session::with_wrong_secret(&options).unwrap().1;
-    run(async |reactor| Session::connect(reactor, &wrong).await.map(drop)).unwrap_err();
     let error = prove(1).unwrap_err().to_string();
     for words in [
         "was not answered within 1 s",
@@ -90,4 +82,33 @@ fn a_server_that_delays_wrong_logins_is_told_from_one_that_does_not_answer() {
         assert!(error.contains(words), "{error}");
     }
     prove(20).unwrap();
+}
+
+#[test]
+fn a_wrong_password_that_is_passed_on_to_a_plugin_that_is_not_spoken_is_refused() {
+    let server = lease(&MARIADB);
+    let options = ConnectOptions {
+        user: "two".into(),
+        password: Secret::new("tr0ub4dor"),
+        ..plain(&server)
+    };
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(&server)).await.unwrap();
+        for statement in [
+            "INSTALL SONAME 'auth_pam_v1'",
+            "CREATE USER two IDENTIFIED VIA mysql_native_password USING PASSWORD('tr0ub4dor') OR pam",
+        ] {
+            session.query(statement).await.unwrap();
+        }
+    });
+    let expected = Expectation::new(Transport::Plain);
+    let proved = mysql::prove("it", &options, &expected, &WrongLogins::default(), None).unwrap();
+    let by_password = proved
+        .proofs
+        .iter()
+        .find(|proof| proof.claim.contains("wrong password"));
+    assert!(
+        by_password.is_some_and(|proof| proof.evidence.contains("dialog")),
+        "{proved:?}"
+    );
 }

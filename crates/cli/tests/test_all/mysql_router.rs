@@ -16,13 +16,15 @@ dataset = { table_size = 2000 }
 arm = [
     { name = "direct", transport = "tls1.3" },
     { name = "session", transport = "tls1.3", pooler = { program = "mysqlrouter", pool_mode = "session" } },
-    { name = "through", transport = "tls1.3", pooler = { program = "mysqlrouter", pool_mode = "transaction", server_transport = "tls1.3" } },
+    { name = "through", transport = "tls1.3", pooler = { program = "mysqlrouter", pool_mode = "transaction", server_transport = "tls" } },
 ]
 cell = [
     { name = "queries", workload = "oltp_point_select", load = { connections = 4 } },
     { name = "connects", workload = "connect", load = { connections = 2 } },
 ]
 "#;
+
+const ROUTED: [&str; 2] = ["session", "through"];
 
 #[test]
 fn a_router_is_billed_beside_the_server_and_proved_by_client_and_wire() {
@@ -43,14 +45,14 @@ fn a_router_is_billed_beside_the_server_and_proved_by_client_and_wire() {
     finished.shows(&["pooler CPU/op", "not proved by the server: MySQL Router ends TLS"]);
     no_slice_failed(&run);
     for arm in &run.head.arms {
-        let is_routed = arm.name != "direct";
+        let is_routed = ROUTED.contains(&&*arm.name);
         assert_eq!(arm.sessions[0].unproved.is_some(), is_routed, "{:?}", arm.name);
     }
     let samples = samples(&sandbox.run());
     let mut said = 0;
     for sample in samples.iter().filter(|sample| sample.is_valid()) {
         let cpu = sample.server.pooler_cpu.map_or(0, |cpu| cpu.total_ns);
-        assert_eq!(cpu > 0, sample.slice.arm != "direct", "{sample:?}");
+        assert_eq!(cpu > 0, ROUTED.contains(&&*sample.slice.arm), "{sample:?}");
         said += cpu;
     }
     let used: u64 = truth.values().sum();
@@ -62,13 +64,13 @@ fn a_router_is_billed_beside_the_server_and_proved_by_client_and_wire() {
             .iter()
             .filter(|sample| sample.is_valid() && sample.slice.cell == "connects" && sample.slice.arm == arm);
         let counts = of.map(|sample| {
-            let opened = sample.server.server_counters[counter::CONNECTIONS];
+            let opened = sample.server.server_counters["Connections"];
             [sample.load.operation_count().cast_signed(), opened]
         });
         counts.fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
     };
     let [made, opened] = connects("direct");
-    assert!(made > 0 && opened >= made, "{opened} of {made}");
+    assert!(made > 0 && opened * 2 > made, "{opened} of {made}");
     let [made, opened] = connects("session");
     assert!(made > 50 && opened * 10 < made, "{opened} of {made}");
 }

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
+use ciphertax_model::Transport;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
-use crate::pooler::RunningPooler;
 use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 use crate::server::family::Canary;
 
@@ -23,12 +23,12 @@ pub fn prove(
     options: &ConnectOptions,
     expectation: &Expectation,
     wrong_logins: &WrongLogins,
-    pooler: Option<&RunningPooler>,
+    behind_pooler: Option<Transport>,
 ) -> Result<Proved, ProofError> {
     let claim = Claim::<Session> {
         options,
         expectation,
-        pooler,
+        behind_pooler,
         unknown_client: None,
         wrong_logins,
         others: (),
@@ -51,6 +51,13 @@ impl Provable for Session {
 
     async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
         proof::select(self, canary).await
+    }
+
+    /// An account with two plugins, of which the first has let the right password in, answers a wrong one by its second.
+    fn is_refusal(error: &WireError) -> bool {
+        let is_second =
+            matches!(error, WireError::Authentication(why) if why.contains("which ciphertax does not speak"));
+        is_second || error.is_access_denied()
     }
 
     async fn behind_pooler(&mut self) -> Result<[String; 3], WireError> {

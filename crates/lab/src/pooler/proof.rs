@@ -23,11 +23,11 @@ impl RunningPooler {
     ///
     /// # Errors
     /// Names the arm, and what contradicts it or keeps it from being tried.
-    pub(crate) fn prove<S: Provable>(
-        &self,
-        arm: &str,
-        options: &S::Options,
-    ) -> Result<Vec<Proof>, ProofError> {
+    #[expect(
+        private_bounds,
+        reason = "it is for the clients of the databases that poolers stand before"
+    )]
+    pub fn prove<S: Provable>(&self, arm: &str, options: &S::Options) -> Result<Vec<Proof>, ProofError> {
         proof::prove_helper(arm, "its pooler", async |reactor| {
             let mut proofs = vec![self.passage::<S>(reactor, options).await?];
             if self.start.far.is_none() {

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
+use ciphertax_model::Transport;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 
-use crate::pooler::RunningPooler;
 use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 
 /// The conditions under which an arm is proved, besides what its sessions must be.
@@ -13,8 +13,8 @@ use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 pub struct Conditions<'a> {
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub unknown_client: Option<&'a ConnectOptions>,
-    /// The arm's pooler, whose connections the server sees.
-    pub pooler: Option<&'a RunningPooler>,
+    /// For arms with a pooler: how bytes travel between it and the server, which is what the server sees.
+    pub behind_pooler: Option<Transport>,
 }
 
 /// Asks which process of the server has this session, from where, and what TLS the server says that it has.
@@ -38,7 +38,7 @@ pub fn prove(
     let claim = Claim::<Session> {
         options,
         expectation,
-        pooler: conditions.pooler,
+        behind_pooler: conditions.behind_pooler,
         unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
         wrong_logins,
         others: (),

@@ -115,7 +115,7 @@ pub(crate) fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
             };
             let conditions = postgresql::Conditions {
                 unknown_client: Some(&unknown),
-                pooler: None,
+                behind_pooler: None,
             };
             let expectation = Expectation::new(Transport::Tls13);
             let proved = postgresql::prove("arm", &arm, &expectation, &WrongLogins::default(), conditions)

@@ -128,12 +128,12 @@ fn options(server: &PrivateServer, pooler: &RunningPooler, transport: Transport)
 }
 
 fn prove(server: &PrivateServer, pooler: &RunningPooler, transport: Transport) -> Proved {
-    mysql::prove(
-        "arm",
-        &options(server, pooler, transport),
-        &Expectation::new(transport),
-        &WrongLogins::default(),
-        Some(pooler),
-    )
-    .unwrap()
+    let options = options(server, pooler, transport);
+    let behind = Some(pooler.server_transport());
+    let expected = Expectation::new(transport);
+    let mut proved = mysql::prove("arm", &options, &expected, &WrongLogins::default(), behind).unwrap();
+    proved
+        .proofs
+        .extend(pooler.prove::<Session>("arm", &options).unwrap());
+    proved
 }

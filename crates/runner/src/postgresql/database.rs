@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ciphertax_lab::Proved;
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove};
 use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::sql::SqlSession as _;
@@ -182,11 +183,16 @@ impl Database for PostgreSql {
             method,
             ..options.clone()
         };
+        let pooler = conditions.pooler;
         let by = lab::Conditions {
             unknown_client: conditions.unknown_client.as_ref(),
-            pooler: conditions.pooler,
+            behind_pooler: pooler.map(RunningPooler::server_transport),
         };
-        Ok(prove(arm, &options, expectation, conditions.wrong_logins, by)?)
+        let mut proved = prove(arm, &options, expectation, conditions.wrong_logins, by)?;
+        if let Some(pooler) = pooler {
+            proved.proofs.extend(pooler.prove::<Session>(arm, &options)?);
+        }
+        Ok(proved)
     }
 
     /// By the files of tables, which hold pages as they are in memory.

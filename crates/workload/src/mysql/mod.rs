@@ -109,7 +109,7 @@ impl Access for MysqlAccess {
 /// # Errors
 /// When it may not.
 pub async fn refuse_without_drop(session: &mut Session) -> Result<()> {
-    let drop = format!("DROP TABLE IF EXISTS {SCHEMA}.never_made_by_ciphertax");
+    let drop = format!("DROP TABLE IF EXISTS {}.never_made_by_ciphertax", SCHEMA.quoted());
     match session.command(&drop).await {
         Err(error) if error.is_access_denied() => Err(error.into()),
         // Servers differ in what they say of a table in a schema that is not there.

@@ -21,14 +21,15 @@ const OF_SERVERS: [&str; 8] = [
 ];
 
 /// The name of the schema; see [`SCHEMA`].
-pub struct Schema(OnceLock<String>);
+pub struct Schema(OnceLock<(String, char)>);
 
 impl Schema {
-    /// Has ciphertax work beside what others have in a schema that is there; `folds_case` where the server takes `A` for `a`.
+    /// Has ciphertax work beside what others have in a schema that is there; `quote` stands around names in its server's statements, and
+    /// is that of servers that take `A` for `a` if it is `"`.
     ///
     /// # Errors
     /// Says which names can be given.
-    pub fn give(&self, name: &str, folds_case: bool) -> Result<(), String> {
+    pub fn give(&self, name: &str, quote: char) -> Result<(), String> {
         let is_plain = name
             .chars()
             .all(|char| char.is_ascii_alphanumeric() || char == '_');
@@ -37,7 +38,7 @@ impl Schema {
                 "the schema {name:?} has a name that cannot be given; take one of ASCII letters, digits and _ that begins with no digit"
             ));
         }
-        if folds_case && name.contains(|char: char| char.is_ascii_uppercase()) {
+        if quote == '"' && name.contains(|char: char| char.is_ascii_uppercase()) {
             return Err(format!(
                 "the schema {name} has capital letters, which statements of ciphertax would not find on PostgreSQL; take another"
             ));
@@ -46,9 +47,17 @@ impl Schema {
         if OF_SERVERS.contains(&&*lower) || lower.starts_with("pg_") {
             return Err(format!("the schema {name} is the server's own; take another"));
         }
-        let given = self.0.get_or_init(|| name.to_owned());
+        let (given, _) = self.0.get_or_init(|| (name.to_owned(), quote));
         debug_assert_eq!(given, name);
         Ok(())
+    }
+
+    /// Its name in statements: one that was given may be a word of the language.
+    pub fn quoted(&self) -> String {
+        match self.0.get() {
+            None => self.to_string(),
+            Some((name, quote)) => format!("{quote}{name}{quote}"),
+        }
     }
 
     /// True if others may have something in it too.
@@ -61,7 +70,7 @@ impl Deref for Schema {
     type Target = str;
 
     fn deref(&self) -> &str {
-        self.0.get().map_or("ciphertax", String::as_str)
+        self.0.get().map_or("ciphertax", |(name, _)| name)
     }
 }
 

@@ -256,8 +256,11 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
 
 /// Has ciphertax work in this schema, where one is named.
 pub(crate) fn give_schema(name: Option<&str>, target: Option<&Target>) -> Result<(), String> {
-    let folds_case = matches!(target, Some(Target::PostgreSql(_)));
-    name.map_or(Ok(()), |name| SCHEMA.give(name, folds_case))
+    let quote = match target {
+        Some(Target::PostgreSql(_)) => '"',
+        _ => '`',
+    };
+    name.map_or(Ok(()), |name| SCHEMA.give(name, quote))
 }
 
 /// The user's own server; `None` for private ones.

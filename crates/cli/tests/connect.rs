@@ -471,3 +471,22 @@ fn the_first_of_several_hosts_that_takes_connections_is_connected_to() {
         );
     });
 }
+
+#[test]
+fn ctrl_c_is_heard_while_several_hosts_are_silent() {
+    // Whoever comes to a full queue gets no answer.
+    let silent = [0; 2].map(|_| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(500));
+        let waiting: Vec<TcpStream> = std::iter::from_fn(|| connect().ok()).collect();
+        (listener, address, waiting)
+    });
+    let [first, second] = [0, 1].map(|place: usize| silent[place].1);
+    let target = format!("mysql://app:tr0ub4dor@{first},{second}/");
+    let running = Sandbox::new().start(&["connect", &target, "--transport", "plain"]);
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::INT);
+    assert_eq!(running.finish_within(Duration::from_secs(3)).code, Some(130));
+}

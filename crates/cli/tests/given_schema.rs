@@ -63,7 +63,7 @@ fn tables_are_made_and_removed_beside_others_on_mariadb() {
     let finished = start_study(&sandbox, &server.app_url(), &[GIVEN]).finish();
     finished.refuses(&[
         "DROP",
-        "GRANT CREATE, DROP, ALTER, INDEX, SELECT, INSERT, UPDATE, DELETE ON shop.* TO `app`@`%`",
+        "GRANT CREATE, DROP, ALTER, INDEX, SELECT, INSERT, UPDATE, DELETE ON `shop`.* TO `app`@`%`",
     ]);
     for (schema, said) in [
         ("nowhere", "no schema named nowhere"),
@@ -83,7 +83,7 @@ fn tables_are_made_and_removed_beside_others_on_postgresql() {
     server.let_in("app");
     let sandbox = Sandbox::new();
     let finished = start_study(&sandbox, &server.app_url(), &[GIVEN]).finish();
-    let grant = "GRANT CREATE, USAGE ON SCHEMA shop TO app";
+    let grant = "GRANT CREATE, USAGE ON SCHEMA \"shop\" TO app";
     finished.refuses(&[&format!("have its administrator run: {grant}")]);
     server.query(grant);
     // Of tables to which it has no right an account sees nothing in the information schema.
@@ -104,4 +104,42 @@ fn collections_are_made_and_removed_beside_others_on_mongodb() {
     (0..120).for_each(|number| make(&format!("orders_{number}")));
     let remove = |name: &str| drop(server.ask(&rawdoc! { "drop": name, "$db": "shop" }));
     works_in_it(&server, "usertable", &make, &remove);
+}
+
+mod test_all {
+    use super::*;
+
+    const STUDY: &str = r#"
+name = "words"
+question = "What does it cost?"
+time_s = 4
+slice_s = 0.1
+dataset = { table_size = 1000 }
+tpcc = { warehouses = 1 }
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [
+    { name = "rows", workload = "oltp_read_write", load = { connections = 1 } },
+    { name = "accounts", workload = "pgbench_tpcb_like", load = { connections = 1 } },
+    { name = "records", workload = "ycsb_a", load = { connections = 1 } },
+    { name = "orders", workload = "tpcc", load = { connections = 1 } },
+]
+"#;
+
+    #[test]
+    fn a_schema_may_be_called_by_a_word_of_the_language() {
+        let works = |server: &dyn AnyOwn| {
+            let (before, sandbox) = (server.all(), Sandbox::new());
+            let mut command = sandbox.study(STUDY, &["--schema=order"]);
+            command.arg(server.url_with(server.password()));
+            Running::start(command).finish_within(2 * PATIENCE).measured();
+            no_slice_failed(&record(&sandbox.run()));
+            assert_eq!(server.all(), before);
+        };
+        let mariadb = OwnServer::start();
+        mariadb.query("CREATE SCHEMA `order`");
+        works(&mariadb);
+        let postgresql = OwnPostgreSql::start();
+        postgresql.query("CREATE SCHEMA \"order\"");
+        works(&postgresql);
+    }
 }

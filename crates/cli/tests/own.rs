@@ -187,6 +187,14 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         let mongodb = OwnMongoDb::start_with(|builder| builder.tls_versions(&[has]).access_control(false));
         let [of_lacks, of_has] = [lacks, has].map(|version| version.name().replace("TLSv", "tls"));
         let reason = format!("the server does not offer {lacks}, it has {has}");
+        let failed = || -> u64 {
+            let counted = "SELECT variable_value FROM information_schema.global_status WHERE variable_name IN ('Aborted_connects', \
+                           'Access_denied_errors') ORDER BY variable_name";
+            let counts = mysql.query(counted);
+            let [all, denied] = [0, 1].map(|place: usize| counts[place].parse::<u64>().unwrap());
+            all - denied
+        };
+        let before = failed();
         for target in [mysql.verified_url(), mongodb.with_ca(&mongodb.url_of(""))] {
             let sandbox = Sandbox::new();
             let finished = start_study(&sandbox, &target, &[]).finish();
@@ -205,6 +213,8 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
             assert_eq!(arms, ["plain", "baseline again", &of_has]);
         }
+        // Servers shut a host out for handshakes that fail (max_connect_errors).
+        assert_eq!(failed() - before, 1, "without {lacks}");
 
         // Without its baseline, or without any other arm, nothing can be compared.
         let sandbox = Sandbox::new();

@@ -220,7 +220,7 @@ fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
 }
 
 /// CPU time of poolers as the kernel counts it, read until they end.
-struct CpuOfPoolers {
+pub(crate) struct CpuOfPoolers {
     is_over: Arc<AtomicBool>,
     /// Nanoseconds, by process.
     seen: Arc<Mutex<BTreeMap<i32, u64>>>,
@@ -228,7 +228,7 @@ struct CpuOfPoolers {
 }
 
 impl CpuOfPoolers {
-    fn watch(folder: &Path) -> Self {
+    pub(crate) fn watch(folder: &Path) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let seen: Arc<Mutex<BTreeMap<i32, u64>>> = Arc::default();
         let watch = {
@@ -237,8 +237,12 @@ impl CpuOfPoolers {
                 while !is_over.load(Ordering::Relaxed) {
                     let cpu = poolers_of(&folder).into_iter().filter_map(|pid| {
                         let pid = pid.as_raw_nonzero().get();
-                        let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-                        Some((pid, text.split(' ').next()?.parse().ok()?))
+                        let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+                        let of_thread = |thread: fs::DirEntry| {
+                            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+                            text.split(' ').next()?.parse::<u64>().ok()
+                        };
+                        Some((pid, threads.filter_map(of_thread).sum()))
                     });
                     seen.lock().unwrap().extend(cpu);
                     thread::sleep(Duration::from_millis(20));
@@ -248,7 +252,7 @@ impl CpuOfPoolers {
         Self { is_over, seen, watch }
     }
 
-    fn seen(self) -> BTreeMap<i32, u64> {
+    pub(crate) fn seen(self) -> BTreeMap<i32, u64> {
         self.is_over.store(true, Ordering::Relaxed);
         self.watch.join().unwrap();
         let seen = self.seen.lock().unwrap();

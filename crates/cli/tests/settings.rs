@@ -50,6 +50,25 @@ fn is_measured(server: &dyn AnyOwn, target: &str, cells: &[&str], overridden: &[
     run
 }
 
+#[test]
+fn settings_that_no_table_can_be_made_under_are_refused() {
+    let server = OwnServer::start_with(|builder| builder.option("--innodb-read-only=ON".to_owned()));
+    let before = server.all();
+    refused(
+        &server.url_with(server.password()),
+        &["takes no writes (innodb_read_only)"],
+    );
+    assert_eq!(server.all(), before);
+
+    let server = OwnServer::start();
+    server.query("SET GLOBAL max_allowed_packet = 65536");
+    let target = server.url_with(server.password());
+    let says = refused(&target, &["max_allowed_packet is 65536 bytes"]);
+    let (_, advised) = says.split_once("have more: ").unwrap();
+    server.query(advised.split_once(',').unwrap().0);
+    start_study(&Sandbox::new(), &target, &[]).finish().measured();
+}
+
 /// The server says so in answer to the first statement, and ends the session.
 #[test]
 fn an_init_connect_that_fails_is_named() {

@@ -4,7 +4,7 @@
 //! its own, reachable from this machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not
 //! on the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
-//! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL, a [`column_relay`] before MySQL's family, and a
+//! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL or MySQL, a [`column_relay`] before MySQL's family, and a
 //! [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]

@@ -172,6 +172,15 @@ impl Installation {
         command_line(program, &self.libraries)
     }
 
+    /// True unless it was fetched before the catalogue had a program beside it.
+    pub(crate) fn has_programs_beside(&self) -> bool {
+        let Source::Apt { beside, .. } = self.entry.source else {
+            return true;
+        };
+        let is_there = |package: &&str| self.beside(&package.replace('-', "")).is_some();
+        beside.iter().all(is_there)
+    }
+
     /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.
     pub(crate) fn beside(&self, name: &str) -> Option<PathBuf> {
         let root = cache_folder(self.entry)?;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_base::{Proof, SessionFacts, Witness};
+use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{DiskRecord, FilesOnDisk, Readability};
 use ciphertax_wire::sql::SqlSession;
@@ -21,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long one canary may take.
 const CANARY_PATIENCE: Duration = Duration::from_secs(15);
-
-/// How long a wrong login may take to be refused.
-const WRONG_LOGIN: Duration = Duration::from_secs(20);
 
 const NOT_BACK: &str = "the canary did not come back from the server";
 
@@ -71,11 +69,19 @@ pub enum ProofError {
 }
 
 /// The wrong logins on a server: one that is refused is enough for all arms that log in by its method.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WrongLogins {
     /// What was refused, by method.
     refused: RefCell<BTreeMap<String, Proof>>,
     is_forbidden: bool,
+    /// How long one may take to be refused.
+    pub patience: Duration,
+}
+
+impl Default for WrongLogins {
+    fn default() -> Self {
+        Self::new(false)
+    }
 }
 
 impl WrongLogins {
@@ -83,7 +89,8 @@ impl WrongLogins {
     pub fn new(is_forbidden: bool) -> Self {
         Self {
             is_forbidden,
-            ..Self::default()
+            refused: RefCell::default(),
+            patience: Duration::from_secs(20),
         }
     }
 }
@@ -153,6 +160,11 @@ pub(crate) trait Provable: Client {
         error.is_access_denied()
     }
 
+    /// Which session of the server answers behind a pooler, from where, and what TLS the server says that it has.
+    async fn behind_pooler(&mut self) -> Result<[String; 3], WireError> {
+        Ok(Default::default())
+    }
+
     /// What others have to say.
     async fn others(_: &Claim<'_, Self>, _: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
         Ok(None)
@@ -164,8 +176,8 @@ pub(crate) struct Claim<'a, S: Provable> {
     /// How it reaches the server.
     pub(crate) options: &'a S::Options,
     pub(crate) expectation: &'a Expectation,
-    /// What the server sees of it, where that is something else.
-    pub(crate) seen_by_server: Option<Expectation>,
+    /// How a pooler reaches the server for it, which is what the server sees.
+    pub(crate) behind_pooler: Option<Transport>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<&'a S::Options>,
     pub(crate) wrong_logins: &'a WrongLogins,
@@ -176,6 +188,16 @@ pub(crate) struct Claim<'a, S: Provable> {
 pub(crate) async fn select(session: &mut impl SqlSession, canary: &str) -> Result<bool, WireError> {
     let rows = session.query(&format!("SELECT '{canary}'")).await?;
     Ok(rows.first().is_some_and(|row| row.text(0) == canary))
+}
+
+/// For [`Provable::behind_pooler`]: within a transaction a session keeps its connection to the server, in whatever mode.
+pub(crate) async fn ask_behind_pooler(
+    session: &mut impl SqlSession,
+    question: &str,
+) -> Result<[String; 3], WireError> {
+    session.command("BEGIN").await?;
+    let rows = session.query(question).await?;
+    Ok([0, 1, 2].map(|column| rows.first().map(|row| row.text(column)).unwrap_or_default()))
 }
 
 /// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
@@ -193,7 +215,10 @@ impl<S: Provable> Claim<'_, S> {
         proofs.extend(self.wrong_login(reactor, &facts.authentication.method).await?);
         proofs.extend(S::others(self, reactor).await?);
         Ok(Proved {
-            expectation: self.expectation.proved(&facts),
+            expectation: Expectation {
+                is_said_by_server: Some(unproved.is_none()),
+                ..self.expectation.proved(&facts)
+            },
             proofs,
             unproved,
             facts,
@@ -209,7 +234,8 @@ impl<S: Provable> Claim<'_, S> {
         self.expectation.check(&session).map_err(Objection::Disproved)?;
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
-        let seen_by_server = self.seen_by_server.as_ref().unwrap_or(self.expectation);
+        let behind = self.behind_pooler.map(Expectation::new);
+        let seen_by_server = behind.as_ref().unwrap_or(self.expectation);
         let by_server = session.check_by_server(self.options, seen_by_server).await?;
         let mut unproved = None;
         for word in counted.into_iter().chain([by_server]) {
@@ -263,12 +289,12 @@ impl<S: Provable> Claim<'_, S> {
                 ..proof.clone()
             }));
         }
-        let deadline = Instant::now() + WRONG_LOGIN;
+        let deadline = Instant::now() + self.wrong_logins.patience;
         let Some(outcome) = reactor.until(deadline, S::connect(reactor, &wrong)).await else {
             return Err(Objection::NotTried(format!(
                 "{what}, which is to prove the login, was not answered within {} s: a server that delays wrong logins \
                  (auth_delay, connection control) takes runs with --no-wrong-logins",
-                WRONG_LOGIN.as_secs()
+                self.wrong_logins.patience.as_secs()
             )));
         };
         let refusal = match outcome {

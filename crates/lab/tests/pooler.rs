@@ -51,7 +51,7 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
             .unwrap_or_else(|error| panic!("{}, {transport}, {behind}: {error}", account.user));
             let has_password = account.method != AuthenticationMethod::Trust;
             assert_eq!(proved.proofs.len(), if has_password { 4 } else { 3 });
-            let by_pooler = pooler.prove("arm", &arm).unwrap();
+            let by_pooler = pooler.prove::<Session>("arm", &arm).unwrap();
             let [said, wire] = [&by_pooler[0].evidence, &by_pooler[1].claim];
             let can_be_read = if behind == Transport::Plain {
                 "travels"

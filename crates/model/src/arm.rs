@@ -81,7 +81,10 @@ impl Arm {
 
     /// The setting that only PostgreSQL has, if the arm has one, as study files write it.
     pub fn setting_of_postgresql(&self) -> Option<&'static str> {
-        if self.pooler.is_some() {
+        if self
+            .pooler
+            .is_some_and(|pooler| pooler.program.is_of_postgresql())
+        {
             Some("pooler")
         } else if self.tls.negotiation == TlsNegotiation::Direct {
             Some("tls.negotiation = \"direct\"")

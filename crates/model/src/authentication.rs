@@ -132,7 +132,10 @@ impl AuthenticationMethod {
     /// True if a pooler can let a client in by it and log in to the server by the same in the client's name: it keeps what
     /// the server keeps of a password, no password and no client's certificate, and binds no login to two TLS sessions.
     pub fn is_served_by_poolers(self) -> bool {
-        matches!(self, Self::Trust | Self::Md5 | Self::ScramSha256)
+        matches!(
+            self,
+            Self::Trust | Self::Md5 | Self::ScramSha256 | Self::CachingSha2Password
+        )
     }
 
     /// True for a login by the certificate that the client shows in the TLS handshake.

@@ -169,7 +169,7 @@ impl fmt::Display for Pooler {
     }
 }
 
-/// The programs that pool connections to PostgreSQL.
+/// The programs that pool connections to PostgreSQL, and one that does to MySQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::IntoStaticStr)]
@@ -181,6 +181,8 @@ pub enum PoolerProgram {
     Odyssey,
     /// Pgpool-II: a process for each client.
     Pgpool,
+    /// MySQL Router: one process with several threads, before MySQL.
+    Mysqlrouter,
 }
 
 impl PoolerProgram {
@@ -189,10 +191,15 @@ impl PoolerProgram {
         self.into()
     }
 
+    /// True for those before PostgreSQL.
+    pub fn is_of_postgresql(self) -> bool {
+        self != Self::Mysqlrouter
+    }
+
     /// True if a client may give its connection to the server back when its transaction ends.
     pub fn pools_transactions(self) -> bool {
         match self {
-            Self::Pgbouncer | Self::Odyssey => true,
+            Self::Pgbouncer | Self::Odyssey | Self::Mysqlrouter => true,
             Self::Pgpool => false,
         }
     }
@@ -200,7 +207,7 @@ impl PoolerProgram {
     /// True if every login by SCRAM has another salt, so that no client remembers its keys.
     pub fn changes_salts(self) -> bool {
         match self {
-            Self::Pgbouncer | Self::Odyssey => false,
+            Self::Pgbouncer | Self::Odyssey | Self::Mysqlrouter => false,
             Self::Pgpool => true,
         }
     }
@@ -209,7 +216,7 @@ impl PoolerProgram {
     pub fn keeps_iterations(self) -> bool {
         match self {
             Self::Pgbouncer => true,
-            Self::Odyssey | Self::Pgpool => false,
+            Self::Odyssey | Self::Pgpool | Self::Mysqlrouter => false,
         }
     }
 
@@ -222,6 +229,8 @@ impl PoolerProgram {
             Self::Odyssey => is_left_to_it,
             // It has one setting for both sides, by which clients may use TLS and the server's offer is taken.
             Self::Pgpool => is_left_to_it && (server.is_encrypted() || !clients.is_encrypted()),
+            // A client without TLS asks it for the server's RSA key, which it asks for where it has no TLS itself.
+            Self::Mysqlrouter => is_left_to_it && (clients.is_encrypted() || !server.is_encrypted()),
         }
     }
 }

@@ -533,8 +533,8 @@ fn poolers_that_no_package_client_has_are_refused_by_name() {
             format!("[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {pooler}\n\n[[cell]]");
         changed("[[cell]]", &arm)
     };
-    let proxysql =
-        "ProxySQL is not available, since no package client here has it; pgbouncer is, before PostgreSQL";
+    let proxysql = "ProxySQL is not available, since no package client here has it; pgbouncer is, before PostgreSQL, \
+                    and mysqlrouter before MySQL";
     assert_eq!(refusal("\"proxysql\""), format!("study.toml:21:10: {proxysql}"));
     assert_eq!(
         refusal("{ proxysql = \"transaction\" }"),

@@ -1,7 +1,7 @@
 //! Addresses of servers, and connections to them.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,7 @@ use ciphertax_reactor::Reactor;
 use crate::error::{Result, WireError};
 use crate::stream::Stream;
 use crate::trace::Tracer;
+use crate::url::decoded;
 
 /// Where a server listens for TCP, as a URL or the configuration of a replica set says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +37,28 @@ impl Address {
             host: host.to_owned(),
             port: port.parse().ok()?,
         })
+    }
+
+    /// From a URL: `host`, `host:port`, `[::1]` or `[::1]:port`.
+    pub(crate) fn read(text: &str, default_port: u16) -> Option<Self> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok().filter(|port| *port > 0)?),
+            _ => (text, default_port),
+        };
+        let is_name = |host: &str| !host.is_empty() && !host.contains(['/', '[', ']', ' ', ':']);
+        let host = match host.strip_prefix('[') {
+            Some(host) => {
+                let host = decoded(host.strip_suffix(']')?);
+                // A link-local address names its link too: `[fe80::1%25eth0]` (RFC 6874).
+                let (address, zone) = match host.split_once('%') {
+                    Some((address, zone)) => (address, is_name(zone).then(|| format!("%{zone}"))?),
+                    None => (&*host, String::new()),
+                };
+                address.parse::<Ipv6Addr>().ok()?.to_string() + &zone
+            }
+            None => Some(decoded(host)).filter(|host| is_name(host) || host.parse::<Ipv6Addr>().is_ok())?,
+        };
+        Some(Self { host, port })
     }
 }
 

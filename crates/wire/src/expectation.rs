@@ -20,6 +20,8 @@ pub struct Expectation {
     pub resumed: bool,
     /// How every login goes; `None` for any way, until the arm is proved.
     pub login: Option<ExpectedLogin>,
+    /// True if the server says what TLS its sessions have, false if it cannot; `None` until the arm is proved.
+    pub is_said_by_server: Option<bool>,
 }
 
 /// A server's word on what sessions are.
@@ -52,6 +54,7 @@ impl Expectation {
             group: None,
             resumed: false,
             login: None,
+            is_said_by_server: None,
         }
     }
 
@@ -66,6 +69,7 @@ impl Expectation {
                 .authentication
                 .method
                 .map(|method| ExpectedLogin::by(method, arm.authentication.password_cache)),
+            is_said_by_server: None,
         }
     }
 
@@ -87,6 +91,7 @@ impl Expectation {
                     .or_else(|| Some(facts.authentication.method.clone())),
                 path: self.login.as_ref().and_then(|login| login.path),
             }),
+            is_said_by_server: self.is_said_by_server,
         }
     }
 

@@ -96,6 +96,30 @@ fn a_cipher_other_than_the_proved_one_is_told_by_both_sides() {
 }
 
 #[test]
+fn what_answers_in_the_servers_place_is_asked_for_until_an_arm_is_proved() {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &encrypted(server(), V1_3))
+            .await
+            .unwrap();
+        let mut asked = Vec::new();
+        for is_said_by_server in [None, Some(true)] {
+            let expectation = Expectation {
+                is_said_by_server,
+                ..Expectation::new(Transport::Tls13)
+            };
+            let count = "SHOW SESSION STATUS LIKE 'Questions'";
+            let before = session.query(count).await.unwrap()[0].text(1);
+            let status = expectation.check_status(&mut session).await.unwrap().unwrap();
+            assert_eq!(status.silence, None);
+            let after = session.query(count).await.unwrap()[0].text(1);
+            asked.push(after.parse::<u64>().unwrap() - before.parse::<u64>().unwrap());
+        }
+        // With the count itself.
+        assert_eq!(asked, [3, 2]);
+    });
+}
+
+#[test]
 fn every_phase_of_a_connect_is_traced() {
     for tls in [None, Some(V1_2), Some(V1_3)] {
         let options = tls.map_or(plain(server()), |version| encrypted(server(), version));

@@ -128,6 +128,7 @@ mod tests {
             options: mysql::ConnectOptions::new("127.0.0.1", 1, "nobody", Secret::new("")),
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
+            is_pooled: false,
             forget_passwords: None,
             columns: None,
             key_exchange: None,

@@ -42,6 +42,7 @@ fn of_mysql(entry: &'static Entry, warehouses: u32) -> Ground<MysqlAccess> {
         },
         expectation: Expectation::new(Transport::Plain),
         connections: 1,
+        is_pooled: false,
     };
     Ground::prepare(server, access, options, warehouses)
 }

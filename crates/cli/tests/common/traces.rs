@@ -11,7 +11,7 @@ pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {
 
 /// The poolers whose settings are below `folder`.
 pub(crate) fn poolers_of(folder: &Path) -> Vec<Pid> {
-    programs_of(folder, &["pgbouncer"])
+    programs_of(folder, &["pgbouncer", "mysqlrouter"])
 }
 
 fn programs_of(folder: &Path, names: &[&str]) -> Vec<Pid> {

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod long_run;
+mod mysql_router;
 mod postgresql_waits;
 mod ranks;
 mod why;

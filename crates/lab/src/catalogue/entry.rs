@@ -80,7 +80,7 @@ pub(crate) enum Source {
         package: &'static str,
         /// A package unpacked without what it needs: its plugins are wanted, not its dependencies. Empty for none.
         plugins: &'static str,
-        /// Packages unpacked beside it with all they need, each with a program of the same name.
+        /// Packages unpacked beside it with all they need, each with a program that is called like it, without hyphens.
         beside: &'static [&'static str],
         /// What the package's version begins with, since a suite moves; empty for any.
         version: &'static str,
@@ -225,11 +225,11 @@ impl ServerProgram {
 /// `/usr/sbin/mysqld  Ver 9.7.0-1 for Linux on x86_64 ((Debian))`
 const MYSQL_PROGRAM: ServerProgram = ServerProgram {
     names: &["mariadbd", "mysqld"],
-    folders: &["usr/sbin", "bin", "usr/libexec"],
+    folders: &["usr/sbin", "bin", "usr/libexec", "usr/bin"],
     version_options: &["--no-defaults", "--version"],
     version_mark: "Ver",
     ready_mark: ": ready for connections",
-    companions: &[],
+    companions: &["mysqlrouter"],
 };
 
 /// `db version v6.0.5`

@@ -63,7 +63,7 @@ pub static MYSQL: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "mysql-server-core",
         plugins: "",
-        beside: &[],
+        beside: &["mysql-router"],
         version: "9.7",
     },
     family: ServerFamily::MySql(MySqlVariant {

@@ -41,7 +41,7 @@ pub fn prove(
     let claim = Claim::<Session> {
         options,
         expectation,
-        seen_by_server: None,
+        behind_pooler: None,
         unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
         wrong_logins,
         others: conditions.others,

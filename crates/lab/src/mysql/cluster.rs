@@ -98,6 +98,11 @@ impl Cluster {
     }
 }
 
+/// What is said of a setting with this value by which the server wants every table to have a primary key.
+pub fn keys_are_wanted(value: &str) -> String {
+    format!("{value}, so every table has a primary key")
+}
+
 /// What matters of it for a measurement, by the servers' own names.
 pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
     let (nodes, tls) = (spec.nodes.to_string(), spec.cluster_tls);
@@ -111,10 +116,7 @@ pub(super) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
             ("socket.ssl", if tls { "YES" } else { "NO" }.into()),
         ],
         Some(capabilities::Cluster::GroupReplication) => vec![
-            (
-                "group_replication_group_name",
-                format!("{GROUP_NAME}, so every table has a primary key"),
-            ),
+            ("group_replication_group_name", keys_are_wanted(GROUP_NAME)),
             ("group_replication_members", nodes),
             ("group_replication_single_primary_mode", "ON".into()),
             ("group_replication_ssl_mode", ssl_mode(tls).into()),

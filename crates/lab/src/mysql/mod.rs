@@ -27,6 +27,7 @@ use at_rest::Encryption;
 use plan::MySqlPlan;
 use statements::{defaults_file_option, recipe};
 
+pub use cluster::keys_are_wanted;
 use proof::canary_statements;
 pub use proof::{prove, select_canary};
 

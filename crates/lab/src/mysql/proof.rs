@@ -2,11 +2,17 @@
 
 use std::net::SocketAddr;
 
+use ciphertax_model::Transport;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
 use crate::proof::{self, Claim, ProofError, Provable, Proved, WrongLogins};
 use crate::server::family::Canary;
+
+/// Asks which session of the server this one is, from where on this machine, and what TLS the server says that it has.
+const BEHIND_POOLER: &str = "SELECT CONCAT('connection ', CONNECTION_ID()), CONCAT('127.0.0.1:', SUBSTRING_INDEX(host, ':', -1)), \
+     (SELECT variable_value FROM performance_schema.session_status WHERE variable_name = 'Ssl_version') \
+     FROM information_schema.processlist WHERE id = CONNECTION_ID()";
 
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
 ///
@@ -17,11 +23,12 @@ pub fn prove(
     options: &ConnectOptions,
     expectation: &Expectation,
     wrong_logins: &WrongLogins,
+    behind_pooler: Option<Transport>,
 ) -> Result<Proved, ProofError> {
     let claim = Claim::<Session> {
         options,
         expectation,
-        seen_by_server: None,
+        behind_pooler,
         unknown_client: None,
         wrong_logins,
         others: (),
@@ -44,6 +51,17 @@ impl Provable for Session {
 
     async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
         proof::select(self, canary).await
+    }
+
+    /// An account with two plugins, of which the first has let the right password in, answers a wrong one by its second.
+    fn is_refusal(error: &WireError) -> bool {
+        let is_second =
+            matches!(error, WireError::Authentication(why) if why.contains("which ciphertax does not speak"));
+        is_second || error.is_access_denied()
+    }
+
+    async fn behind_pooler(&mut self) -> Result<[String; 3], WireError> {
+        proof::ask_behind_pooler(self, BEHIND_POOLER).await
     }
 }
 

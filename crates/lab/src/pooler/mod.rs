@@ -1,10 +1,11 @@
-//! A pooler before a private PostgreSQL.
+//! A pooler before a private PostgreSQL or MySQL.
 //!
 //! Clients connect to it in place of the server, and it keeps connections to the server open for them. It runs beside
 //! the server, on a link's far side if there is one, belongs to a guard as private servers do, shows the server's
 //! certificate, and logs in to the server in its clients' names. A further one is a file with a [`PoolerKind`] and its
 //! line in [`kind`].
 
+mod mysqlrouter;
 mod odyssey;
 mod pgbouncer;
 mod pgpool;
@@ -21,7 +22,7 @@ use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Ending, Guard, GuardProgram, Helper};
 
 use crate::accounts::Account;
-use crate::catalogue::POSTGRESQL_18;
+use crate::catalogue::{Entry, POSTGRESQL_18};
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::files::write_private;
@@ -45,8 +46,18 @@ const TRANSACTION_POOL: u32 = 20;
 
 /// A program that pools connections.
 trait PoolerKind: Sync {
-    /// The distribution's package of it; `None` for one that is fetched with PostgreSQL 18 alone.
+    /// The server that one is fetched with.
+    fn fetched_with(&self) -> &'static Entry {
+        &POSTGRESQL_18
+    }
+
+    /// The distribution's package of it; `None` for one that is only fetched with a server.
     fn package(&self) -> Option<&'static str>;
+
+    /// The folder of its own libraries, where these have to be told of it.
+    fn libraries(&self) -> Option<&'static str> {
+        None
+    }
 
     /// What comes before the version in what it says with `--version`.
     fn version_mark(&self) -> &'static str;
@@ -70,6 +81,7 @@ fn kind(program: PoolerProgram) -> &'static dyn PoolerKind {
         PoolerProgram::Pgbouncer => &pgbouncer::PgBouncer,
         PoolerProgram::Odyssey => &odyssey::Odyssey,
         PoolerProgram::Pgpool => &pgpool::Pgpool,
+        PoolerProgram::Mysqlrouter => &mysqlrouter::MySqlRouter,
     }
 }
 
@@ -189,15 +201,15 @@ impl Start {
     }
 }
 
-/// The release that is fetched with PostgreSQL 18, because it knows prepared statements where transactions share
+/// The release that is fetched with a server: with PostgreSQL 18, because it knows prepared statements where transactions share
 /// connections; else that of the system, or of the tunnels' programs.
 fn find(program: PoolerProgram) -> Result<Program> {
-    let name = program.name();
-    let fetched = Installation::locate(&POSTGRESQL_18);
+    let (name, kind) = (program.name(), kind(program));
+    let fetched = Installation::locate(kind.fetched_with());
     if let Some(path) = fetched.as_ref().ok().and_then(|fetched| fetched.beside(name)) {
-        return Ok(Program::at(path));
+        return Ok(Program::at(path, kind.libraries()));
     }
-    let package = kind(program).package();
+    let package = kind.package();
     Program::find(&[name], package.unwrap_or(name)).map_err(|error| match (package, fetched) {
         (Some(_), _) => error,
         (None, Err(not_fetched)) => not_fetched,

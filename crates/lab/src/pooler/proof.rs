@@ -8,21 +8,13 @@ use ciphertax_base::{Proof, Witness};
 use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::child::descendants;
-use ciphertax_wire::Session as _;
-use ciphertax_wire::postgresql::{ConnectOptions, Session};
-use ciphertax_wire::sql::SqlSession as _;
 use procfs::net::TcpNetEntry;
 use procfs::process::{FDTarget, Process};
 use procfs::{ProcError, ProcResult};
 
 use super::RunningPooler;
-use crate::proof::{self, Canary, Objection, ProofError, exchange, proof, random_text};
+use crate::proof::{self, Canary, Objection, ProofError, Provable, exchange, proof, random_text};
 use crate::relay::Relay;
-
-/// Where the server's session comes from, and what TLS the server says that it has.
-const SERVERS_WORD: &str = "SELECT pg_catalog.pg_backend_pid(), \
-     pg_catalog.host(pg_catalog.inet_client_addr()) || ':' || pg_catalog.inet_client_port(), \
-     (SELECT coalesce(version, '') FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid())";
 
 impl RunningPooler {
     /// Proves that sessions opened by `options` go through this pooler, and that what is behind it is what it should be: by whose
@@ -31,33 +23,34 @@ impl RunningPooler {
     ///
     /// # Errors
     /// Names the arm, and what contradicts it or keeps it from being tried.
-    pub fn prove(&self, arm: &str, options: &ConnectOptions) -> Result<Vec<Proof>, ProofError> {
+    #[expect(
+        private_bounds,
+        reason = "it is for the clients of the databases that poolers stand before"
+    )]
+    pub fn prove<S: Provable>(&self, arm: &str, options: &S::Options) -> Result<Vec<Proof>, ProofError> {
         proof::prove_helper(arm, "its pooler", async |reactor| {
-            let mut proofs = vec![self.passage(reactor, options).await?];
+            let mut proofs = vec![self.passage::<S>(reactor, options).await?];
             if self.start.far.is_none() {
-                proofs.push(self.canary(reactor, options).await?);
+                proofs.push(self.canary::<S>(reactor, options).await?);
             }
             Ok(proofs)
         })
     }
 
     /// That the server's end of a session is connected to a socket of this pooler.
-    async fn passage(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Proof, Objection> {
-        let (mut session, _) = Session::connect(reactor, options).await?;
-        // Within a transaction a session keeps its connection to the server, in whatever mode.
-        session.command("BEGIN").await?;
-        let rows = session.query(SERVERS_WORD).await?;
-        let [backend, address, tls] = [0, 1, 2].map(|column| {
-            let row = rows.first();
-            row.map(|row| row.text(column)).unwrap_or_default()
-        });
+    async fn passage<S: Provable>(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &S::Options,
+    ) -> Result<Proof, Objection> {
+        let (mut session, _) = S::connect(reactor, options).await?;
+        let [backend, address, tls] = session.behind_pooler().await?;
         let owner = address.parse().ok().and_then(|address| self.owner_of(address));
-        session.command("ROLLBACK").await?;
         let _ = session.close().await;
         let program = self.start.pooler.program.name();
         let owner = owner.ok_or_else(|| {
             Objection::Disproved(format!(
-                "process {backend} of the server has a session from {address}, which is no socket of {program}"
+                "{backend} of the server has a session from {address}, which is no socket of {program}"
             ))
         })?;
         check(&tls, self.server_transport())?;
@@ -65,7 +58,7 @@ impl RunningPooler {
             Witness::Pooler,
             "a session goes through it as the arm says",
             &format!(
-                "process {backend} of the server says: {} from {address}, which is a socket of {program} ({owner})",
+                "{backend} of the server says: {} from {address}, which is a socket of {program} ({owner})",
                 said(&tls)
             ),
         ))
@@ -86,11 +79,15 @@ impl RunningPooler {
     }
 
     /// Sends a canary through another run of it, which reaches the server by a relay.
-    async fn canary(&self, reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Proof, Objection> {
+    async fn canary<S: Provable>(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &S::Options,
+    ) -> Result<Proof, Objection> {
         let relay = Relay::start((Ipv4Addr::LOCALHOST, self.server_port).into())?;
         let canary = random_text("canary")?;
         let (_process, address, mut guard) = self.start.run(relay.address().port())?;
-        let is_back = exchange::<Session>(reactor, options, address, &canary).await?;
+        let is_back = exchange::<S>(reactor, options, address, &canary).await?;
         guard.finish().map_err(crate::Error::from)?;
         if !is_back {
             return Err(Objection::Disproved(

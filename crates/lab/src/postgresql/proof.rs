@@ -17,6 +17,11 @@ pub struct Conditions<'a> {
     pub behind_pooler: Option<Transport>,
 }
 
+/// Asks which process of the server has this session, from where, and what TLS the server says that it has.
+const BEHIND_POOLER: &str = "SELECT 'process ' || pg_catalog.pg_backend_pid(), \
+     pg_catalog.host(pg_catalog.inet_client_addr()) || ':' || pg_catalog.inet_client_port(), \
+     (SELECT coalesce(version, '') FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid())";
+
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password or
 /// certificate, where there is one.
 ///
@@ -33,7 +38,7 @@ pub fn prove(
     let claim = Claim::<Session> {
         options,
         expectation,
-        seen_by_server: conditions.behind_pooler.map(Expectation::new),
+        behind_pooler: conditions.behind_pooler,
         unknown_client: conditions.unknown_client.filter(|_| is_by_certificate),
         wrong_logins,
         others: (),
@@ -56,6 +61,10 @@ impl Provable for Session {
 
     async fn send(&mut self, canary: &str) -> Result<bool, WireError> {
         proof::select(self, canary).await
+    }
+
+    async fn behind_pooler(&mut self) -> Result<[String; 3], WireError> {
+        proof::ask_behind_pooler(self, BEHIND_POOLER).await
     }
 
     /// PgBouncer and Pgpool-II have one code for everything.

@@ -174,7 +174,7 @@ impl Installation {
 
     /// True if it has every library that the catalogue promises of it.
     pub fn is_complete(&self) -> bool {
-        family(self.entry).is_complete(self)
+        family(self.entry).is_complete(self) && self.has_programs_beside()
     }
 }
 

@@ -66,12 +66,12 @@ impl Program {
         }
     }
 
-    /// A program that knows its libraries.
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self {
-            path,
-            libraries: Vec::new(),
-        }
+    /// A program that was fetched; with the folder of its own libraries below its root, where these do not know each other.
+    pub(crate) fn at(path: PathBuf, own_libraries: Option<&str>) -> Self {
+        let root = path.ancestors().nth(3).unwrap_or(Path::new("/"));
+        let libraries = own_libraries.map(|own| [library_folders(root), vec![root.join(own)]].concat());
+        let libraries = libraries.unwrap_or_default();
+        Self { path, libraries }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -5,6 +5,7 @@ mod clusters;
 mod install;
 mod mongodb_at_a_distance;
 mod mongodb_catalogue;
+mod mysql_router;
 mod servers_on_file_systems;
 
 use ciphertax_lab::catalogue::Capabilities;

@@ -288,7 +288,7 @@ fn unavailable(name: &str, known: &[&str]) -> Option<String> {
     let is_of_poolers = known.contains(&"pool_mode") || known.contains(&"pgbouncer");
     is_of_poolers.then(|| {
         format!(
-            "{what} is not available, since no package client here has it; pgbouncer is, before PostgreSQL"
+            "{what} is not available, since no package client here has it; pgbouncer is, before PostgreSQL, and mysqlrouter before MySQL"
         )
     })
 }

@@ -129,14 +129,18 @@ pub(super) const RULES: &[Rule] = &[
         )
     }),
     of_arm("pooler-login", "authentication.method", |arm| {
-        let method = pooled(arm)?
+        let is_of_postgresql = arm.pooler?.program.is_of_postgresql();
+        let method = arm
             .authentication
             .method
-            .filter(|method| method.is_of_postgresql())?;
+            .filter(|method| method.is_of_postgresql() || !is_of_postgresql)?;
         let is_passed_on = method.is_served_by_poolers() || method == AuthenticationMethod::ScramSha256Plus;
-        let why = format!(
-            "a pooler cannot log in to the server by {method} in a client's name; take SCRAM-SHA-256, md5 or trust"
-        );
+        let instead = match is_of_postgresql {
+            true => "SCRAM-SHA-256, md5 or trust",
+            false => "caching_sha2_password",
+        };
+        let why =
+            format!("a pooler cannot log in to the server by {method} in a client's name; take {instead}");
         refuse_if(!is_passed_on, why)
     }),
     of_arm("pooler-scram-keys", "authentication.password_cache", |arm| {
@@ -186,9 +190,12 @@ pub(super) const RULES: &[Rule] = &[
             server_transport,
             ..
         } = arm.pooler?;
+        let instead = match program.is_of_postgresql() {
+            true => "the program pgbouncer, or server_transport = \"tls1.3\"",
+            false => "server_transport = \"plain\"",
+        };
         let why = format!(
-            "{} cannot be told to reach the server over {server_transport} where its clients use {}; take the program \
-             pgbouncer, or server_transport = \"tls1.3\"",
+            "{} cannot be told to reach the server over {server_transport} where its clients use {}; take {instead}",
             program.name(),
             arm.transport
         );

@@ -1,7 +1,7 @@
 //! What a database cannot do, wherever it is.
 
 use ciphertax_base::format;
-use ciphertax_lab::catalogue::Protocol;
+use ciphertax_lab::catalogue::{MYSQL, Protocol};
 use ciphertax_model::load::{Part, Placeholder, parts};
 use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{
@@ -75,6 +75,12 @@ pub(super) const RULES: &[Rule] = &[
         let setting = arm.setting_of_postgresql()?;
         let why = format!("{setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"");
         refuse_if(is_elsewhere, why)
+    }),
+    of_arm_in("pooler-of-mysql", |_, at, arm| {
+        let is_elsewhere = at.entry.is_some_and(|entry| *entry != MYSQL);
+        let is_its = !arm.pooler?.program.is_of_postgresql();
+        let why = "mysqlrouter stands before MySQL alone; take server = \"mysql\"";
+        refuse_if(is_its && is_elsewhere, why)
     }),
     of_arm_in("probe-of-variable", |_, at, arm| {
         let is_unset = matches!(at.protocol, Some(Protocol::MongoDb | Protocol::PostgreSql));

@@ -53,6 +53,7 @@ placeholder: | time_s ⇒ server = "postgresql" ¶ time_s ; oltp_point_select �
 too-many-cold-logins: | time_s ⇒ server = "mysql" ¶ time_s ; oltp_point_select ⇒ connect ; connections = 8 ⇒ connections = 8,
     batch = 2000 ; "tls1.3" ⇒ "tls1.3" ¶ authentication = { method = "caching_sha2_password", password_cache = "cold" }
 setting-of-postgresql: | tls = { negotiation = "direct" }
+pooler-of-mysql: | "tls1.3" ⇒ "tls1.3" ¶ pooler = { program = "mysqlrouter", pool_mode = "session" }
 probe-of-variable: | time_s ⇒ server = "postgresql" ¶ time_s ; "tls1.3" ⇒ "tls1.3" ¶ probe = { variable = "fsync", value =
     "off" }
 functions: | oltp_point_select ⇒ ycsb_a ; "tls1.3" ⇒ "tls1.3" ¶ at_rest = { columns = "pgcrypto" }

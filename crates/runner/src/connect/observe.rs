@@ -1,13 +1,12 @@
 //! One connection after the other, each with its trace and its CPU time on both sides.
 
 use std::cell::OnceCell;
-use std::net::TcpStream;
 use std::rc::Rc;
 
 use ciphertax_base::SeenByServer;
 use ciphertax_estimate::connection::{Seen, SeenConnection, Tried};
 use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, Socket};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_wire::tls::rehearse;
 use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu, resolve};
@@ -54,26 +53,29 @@ struct Subject<'a, D: Clients> {
 
 impl<D: Database> TargetServers<D> {
     /// The first of the servers that takes connections; the first of all where none does.
-    fn answering(&self) -> &Endpoint {
-        let takes = |endpoint: &&Endpoint| {
-            let addresses = resolve(&endpoint.host, endpoint.port).unwrap_or_default();
-            let mut connected = addresses
-                .iter()
-                .map(|address| TcpStream::connect_timeout(address, OTHERS));
-            connected.any(|connected| connected.is_ok())
-        };
+    fn answering(&self, reactor: &Rc<Reactor>) -> Result<&Endpoint> {
         let several = (self.endpoints.len() > 1).then_some(&self.endpoints);
-        let found = several.and_then(|endpoints| endpoints.iter().find(takes));
-        found.unwrap_or(&self.endpoints[0])
+        for endpoint in several.into_iter().flatten() {
+            for address in resolve(&endpoint.host, endpoint.port).unwrap_or_default() {
+                let connect = Socket::connect(reactor, address);
+                match wait_for(reactor, &self.display, OTHERS, connect) {
+                    Ok(Ok(_)) => return Ok(endpoint),
+                    Err(RunError::Stopped) => return Err(RunError::Stopped),
+                    Ok(Err(_)) | Err(_) => {}
+                }
+            }
+        }
+        Ok(&self.endpoints[0])
     }
 
     /// Connects to the first of the servers that takes connections.
     pub(crate) fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found> {
-        let endpoint = self.answering();
+        let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
+        let endpoint = self.answering(&reactor)?;
         let subject = Subject {
             servers: self,
             endpoint,
-            reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
+            reactor,
             listening: ServerProcess::listening_at(endpoint, D::SERVED_BY, Asker::Connect),
             serving: OnceCell::new(),
             arm: &asked.arm,

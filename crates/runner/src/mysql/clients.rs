@@ -162,6 +162,7 @@ impl Clients for MySql {
             },
             expectation,
             connections: 1,
+            is_pooled: arm.pooler.is_some(),
             forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
             columns: self.columns,
             key_exchange: self

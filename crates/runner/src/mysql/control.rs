@@ -12,6 +12,9 @@ use crate::connections::{Limit, Limited};
 use crate::database::Control;
 use crate::error::Result;
 
+/// The default of MySQL 5.6 and 5.7, which all statements fit in.
+const LEAST_PACKET: u64 = 4 << 20;
+
 impl Control<MySql> {
     /// The limit that the server or the account sets to the connections of a user; `None` for none.
     pub(super) fn limit_of_user(&mut self) -> Result<Option<Limit>> {
@@ -40,6 +43,24 @@ impl Control<MySql> {
             .join(", ");
         let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({list})");
         self.pairs(&sql)
+    }
+
+    /// Refuses settings by which tables cannot be made or loaded. Servers of MySQL 5.6 have the least packets by default.
+    pub(super) fn refuse_settings(&mut self) -> Result<()> {
+        let set = self.variables(&["innodb_read_only", "max_allowed_packet"])?;
+        if set.get("innodb_read_only").is_some_and(|value| value == "ON") {
+            return Err(self.unusable(
+                "it takes no writes (innodb_read_only): start it without that setting, or name another server",
+            ));
+        }
+        let most = set.get("max_allowed_packet").and_then(|value| value.parse().ok());
+        match most.filter(|most: &u64| *most < LEAST_PACKET) {
+            None => Ok(()),
+            Some(most) => Err(self.unusable(format!(
+                "max_allowed_packet is {most} bytes, and statements that load tables have more: SET GLOBAL max_allowed_packet = \
+                 {LEAST_PACKET}, which holds for new sessions"
+            ))),
+        }
     }
 
     /// The account that the server takes the user for, written `user@host`.
@@ -90,7 +111,7 @@ pub(super) fn remedy(account: &str) -> String {
     // Else it would stand for any character.
     let schema = match SCHEMA.contains('_') {
         true => quoted(&SCHEMA.replace('_', r"\_")),
-        false => SCHEMA.to_string(),
+        false => SCHEMA.quoted(),
     };
     format!(
         "have its administrator run: GRANT {rights} ON {schema}.* TO {}@{}",

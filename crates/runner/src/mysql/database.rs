@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::mysql::prove;
+use ciphertax_lab::mysql::{keys_are_wanted, prove};
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, AuthenticationMethod};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, KeyFile, Session, TextRow, TrustedKeys};
@@ -173,6 +174,7 @@ impl Database for MySql {
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>, contents: &Contents) -> Result<()> {
+        control.refuse_settings()?;
         let refused = control.ask_dataset(TIMEOUT, async |session| {
             dataset::refuse_foreign(session, contents).await?;
             match mysql::refuse_without_drop(session).await {
@@ -210,12 +212,7 @@ impl Database for MySql {
             Some([question, _]) => control.ask(async |session| session.query_or_none(question).await)?,
             None => Vec::new(),
         };
-        let said = |row: &TextRow| {
-            (
-                row.text(0),
-                format!("{}, so every table has a primary key", row.text(1)),
-            )
-        };
+        let said = |row: &TextRow| (row.text(0), keys_are_wanted(&row.text(1)));
         variables.extend(wants_keys.iter().map(said));
         Ok(Description {
             product: product(&version, &comment).to_owned(),
@@ -263,7 +260,12 @@ impl Database for MySql {
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved> {
-        let mut proved = prove(arm, options, expectation, conditions.wrong_logins)?;
+        let (pooler, wrong_logins) = (conditions.pooler, conditions.wrong_logins);
+        let behind_pooler = pooler.map(RunningPooler::server_transport);
+        let mut proved = prove(arm, options, expectation, wrong_logins, behind_pooler)?;
+        if let Some(pooler) = pooler {
+            proved.proofs.extend(pooler.prove::<Session>(arm, options)?);
+        }
         if let (Some(relay), Some(direct)) = (conditions.column_relay, control.ways.first()) {
             proved.proofs.push(relay.prove(arm, options, direct)?);
         }

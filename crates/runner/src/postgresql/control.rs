@@ -169,17 +169,17 @@ impl Control<PostgreSql> {
             _ if SCHEMA.is_given() => (column(5) == "f").then(|| {
                 (
                     format!("the user may make no table in the schema {SCHEMA}"),
-                    format!("GRANT CREATE, USAGE ON SCHEMA {SCHEMA} TO {user}"),
+                    format!("GRANT CREATE, USAGE ON SCHEMA {} TO {user}", SCHEMA.quoted()),
                 )
             }),
             ("t", _) | ("", "t") => None,
             ("f", _) => Some((
                 format!("the schema {SCHEMA} is somebody else's"),
-                format!("ALTER SCHEMA {SCHEMA} OWNER TO {user}"),
+                format!("ALTER SCHEMA {} OWNER TO {user}", SCHEMA.quoted()),
             )),
             _ => Some((
                 format!("the user may make no schema, and none named {SCHEMA} is there for it"),
-                format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {user}"),
+                format!("CREATE SCHEMA {} AUTHORIZATION {user}", SCHEMA.quoted()),
             )),
         };
         // Somebody else's data are said to be so, and not to be given away.

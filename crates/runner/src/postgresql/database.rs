@@ -190,7 +190,7 @@ impl Database for PostgreSql {
         };
         let mut proved = prove(arm, &options, expectation, conditions.wrong_logins, by)?;
         if let Some(pooler) = pooler {
-            proved.proofs.extend(pooler.prove(arm, &options)?);
+            proved.proofs.extend(pooler.prove::<Session>(arm, &options)?);
         }
         Ok(proved)
     }

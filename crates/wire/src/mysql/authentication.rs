@@ -300,7 +300,7 @@ fn check(plugin: &AuthPlugin<'_>, options: &ConnectOptions, is_local: bool) -> R
             )),
         },
         _ => Err(WireError::Authentication(format!(
-            "the account uses {}, which ciphertax does not speak",
+            "the account uses {}, which ciphertax does not speak; where it has another plugin besides, that has refused the password",
             servers_name(plugin)
         ))),
     }

@@ -7,7 +7,7 @@ mod pgpass;
 mod postgresql;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use ciphertax_base::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -301,7 +301,7 @@ fn has_stray_percent(text: &str) -> bool {
     !after.all(is_encoding)
 }
 
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
@@ -315,21 +315,8 @@ fn encoded(text: &str) -> impl fmt::Display {
 ///
 /// Only MongoDB's standard has several; drivers and libpq read several for others too.
 fn addresses(text: &str, default_port: u16) -> Result<Vec<Address>, TargetError> {
-    let addresses = text.split(',').map(|host| address(host, default_port));
+    let addresses = text.split(',').map(|host| Address::read(host, default_port));
     addresses.collect::<Option<_>>().ok_or(TargetError::Hosts)
-}
-
-fn address(text: &str, default_port: u16) -> Option<Address> {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok().filter(|port| *port > 0)?),
-        _ => (text, default_port),
-    };
-    let host = match host.strip_prefix('[') {
-        Some(host) => host.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?.to_string(),
-        None => decoded(host),
-    };
-    let is_name = |host: &str| !host.is_empty() && !host.contains(['/', '[', ']', ' ', ':']);
-    (is_name(&host) || host.parse::<Ipv6Addr>().is_ok()).then_some(Address { host, port })
 }
 
 /// Makes sure that certificates of all of them can be held to one name, where they are held to any; `instead` is what holds them
@@ -492,7 +479,7 @@ mod tests {
         #[test]
         fn the_url_of_a_target_is_read_as_that_target(
             user in "\\PC{1,8}",
-            hosts in prop::collection::vec("[\\PC&&[^/\\[\\] :@]]{1,8}|::1|fe80::1", 1..3),
+            hosts in prop::collection::vec("[\\PC&&[^/\\[\\] :@]]{1,8}|::1|fe80::1|fe80::1%eth0", 1..3),
             name in "\\PC{1,8}",
             path in "/\\PC{0,16}",
         ) {

@@ -311,8 +311,8 @@ mod tests {
         assert!(!target.is_replica_set());
         assert_eq!(hosts("h"), [("h".to_owned(), 27017)]);
         assert_eq!(
-            hosts("a@h1:1,[::1]:2,[fe80::1],h3/?appName=x"),
-            [("h1", 1), ("::1", 2), ("fe80::1", 27017), ("h3", 27017)]
+            hosts("a@h1:1,[::1]:2,[fe80::1%25eth0],h3/?appName=x"),
+            [("h1", 1), ("::1", 2), ("fe80::1%eth0", 27017), ("h3", 27017)]
                 .map(|(host, port)| (host.to_owned(), port))
         );
     }

@@ -68,7 +68,7 @@ pub async fn write_cells_proof<S: SqlSession>(
         .encrypt(TEXT, canaries.encrypted.as_bytes(), &mut cell)
         .map_err(|error| of_cells(&error))?;
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
-    run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+    run(&mut session, &format!("CREATE SCHEMA {}", SCHEMA.quoted())).await?;
     session.close().await?;
     let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
@@ -172,7 +172,7 @@ pub async fn write_columns_proof<S: SqlSession>(
 ) -> Result<ColumnsRead> {
     let ColumnCanaries { encrypted, plain } = canaries;
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
-    run(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+    run(&mut session, &format!("CREATE SCHEMA {}", SCHEMA.quoted())).await?;
     session.close().await?;
     let inside = S::within(options, Some(&SCHEMA));
     let (mut session, _) = S::connect(reactor, &inside).await?;
@@ -216,7 +216,11 @@ pub async fn write_columns_proof<S: SqlSession>(
 pub async fn remove_columns_proof<S: SqlSession>(reactor: &Rc<Reactor>, options: &S::Options) -> Result<()> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     let with_contents = S::DIALECT.with_contents;
-    run(&mut session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
+    run(
+        &mut session,
+        &format!("DROP SCHEMA {}{with_contents}", SCHEMA.quoted()),
+    )
+    .await?;
     session.close().await?;
     Ok(())
 }

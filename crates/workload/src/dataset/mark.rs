@@ -62,7 +62,9 @@ pub(super) async fn find<S: SqlSession>(session: &mut S, names: &[String]) -> Re
             (false, _) => Err(DatasetError::NotOurs("schema")),
         };
     }
-    let mark = session.query(&format!("SELECT * FROM {SCHEMA}.{TABLE}")).await?;
+    let mark = session
+        .query(&format!("SELECT * FROM {}.{TABLE}", SCHEMA.quoted()))
+        .await?;
     let dataset = match mark.first() {
         Some(row) if row.text(0) == mark_text() => row.text(1),
         // A run that was killed between the two statements that mark a schema.
@@ -127,15 +129,27 @@ pub(super) async fn drop_schema<S: SqlSession>(session: &mut S, dataset: &str) -
         let table = row.text(0);
         if !SCHEMA.is_given() || is_named(&table, &names) {
             let table = dialect.quoted(&table);
-            run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
+            run(
+                session,
+                &format!("DROP TABLE IF EXISTS {}.{table}", SCHEMA.quoted()),
+            )
+            .await?;
         }
     }
     if must_stay(session).await? {
-        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{TABLE}")).await?;
+        run(
+            session,
+            &format!("DROP TABLE IF EXISTS {}.{TABLE}", SCHEMA.quoted()),
+        )
+        .await?;
         return Ok(false);
     }
     let with_contents = dialect.with_contents;
-    run(session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
+    run(
+        session,
+        &format!("DROP SCHEMA {}{with_contents}", SCHEMA.quoted()),
+    )
+    .await?;
     Ok(true)
 }
 
@@ -183,12 +197,13 @@ pub(super) async fn claim<S: SqlSession>(session: &mut S, contents: &Contents) -
         Found::Nothing => true,
     };
     if is_gone {
-        run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+        run(session, &format!("CREATE SCHEMA {}", SCHEMA.quoted())).await?;
     }
     run(
         session,
         &format!(
-            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL PRIMARY KEY, dataset VARCHAR(4000) NOT NULL){}",
+            "CREATE TABLE {}.{TABLE} (mark VARCHAR(100) NOT NULL PRIMARY KEY, dataset VARCHAR(4000) NOT NULL){}",
+            SCHEMA.quoted(),
             S::DIALECT.storage
         ),
     )
@@ -196,7 +211,8 @@ pub(super) async fn claim<S: SqlSession>(session: &mut S, contents: &Contents) -
     run(
         session,
         &format!(
-            "INSERT INTO {SCHEMA}.{TABLE} VALUES ('{}', '{description}')",
+            "INSERT INTO {}.{TABLE} VALUES ('{}', '{description}')",
+            SCHEMA.quoted(),
             mark_text()
         ),
     )

@@ -194,7 +194,10 @@ async fn write<S: SqlSession>(
 /// memory.
 async fn check_rows(session: &mut impl SqlSession, tables: &Pgbench) -> Result<()> {
     for (kind, table, key, _) in TABLES {
-        let question = format!("SELECT COUNT(*), MIN({key}), MAX({key}) FROM {SCHEMA}.{table}");
+        let question = format!(
+            "SELECT COUNT(*), MIN({key}), MAX({key}) FROM {}.{table}",
+            SCHEMA.quoted()
+        );
         let rows = session.query(&question).await?;
         let size = kind.rows(tables).to_string();
         expect(table, &rows, &[&size, "1", &size])?;

@@ -189,7 +189,8 @@ pub(super) async fn check(session: &mut impl SqlSession, table: u32, dataset: &D
     let rows = session
         .query(&format!(
             "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(c)), MAX(LENGTH(c)), MIN(LENGTH(pad)), MAX(LENGTH(pad)) \
-             FROM {SCHEMA}.sbtest{table}"
+             FROM {}.sbtest{table}",
+            SCHEMA.quoted()
         ))
         .await?;
     let name = format!("sbtest{table}");
@@ -268,7 +269,8 @@ async fn load_bulk<S: SqlSession>(session: &mut S) -> Result<()> {
 pub(super) async fn check_bulk(session: &mut impl SqlSession) -> Result<()> {
     let rows = session
         .query(&format!(
-            "SELECT COUNT(*), SUM(LENGTH(payload)) FROM {SCHEMA}.bulk"
+            "SELECT COUNT(*), SUM(LENGTH(payload)) FROM {}.bulk",
+            SCHEMA.quoted()
         ))
         .await?;
     expect("bulk", &rows, &[&BULK_ROWS.to_string(), &BULK_BYTES.to_string()])

@@ -103,13 +103,19 @@ pub async fn rehearse_removal(session: &mut Session) -> Result<()> {
     let must_stay = mark::must_stay(session).await?;
     let statements = [
         (true, "BEGIN".to_owned()),
-        (!is_there, format!("CREATE SCHEMA {SCHEMA}")),
+        (!is_there, format!("CREATE SCHEMA {}", SCHEMA.quoted())),
         (
             true,
-            format!("CREATE TABLE {SCHEMA}.never_made_by_ciphertax (id integer)"),
+            format!(
+                "CREATE TABLE {}.never_made_by_ciphertax (id integer)",
+                SCHEMA.quoted()
+            ),
         ),
-        (true, format!("DROP TABLE {SCHEMA}.never_made_by_ciphertax")),
-        (!must_stay, format!("DROP SCHEMA {SCHEMA}")),
+        (
+            true,
+            format!("DROP TABLE {}.never_made_by_ciphertax", SCHEMA.quoted()),
+        ),
+        (!must_stay, format!("DROP SCHEMA {}", SCHEMA.quoted())),
     ];
     let mut done = Ok(());
     for (_, statement) in statements.iter().filter(|(is_needed, _)| *is_needed) {

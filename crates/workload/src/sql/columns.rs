@@ -92,9 +92,10 @@ impl Columns {
     pub(crate) fn installation(&self) -> Option<String> {
         match self.functions {
             ColumnFunctions::AesEncrypt => None,
-            ColumnFunctions::Pgcrypto => {
-                Some(format!("CREATE EXTENSION IF NOT EXISTS pgcrypto SCHEMA {SCHEMA}"))
-            }
+            ColumnFunctions::Pgcrypto => Some(format!(
+                "CREATE EXTENSION IF NOT EXISTS pgcrypto SCHEMA {}",
+                SCHEMA.quoted()
+            )),
         }
     }
 

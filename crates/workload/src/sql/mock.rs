@@ -118,6 +118,7 @@ impl<const POSTGRES: bool> Access for Mock<POSTGRES> {
             group: None,
             resumed: false,
             login: None,
+            is_said_by_server: None,
         };
         PLAIN
     }

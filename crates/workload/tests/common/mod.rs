@@ -299,6 +299,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAc
         options: options(server, Some(&dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
         connections: 1,
+        is_pooled: false,
     }
 }
 

@@ -90,7 +90,10 @@ pub(super) struct Config {
 /// What is kept of it.
 pub(super) async fn read_config(session: &mut impl SqlSession) -> Result<Config> {
     let rows = session
-        .query(&format!("SELECT c_load, loaded_at FROM {SCHEMA}.{CONFIG_TABLE}"))
+        .query(&format!(
+            "SELECT c_load, loaded_at FROM {}.{CONFIG_TABLE}",
+            SCHEMA.quoted()
+        ))
         .await?;
     let wrong = || DatasetError::Wrong(format!("{CONFIG_TABLE} does not hold what was drawn"));
     let [row] = &rows[..] else { return Err(wrong()) };

@@ -51,7 +51,8 @@ pub(super) async fn marks<S: SqlSession>(session: &mut S) -> Result<Marks> {
     .await?;
     let rows = session
         .query(&format!(
-            "SELECT table_name, warehouse FROM {SCHEMA}.{CHUNKS_TABLE}"
+            "SELECT table_name, warehouse FROM {}.{CHUNKS_TABLE}",
+            SCHEMA.quoted()
         ))
         .await?;
     let mark = |row: &TextRow| Some((row.text(0), row.text(1).parse().ok()?));
@@ -192,7 +193,7 @@ impl Relation {
 }
 
 fn name(set: &TpccSet, table: Table) -> String {
-    format!("{SCHEMA}.{}", set.names.of(table.name()))
+    format!("{}.{}", SCHEMA.quoted(), set.names.of(table.name()))
 }
 
 fn count(table: &str) -> String {
@@ -211,7 +212,8 @@ pub async fn growth(session: &mut impl SqlSession, names: TableNames) -> Result<
     let district = names.of(Table::District.name());
     let rows = session
         .query(&format!(
-            "SELECT SUM(d_next_o_id - 1), COUNT(*) FROM {SCHEMA}.{district}"
+            "SELECT SUM(d_next_o_id - 1), COUNT(*) FROM {}.{district}",
+            SCHEMA.quoted()
         ))
         .await?;
     let number = |column| rows.first().and_then(|row| row.text(column).parse::<f64>().ok());

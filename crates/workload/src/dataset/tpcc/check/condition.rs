@@ -230,7 +230,7 @@ impl Query<'_> {
             sql.replace(name, &number.to_string())
         });
         TABLES.into_iter().fold(sql, |sql, table| {
-            let name = format!("{SCHEMA}.{}", self.names.of(table));
+            let name = format!("{}.{}", SCHEMA.quoted(), self.names.of(table));
             sql.replace(&format!("{{{table}}}"), &name)
         })
     }

@@ -222,7 +222,7 @@ impl Examination<'_> {
 
     async fn count_items(&self, session: &mut impl SqlSession) -> Result<Examined> {
         let item = self.names.of("item");
-        let question = format!("SELECT COUNT(*) FROM {}.{item}", crate::dataset::SCHEMA);
+        let question = format!("SELECT COUNT(*) FROM {}.{item}", SCHEMA.quoted());
         let rows = session.query(&question).await?;
         let found = rows.first().map(|row| row.text(0)).unwrap_or_default();
         let expected = self.population.items;
@@ -318,7 +318,11 @@ async fn sums_of(
 ) -> Result<Vec<String>> {
     let name = set.of(table);
     let rows = session
-        .query(&format!("SELECT {} FROM {SCHEMA}.{name}", asked.join(", ")))
+        .query(&format!(
+            "SELECT {} FROM {}.{name}",
+            asked.join(", "),
+            SCHEMA.quoted()
+        ))
         .await?;
     let text = |column| rows.first().map(|row| row.text(column)).unwrap_or_default();
     Ok((0..asked.len()).map(text).collect())

@@ -51,7 +51,7 @@ fn in_words(plan: &Plan, preview: &Preview, confirms: bool) -> String {
         });
     };
     match &plan.target {
-        Some(target) => part("Your server, which was not asked", vec![target.to_string()]),
+        Some(target) => part("Your server (not contacted)", vec![target.to_string()]),
         None => part("Starts", preview.servers.iter().map(server).collect()),
     }
     let arms = study.measured_arms();
@@ -74,7 +74,7 @@ fn in_words(plan: &Plan, preview: &Preview, confirms: bool) -> String {
     match preview.missing.as_slice() {
         [] => part(
             "Missing",
-            vec!["nothing that is known before servers are asked".into()],
+            vec!["nothing found (a dry run contacts no server)".into()],
         ),
         missing => part("Missing", missing.to_vec()),
     }

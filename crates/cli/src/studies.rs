@@ -167,11 +167,14 @@ fn list(studies: &[Listed]) -> String {
             scales => format!("  scales     {}\n", scales.join(", ")),
         };
         format!(
-            "{}\n  {}\n  measures   {} arms in {} cells, for at most {} s\n  needs      {}\n{scales}\n",
+            "{}\n  {}\n  measures   {} arms in {}, for at most {} s\n  needs      {}\n{scales}\n",
             study.name,
             study.question,
             study.arms.len(),
-            study.cells.len(),
+            match study.cells.len() {
+                1 => "1 cell".to_owned(),
+                cells => format!("{cells} cells"),
+            },
             study.time_s,
             listed.needs(),
         )

@@ -197,7 +197,7 @@ fn a_target_is_not_asked() {
     ]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
     finished.shows(&[
-        "Your server, which was not asked mysql://app@127.0.0.1:1/",
+        "Your server (not contacted) mysql://app@127.0.0.1:1/",
         "prepared statements at a time",
         "1 login with a wrong password at most",
         "a schema ciphertax of its own, which is removed afterwards",

@@ -255,7 +255,7 @@ fn report_as_text_is_one_screen_that_begins_with_the_verdict_and_all_of_it_ends_
     assert!(text.lines().count() <= 30, "{text}");
     let last: Vec<&str> = text.lines().rev().take(2).collect();
     let expected = [
-        "More:   ciphertax report run --full, ciphertax why run",
+        "More:   ciphertax report run --full, or ciphertax why",
         "Report: run/report.html",
     ];
     assert_eq!(last, expected);

@@ -150,7 +150,7 @@ pub(crate) struct OutputArguments {
     /// were profiled. An existing file is replaced.
     #[arg(long, value_name = "FILE", value_parser = export())]
     pub(crate) export: Vec<Export>,
-    /// Print only the verdict, and problems on standard error
+    /// Print only the headline, and problems on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Print everything, not the answer alone: every cell, phases of connects, causes, noise, how to repeat the run
@@ -174,9 +174,10 @@ fn export() -> impl TypedValueParser<Value = Export> {
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).replace(',', "");
     let rate: Option<f64> = number.parse().ok();
-    let is_rate = |rate: &f64| *rate > 0.0 && rate.is_finite();
-    rate.filter(is_rate)
-        .ok_or_else(|| "a number of operations per second is expected, such as 5000/s".to_owned())
+    let is_rate = |rate: &f64| (1.0..=1e9).contains(rate);
+    rate.filter(is_rate).ok_or_else(|| {
+        "a number of operations per second from 1 to 1,000,000,000 is expected, such as 5000/s".to_owned()
+    })
 }
 
 /// The limits are the study's, said here in the words of the command line.

@@ -18,15 +18,13 @@ pub(super) fn operation(run: &Run, cell: &str) -> &'static str {
 }
 
 /// What is not decided, the nearest to a cost first.
-pub(super) const UNDECIDED: [Verdict; 3] =
-    [Verdict::CostsPerhaps, Verdict::CannotTell, Verdict::GainsPerhaps];
+const UNDECIDED: [Verdict; 3] = [Verdict::CostsPerhaps, Verdict::CannotTell, Verdict::GainsPerhaps];
 
 /// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure. Of connects at a
 /// distance it is the time they take.
 pub(super) fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a EstimateRow> {
-    let is_far = cell.link.is_some_and(|link| link.rtt_ms > 0.0);
     let time = run.results.estimate(&cell.found.name, arm, Metric::LatencyMean);
-    if let Some(time) = time.filter(|_| is_far && cell.asked.workload.makes_connections()) {
+    if let Some(time) = time.filter(|_| is_far_connect(cell)) {
         return Some(time);
     }
     let rows = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp]
@@ -65,7 +63,7 @@ pub(super) struct Undecided {
 impl Undecided {
     pub(super) fn of(&self, subject: &str) -> String {
         format!(
-            "whether {subject} costs {} cannot be told yet: {}",
+            "whether {subject} costs {} is not decided: {}",
             self.what, self.change
         )
     }
@@ -116,25 +114,45 @@ pub(super) fn said(subject: &str, clauses: &[Clause]) -> String {
     text
 }
 
-/// What the tunnel and the pooler of an arm take beside the server.
-fn between(run: &Run, row: &EstimateRow) -> String {
+/// What the tunnel and the pooler of an arm take beside the server, more than those of the baseline: `; the pooler takes 12 µs more`.
+pub(super) fn between(run: &Run, row: &EstimateRow) -> String {
+    let each = between_us(run, row)
+        .map(|(program, us)| format!("; the {program} takes {} more", rounded::microseconds(us)));
+    each.collect()
+}
+
+/// The same in microseconds, with the name of each program.
+pub(super) fn between_us(run: &Run, row: &EstimateRow) -> impl Iterator<Item = (&'static str, f64)> {
     let of = |arm: &str, metric| {
         let row = run.results.measured(&row.cell, arm, metric);
         row.map(|row| row.value)
     };
     let baseline = &run.head.study.baseline().name;
-    let each = Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(|metric| {
+    Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(move |metric| {
         let program = match metric {
             Metric::PoolerCpuPerOp => "pooler",
             _ => "tunnel",
         };
-        let more = of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0);
-        Some(format!(
-            "; the {program} takes {} more",
-            rounded::microseconds(more)
+        Some((
+            program,
+            of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0),
         ))
-    });
-    each.collect()
+    })
+}
+
+/// True for connections that are made at a distance, of which the time is what counts.
+pub(super) fn is_far_connect(cell: MeasuredCell<'_>) -> bool {
+    cell.asked.workload.makes_connections() && cell.link.is_some_and(|link| link.rtt_ms > 0.0)
+}
+
+/// Who pays, and in what.
+pub(super) fn payer(run: &Run, metric: Metric) -> &'static str {
+    match metric {
+        server if Metric::SERVER_CPU.contains(&server) => "the server CPU",
+        Metric::LatencyMean => "time",
+        _ if run.head.is_embedded() => "the application CPU",
+        _ => "the client CPU",
+    }
 }
 
 pub(super) fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
@@ -208,11 +226,11 @@ mod tests {
                 change: "+28 % [8.1, 52]".into(),
             })
         };
-        let expected = "whether tls costs the server CPU per query cannot be told yet: +28 % [8.1, 52]";
+        let expected = "whether tls costs the server CPU per query is not decided: +28 % [8.1, 52]";
         assert_eq!(said("tls", &[undecided()]), expected);
         assert_eq!(
             said("tls", &[undecided(), costs()]),
-            "tls costs the client 2.0 µs more CPU per query (+20 %); whether it costs the server CPU per query cannot be told yet: \
+            "tls costs the client 2.0 µs more CPU per query (+20 %); whether it costs the server CPU per query is not decided: \
              +28 % [8.1, 52]"
         );
     }

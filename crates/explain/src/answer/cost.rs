@@ -8,7 +8,7 @@ use ciphertax_model::{Arm, Metric};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::{Clause, UNDECIDED, clause, operation, primary, said};
+use super::clause::{Clause, clause, is_far_connect, operation, payer, primary, said};
 use crate::findings::which_server_pays_most;
 
 /// The tables say the same of the other arms. Where a study asks several servers the same, which of them pays most.
@@ -73,60 +73,83 @@ fn is_about_commits(run: &Run, arm: &str) -> bool {
     study.arm(arm).is_some_and(differs)
 }
 
-/// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.
+/// From where an arm costs least to where it costs most, of the side that surely pays in most cells, and what is known of its others.
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
-    let rows: Vec<&EstimateRow> = run.cells().filter_map(|cell| primary(run, arm, cell)).collect();
-    let describe = |subject: &str, row: &EstimateRow| match clause(run, row, operation(run, &row.cell)) {
-        Clause::Undecided(mut undecided) => {
-            undecided.what += &format!(" in {}", row.cell);
-            undecided.of(subject)
-        }
-        decided @ Clause::Decided { .. } => format!("{} in {}", said(subject, &[decided]), row.cell),
+    let of_side = |metric: Option<Metric>| -> Vec<&EstimateRow> {
+        let row = |cell: MeasuredCell<'_>| {
+            let server = run.results.server_cpu(&cell.found.name);
+            match is_far_connect(cell) {
+                true => run.results.estimate(&cell.found.name, arm, Metric::LatencyMean),
+                false => run
+                    .results
+                    .estimate(&cell.found.name, arm, metric.unwrap_or(server)),
+            }
+        };
+        run.cells().filter_map(row).collect()
     };
-    if let [only] = rows.as_slice() {
-        return Some(format!("{}.", describe(arm, only)));
-    }
+    let has = |rows: &[&EstimateRow], verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let [server, client] = [None, Some(Metric::ClientCpuPerOp)].map(of_side);
+    let decided = |rows: &[&EstimateRow]| (has(rows, Verdict::Costs), rows.len());
+    let rows = match decided(&client) > decided(&server) {
+        true => client,
+        false => server,
+    };
     let all = rows.len();
-    let measured = if all < run.results.cells.len() {
-        " measured"
-    } else {
-        ""
+    let mut sure: Vec<&EstimateRow> = rows
+        .iter()
+        .copied()
+        .filter(|row| row.verdict == Verdict::Costs)
+        .collect();
+    sure.sort_by(|one, other| one.change.total_cmp(&other.change));
+    let of_whom = rows.first().map(|row| payer(run, row.metric))?;
+    let placed = |row: &EstimateRow| format!("{} in {}", rounded::change(row.interval()), row.cell);
+    let costs = match sure.as_slice() {
+        [] => None,
+        [only] => Some(format!(
+            "{arm} costs {of_whom} in {}: {} more, {}",
+            in_cells(1, all),
+            rounded::microseconds(only.difference.value),
+            placed(only)
+        )),
+        [least, .., most] => Some(format!(
+            "{arm} costs {of_whom} in {}, from {} to {}",
+            in_cells(sure.len(), all),
+            placed(least),
+            placed(most)
+        )),
     };
-    let mut others: Vec<String> = Vec::new();
+    let margins = rows
+        .iter()
+        .filter(|row| row.verdict == Verdict::NoCost)
+        .map(|row| row.margin);
+    let no_cost = format!("no cost above {}", rounded::share(margins.fold(0.0, f64::max)));
     let saves = match run.head.study.adds_protection(arm) {
         true => "it seems to save something, which is suspicious",
         false => "it saves something",
     };
-    let without = rows.iter().filter(|row| row.verdict == Verdict::NoCost);
-    let margins = without.map(|row| row.margin);
-    let no_cost = format!("no cost above {}", rounded::share(margins.fold(0.0, f64::max)));
-    for (verdicts, words) in [
-        (&[Verdict::NoCost][..], no_cost.as_str()),
-        (&[Verdict::Gains], saves),
-        (&UNDECIDED, "it cannot be told yet"),
-    ] {
-        match rows.iter().filter(|row| verdicts.contains(&row.verdict)).count() {
-            0 => {}
-            2 if all == 2 => others.push(format!("in both cells{measured} {words}")),
-            n if n == all => others.push(format!("in all {all} cells{measured} {words}")),
-            n => others.push(format!("in {n} of {all} cells{measured} {words}")),
-        }
-    }
-    let mut sure: Vec<&EstimateRow> = rows
+    let open = all - sure.len() - has(&rows, Verdict::NoCost) - has(&rows, Verdict::Gains);
+    let others = [
+        (has(&rows, Verdict::NoCost), no_cost.as_str()),
+        (has(&rows, Verdict::Gains), saves),
+        (open, "it is not decided"),
+    ];
+    let others = others
         .into_iter()
-        .filter(|row| row.verdict == Verdict::Costs)
-        .collect();
-    sure.sort_by(|one, other| other.change.total_cmp(&one.change));
-    let costs = match sure.as_slice() {
-        [] if all == 0 => return None,
-        [] => return Some(format!("{arm}: {}.", others.join("; "))),
-        [only] => describe(arm, only),
-        [most, .., least] => format!(
-            "{arm} costs something in {} of {all} cells{measured}: {}, and {}",
-            sure.len(),
-            describe("it", most),
-            describe("", least).trim_start()
-        ),
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("in {} {words}", in_cells(count, all)));
+    let told = match costs {
+        Some(costs) => joined(std::iter::once(costs).chain(others), "; "),
+        None => format!("{arm}, {of_whom}: {}", joined(others, "; ")),
     };
-    Some(format!("{}.", joined(std::iter::once(costs).chain(others), "; ")))
+    Some(format!("{told}."))
+}
+
+/// `3 of 11 cells`, `both cells`
+fn in_cells(count: usize, all: usize) -> String {
+    match (count == all, all) {
+        (true, 1) => "the only cell".into(),
+        (true, 2) => "both cells".into(),
+        (true, _) => format!("all {all} cells"),
+        (false, _) => format!("{count} of {all} cells"),
+    }
 }

@@ -84,6 +84,9 @@ fn nothing(run: &Run) -> String {
     }
     match run.results.cells.iter().map(|cell| cell.blocks).max() {
         None | Some(0) => "Nothing can be said: no block was measured completely.".into(),
+        Some(blocks) if blocks >= FEWEST_BLOCKS => {
+            "Nothing can be said: no arm was compared with the baseline.".into()
+        }
         Some(blocks) => format!(
             "Nothing can be said yet: an interval needs {FEWEST_BLOCKS} blocks of a cell, and there are {blocks}; give it \
              more time."

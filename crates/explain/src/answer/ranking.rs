@@ -1,40 +1,40 @@
-//! Which arm a side pays most for, and which least: of each cell one sentence.
+//! Which arm a side pays most for, and which least: one sentence for the cells that ask the same.
 
+use ciphertax_base::Interval;
 use ciphertax_base::format::rounded;
-use ciphertax_model::Metric;
+use ciphertax_model::{Cell, Metric};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::operation;
+use super::clause::{between, between_us, is_far_connect, operation};
 
-/// One sentence for the cells that ask the same of the same product over the same link; of the only one both sides, of several the
-/// side that pays most.
+/// One sentence for the cells that ask the same of one product; of the only group both sides, of several the side that pays most.
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let mut groups: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
     for cell in run.cells() {
-        let product =
-            |cell: MeasuredCell<'_>| run.server_of(cell.found).map(|server| server.product.as_str());
-        let is_alike = |group: &&mut Vec<MeasuredCell<'_>>| {
-            let first = group[0];
-            (first.asked.workload, first.link, product(first))
-                == (cell.asked.workload, cell.link, product(cell))
-        };
-        match groups.iter_mut().find(is_alike) {
+        match groups.iter_mut().find(|group| asks_the_same(run, group[0], cell)) {
             Some(group) => group.push(cell),
             None => groups.push(vec![cell]),
         }
     }
     let several = groups.len() > 1;
     let of_group = |cells: &Vec<MeasuredCell<'_>>| {
-        let mut sides: Vec<Side<'_>> = sides(run, cells[0])
+        let metrics = match is_far_connect(cells[0]) {
+            true => vec![Metric::LatencyMean],
+            false => vec![
+                run.results.server_cpu(&cells[0].found.name),
+                Metric::ClientCpuPerOp,
+            ],
+        };
+        let sides = metrics
             .into_iter()
-            .filter_map(|metric| Side::of(run, cells, metric))
-            .collect();
+            .filter_map(|metric| Side::of(run, cells, metric));
+        let mut sides: Vec<Side<'_>> = sides.collect();
         sides.sort_by(|one, other| other.most_us().total_cmp(&one.most_us()));
         if several {
             sides.truncate(1);
         }
-        let told: Vec<String> = sides.iter().map(|side| side.told(run)).collect();
+        let told: Vec<String> = sides.iter().map(Side::told).collect();
         let place = match (several, cells.as_slice()) {
             (true, [only]) => format!("in {} ", only.found.name),
             _ => String::new(),
@@ -44,24 +44,29 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     groups.iter().filter_map(of_group).collect()
 }
 
-/// Who can pay in a cell: time where connections are made at a distance, else CPU.
-fn sides(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
-    let is_far = cell.link.is_some_and(|link| link.rtt_ms > 0.0);
-    match is_far && cell.asked.workload.makes_connections() {
-        true => vec![Metric::LatencyMean],
-        false => vec![run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp],
-    }
+/// True if two cells differ in nothing but the server, its certificate and which arms they have.
+fn asks_the_same(run: &Run, one: MeasuredCell<'_>, other: MeasuredCell<'_>) -> bool {
+    let asked = |cell: MeasuredCell<'_>| Cell {
+        name: String::new(),
+        server: None,
+        certificate: None,
+        arms: None,
+        ..cell.asked.clone()
+    };
+    let product = |cell: MeasuredCell<'_>| run.server_of(cell.found).map(|server| server.product.as_str());
+    asked(one) == asked(other) && product(one) == product(other)
 }
 
-/// The decided rows of one side.
+/// What one side pays.
 struct Side<'a> {
+    run: &'a Run,
     metric: Metric,
-    cell: &'a str,
     /// True if the rows are of several cells, so that each is named with its own.
     has_cells: bool,
     /// Costs and gains, the dearest first.
     decided: Vec<&'a EstimateRow>,
     without: Vec<&'a EstimateRow>,
+    open: Vec<&'a EstimateRow>,
 }
 
 impl<'a> Side<'a> {
@@ -71,80 +76,88 @@ impl<'a> Side<'a> {
             .iter()
             .flat_map(|cell| run.head.variants().map(move |arm| (cell, arm)));
         let rows = arms.filter_map(|(cell, arm)| run.results.estimate(&cell.found.name, &arm.name, metric));
-        let (without, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row.verdict == Verdict::NoCost);
-        let mut decided: Vec<&EstimateRow> = rows;
-        decided.retain(|row| row.verdict.is_decided_difference());
-        decided.sort_by(|one, other| other.difference.value.total_cmp(&one.difference.value));
-        let side = Self {
+        let mut side = Self {
+            run,
             metric,
-            cell: &cells.first()?.found.name,
             has_cells: cells.len() > 1,
-            decided,
-            without,
+            decided: Vec::new(),
+            without: Vec::new(),
+            open: Vec::new(),
         };
+        for row in rows {
+            match row.verdict {
+                Verdict::NoCost => side.without.push(row),
+                verdict if verdict.is_decided_difference() => side.decided.push(row),
+                _ => side.open.push(row),
+            }
+        }
+        let mut decided = std::mem::take(&mut side.decided);
+        decided.sort_by(|one, other| side.cost(other).value.total_cmp(&side.cost(one).value));
+        side.decided = decided;
         (!(side.decided.is_empty() && side.without.is_empty())).then_some(side)
     }
 
+    /// What a row takes more; of the server's CPU with that of the tunnel or pooler before it.
+    fn cost(&self, row: &EstimateRow) -> Interval {
+        let between = match Metric::SERVER_CPU.contains(&self.metric) {
+            true => between_us(self.run, row).map(|(_, us)| us).sum(),
+            false => 0.0,
+        };
+        row.difference.map(|us| us + between)
+    }
+
     fn most_us(&self) -> f64 {
-        let ends = self.decided.first().into_iter().chain(self.decided.last());
-        ends.map(|row| row.difference.value.abs()).fold(0.0, f64::max)
+        let costs = self.decided.iter().map(|row| self.cost(row).value.abs());
+        costs.fold(0.0, f64::max)
     }
 
     /// `the server pays most CPU per new connection with tls (+1.26 ms, +39 % [33, 45]) and least with md5 (…)`
-    fn told(&self, run: &Run) -> String {
-        let what = operation(run, self.cell);
-        let (payer, unit) = match self.metric {
-            Metric::LatencyMean => (format!("a {what}"), String::new()),
-            Metric::ClientCpuPerOp if run.head.is_embedded() => {
-                ("the application".into(), format!(" CPU per {what}"))
-            }
-            Metric::ClientCpuPerOp => ("the client".into(), format!(" CPU per {what}")),
-            _ => ("the server".into(), format!(" CPU per {what}")),
-        };
-        let verb = match (self.metric, self.decided.first()) {
-            (_, Some(most)) if most.difference.value < 0.0 => "saves",
-            (Metric::LatencyMean, _) => "takes",
-            _ => "pays",
-        };
-        let (time, from) = match self.metric {
-            Metric::LatencyMean => (" time", unit),
-            _ => ("", unit),
-        };
+    fn told(&self) -> String {
         let mut ranks = self.decided.clone();
-        if verb == "saves" {
+        let saves = ranks.first().is_some_and(|most| self.cost(most).value < 0.0);
+        if saves {
             ranks.reverse();
         }
-        let ahead = alike(&ranks);
-        ranks.reverse();
-        let behind = alike(&ranks);
-        let mut told = match (ahead.as_slice(), behind.as_slice()) {
-            ([], _) => String::new(),
-            ([only], _) if ranks.len() == 1 => {
-                format!("{payer} {verb} most{time}{from} with {}", self.named(&[only]))
+        let cell = ranks.first().or(self.without.first()).map_or("", |row| &row.cell);
+        let what = operation(self.run, cell);
+        let (payer, verb, of) = match self.metric {
+            Metric::LatencyMean if saves => (format!("a {what}"), "saves", "time".to_owned()),
+            Metric::LatencyMean => (format!("a {what}"), "takes", "time".to_owned()),
+            metric => {
+                let payer = match metric {
+                    Metric::ClientCpuPerOp if self.run.head.is_embedded() => "the application",
+                    Metric::ClientCpuPerOp => "the client",
+                    _ => "the server",
+                };
+                let verb = if saves { "saves" } else { "pays" };
+                (payer.to_owned(), verb, format!("CPU per {what}"))
             }
+        };
+        let ahead = self.alike(&ranks);
+        let last = ranks.last().copied();
+        let mut told = match ranks.as_slice() {
+            [] => String::new(),
+            [only] => format!("{payer} {verb} {of} with {}", self.named(&[only])),
             // Where the first cannot be told from the last, there is no order.
-            (ahead, behind) if ahead.iter().any(|row| behind.contains(row)) => {
-                ranks.reverse();
+            _ if last.is_some_and(|last| ahead.contains(&last)) => {
                 format!(
-                    "{payer} {verb}{}{from} with {}, in no sure order",
-                    time_or_more(self.metric),
-                    self.named(&ranks[..ranks.len().min(NAMED)])
+                    "{payer} {verb} {of} with {}, in no sure order",
+                    self.named(&ranks)
                 )
             }
-            (ahead, behind) => format!(
-                "{payer} {verb} most{time}{from} with {} and least with {}",
-                self.named(ahead),
-                self.named(behind)
-            ),
+            _ => {
+                let reversed: Vec<&EstimateRow> = ranks.iter().rev().copied().collect();
+                let behind = self.alike(&reversed);
+                let most = self.of_decided(&ahead, !saves);
+                let least = self.of_decided(&behind, saves);
+                let (ahead, behind) = (self.named(&ahead), self.named(&behind));
+                format!("{payer} {verb}{most} most {of} with {ahead} and{least} least with {behind}")
+            }
         };
         if !self.without.is_empty() {
             let margin = self.without.iter().map(|row| row.margin).fold(0.0, f64::max);
-            let names: Vec<String> = self.without.iter().map(|row| self.name(row)).collect();
-            let no_cost = format!(
-                "no cost above {} with {}",
-                rounded::share(margin),
-                names.join(", ")
-            );
+            let names = some(self.without.iter().map(|row| self.name(row)).collect());
+            let no_cost = format!("no cost above {} with {names}", rounded::share(margin));
             told = match told.is_empty() {
                 true => format!("{payer} has {no_cost}"),
                 false => format!("{told}; {no_cost}"),
@@ -153,47 +166,73 @@ impl<'a> Side<'a> {
         told
     }
 
-    fn name(&self, row: &EstimateRow) -> String {
-        match self.has_cells {
-            true => format!("{} in {}", row.arm, row.cell),
-            false => row.arm.clone(),
+    /// Said of an end beyond which a row may lie that is not decided.
+    fn of_decided(&self, end: &[&EstimateRow], is_dearest: bool) -> &'static str {
+        let lies_within = |open: &&EstimateRow| {
+            end.iter().all(|row| match is_dearest {
+                true => self.cost(open).high < self.cost(row).low,
+                false => self.cost(open).low > self.cost(row).high,
+            })
+        };
+        match self.open.iter().all(lies_within) {
+            true => "",
+            false => ", of what is decided,",
         }
+    }
+
+    /// The first row and those that cannot be told from it: their intervals overlap, or they differ by no more than the noise floor.
+    fn alike(&self, rows: &[&'a EstimateRow]) -> Vec<&'a EstimateRow> {
+        let Some(first) = rows.first() else {
+            return Vec::new();
+        };
+        let floor = |row: &EstimateRow| row.floor.unwrap_or(0.0) * row.baseline;
+        let is_alike = |row: &&&EstimateRow| {
+            let (one, other) = (self.cost(first), self.cost(row));
+            let overlaps = other.high >= one.low && other.low <= one.high;
+            overlaps || (other.value - one.value).abs() <= floor(first).max(floor(row))
+        };
+        rows.iter().filter(is_alike).copied().collect()
     }
 
     /// `tls (+1.26 ms, +39 % [33, 45]) and md5 (…)`
     fn named(&self, rows: &[&EstimateRow]) -> String {
         let told = rows.iter().map(|row| {
             let sign = if row.difference.value < 0.0 { "−" } else { "+" };
+            let is_suspicious =
+                row.verdict == Verdict::Gains && self.run.head.study.adds_protection(&row.arm);
+            let between = match Metric::SERVER_CPU.contains(&self.metric) {
+                true => between(self.run, row),
+                false => String::new(),
+            };
             format!(
-                "{} ({sign}{}, {})",
+                "{} ({sign}{}, {}{}{between})",
                 self.name(row),
                 rounded::microseconds(row.difference.value.abs()),
-                rounded::change(row.interval())
+                rounded::change(row.interval()),
+                if is_suspicious { ": suspicious" } else { "" }
             )
         });
-        let told: Vec<String> = told.collect();
-        match told.as_slice() {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-            _ => told.concat(),
+        some(told.collect())
+    }
+
+    fn name(&self, row: &EstimateRow) -> String {
+        match self.has_cells {
+            true => format!("{} in {}", row.arm, row.cell),
+            false => row.arm.clone(),
         }
     }
 }
 
-fn time_or_more(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyMean => " more time",
-        _ => " more",
+/// The first of them, and how many there are besides.
+fn some(mut names: Vec<String>) -> String {
+    const NAMED: usize = 3;
+    if names.len() > NAMED {
+        let others = names.len() - NAMED;
+        names.truncate(NAMED);
+        names.push(format!("{others} more"));
     }
-}
-
-/// Arms named as equals at most.
-const NAMED: usize = 3;
-
-/// The first row and those after it whose intervals overlap its own, so that none of them is said to be ahead.
-fn alike<'a>(rows: &[&'a EstimateRow]) -> Vec<&'a EstimateRow> {
-    let overlaps = |row: &&&EstimateRow| {
-        let first = rows[0].difference;
-        row.difference.high >= first.low && row.difference.low <= first.high
-    };
-    rows.iter().take_while(overlaps).take(NAMED).copied().collect()
+    match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
+    }
 }

@@ -2,11 +2,10 @@
 
 use ciphertax_base::Interval;
 use ciphertax_base::format::{count, rounded};
-use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::operation;
+use super::clause::{between_us, operation};
 
 /// Of the first arm that surely saves server CPU per connection: what it saves, what a query costs through it, and up to how many
 /// queries a connection it pays.
@@ -37,7 +36,7 @@ fn of_arm(
         rounded::change(saved.server.interval()),
         match saved.between_us {
             0.0 => String::new(),
-            us => format!(", and the pooler takes {}", rounded::microseconds(us)),
+            us => format!("; the pooler takes {}", rounded::microseconds(us)),
         }
     )];
     let server = match cost.server.verdict {
@@ -62,38 +61,32 @@ fn of_arm(
     };
     sentences.push(match cost.between_us {
         0.0 => format!("{server}."),
-        us => format!("{server}, and the pooler takes {}.", rounded::microseconds(us)),
+        us => format!("{server}, plus {} in the pooler.", rounded::microseconds(us)),
     });
-    sentences.extend(
-        break_even(saved.in_total().negated(), cost.in_total()).map(|queries| {
-            let high = queries
-                .high
-                .is_finite()
-                .then(|| format!(" [{}, {}]", count(queries.low), count(queries.high)));
-            format!(
-                "All in all it saves CPU on the server's side below about {} queries per connection{}.",
-                count(queries.value),
-                high.unwrap_or_default()
-            )
-        }),
-    );
+    let queries = break_even(saved.in_total().negated(), cost.in_total());
+    sentences.extend(queries.map(|queries| {
+        format!(
+            "Server and pooler together save CPU below about {} queries per connection.",
+            count(queries)
+        )
+    }));
     Some(sentences)
 }
 
 /// What an arm takes more per operation of a cell, in microseconds.
 struct Taken<'a> {
     server: &'a EstimateRow,
-    /// The pooler's own.
+    /// The pooler's own, more than that of the baseline's; it has no interval.
     between_us: f64,
 }
 
 impl<'a> Taken<'a> {
     fn by(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<Self> {
         let cell = &cell.found.name;
-        let between = run.results.measured(cell, arm, Metric::PoolerCpuPerOp);
+        let server = run.results.estimate(cell, arm, run.results.server_cpu(cell))?;
         Some(Self {
-            server: run.results.estimate(cell, arm, run.results.server_cpu(cell))?,
-            between_us: between.map_or(0.0, |row| row.value),
+            server,
+            between_us: between_us(run, server).map(|(_, us)| us).sum(),
         })
     }
 
@@ -103,14 +96,9 @@ impl<'a> Taken<'a> {
 }
 
 /// Queries per connection at which what a connection saves equals what its queries cost, the first of which is made in the
-/// connection that was measured: `1 + saved / cost`. Its interval is that of the extremes of both, so it is no narrower than 95 %.
-/// `None` unless both are sure to be above zero.
-fn break_even(saved: Interval, cost: Interval) -> Option<Interval> {
-    (saved.low > 0.0 && cost.low > 0.0).then(|| Interval {
-        value: 1.0 + saved.value / cost.value,
-        low: 1.0 + saved.low / cost.high,
-        high: 1.0 + saved.high / cost.low,
-    })
+/// connection that was measured: `1 + saved / cost`. `None` unless both are sure to be above zero.
+fn break_even(saved: Interval, cost: Interval) -> Option<f64> {
+    (saved.low > 0.0 && cost.low > 0.0).then(|| 1.0 + saved.value / cost.value)
 }
 
 #[cfg(test)]
@@ -120,10 +108,8 @@ mod tests {
     #[test]
     fn a_pooler_pays_until_its_queries_have_eaten_what_the_connection_saved() {
         let interval = |value, low, high| Interval { value, low, high };
-        let found = break_even(interval(1000.0, 900.0, 1100.0), interval(10.0, 9.0, 11.0)).unwrap();
-        assert_eq!(found.value, 101.0);
-        assert!((found.low - (1.0 + 900.0 / 11.0)).abs() < 1e-9, "{found:?}");
-        assert!((found.high - (1.0 + 1100.0 / 9.0)).abs() < 1e-9, "{found:?}");
+        let found = break_even(interval(1000.0, 900.0, 1100.0), interval(10.0, 9.0, 11.0));
+        assert_eq!(found, Some(101.0));
         assert!(break_even(interval(1000.0, -1.0, 2000.0), interval(10.0, 9.0, 11.0)).is_none());
         assert!(break_even(interval(1000.0, 900.0, 1100.0), interval(10.0, -1.0, 21.0)).is_none());
     }

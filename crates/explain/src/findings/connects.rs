@@ -265,7 +265,7 @@ pub(crate) fn hello_retried(
     Some(advice(
         "hello-retry",
         format!(
-            "{}: over {} the server does not accept the client's first key and asks for one of {} (HelloRetryRequest), so {waits}. {}",
+            "{}: in {} the server accepts only {}, not the client's first key (HelloRetryRequest), so {waits}. {}",
             server.name,
             names.join(", "),
             group(tls),

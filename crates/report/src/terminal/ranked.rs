@@ -28,24 +28,29 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
     for cell in run.cells() {
         let arms = lookup::variants_in(run, cell);
         let mut of_cell: Vec<Row<'_>> = arms.map(|arm| Row { cell, arm: &arm.name }).collect();
+        // All that is decided of the CPU, whoever pays, or of the time.
         let cost = |row: &Row<'_>| {
-            let estimates = columns.iter().filter_map(|metric| row.estimate(run, *metric));
-            let mut decided = estimates.filter(|row| is_told(row));
-            decided
-                .next()
-                .map_or(f64::NEG_INFINITY, |row| row.difference.value)
+            let estimates = columns.iter().filter(|metric| **metric != Metric::Throughput);
+            let estimates = estimates.filter_map(|metric| row.estimate(run, *metric));
+            estimates
+                .filter(|row| is_told(row))
+                .map(|row| row.difference.value)
+                .sum::<f64>()
         };
         of_cell.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
         rows.extend(of_cell);
     }
-    // Of one arm it is the cells that are ranked, by the share more, since their operations differ in size.
+    // Of one arm it is the cells that are ranked, by the share more, since their operations differ in size; those of one kind together.
     if run.head.variants().count() == 1 {
         let payer = payer(run, &columns, &rows.iter().collect::<Vec<_>>());
         let change = |row: &Row<'_>| {
             let estimate = row.estimate(run, payer).filter(|row| is_told(row));
             estimate.map_or(f64::NEG_INFINITY, |row| row.change)
         };
-        rows.sort_by(|one, other| change(other).total_cmp(&change(one)));
+        rows.sort_by(|one, other| {
+            let of_kind = unit(one.cell).cmp(unit(other.cell));
+            of_kind.then(change(other).total_cmp(&change(one)))
+        });
     }
     Ranked { rows, columns }
 }
@@ -240,7 +245,7 @@ impl<'a> Ranked<'a> {
         let told: Vec<&Row<'a>> = told.collect();
         match told.len() {
             0 => 0,
-            rows => ABOVE + rows + if is_grouped(&told) { cells(&told).len() } else { 0 },
+            _ => ABOVE + self.by_sides(run, &told, true).lines.len(),
         }
     }
 
@@ -252,8 +257,21 @@ impl<'a> Ranked<'a> {
         let Some(baseline) = run.head.baseline().filter(|_| !told.is_empty()) else {
             return;
         };
-        let room = lines.saturating_sub(ABOVE).max(1);
-        let more_than = |what: &str| format!("{what} more than {}, the dearest first:", baseline.name);
+        let room = lines.saturating_sub(ABOVE);
+        if room == 0 {
+            return;
+        }
+        let units = units(&told);
+        let per = match units.as_slice() {
+            [unit] => format!(" {unit}"),
+            _ => String::new(),
+        };
+        let order = match run.head.variants().count() {
+            1 if told.len() > 1 => ", the largest share first",
+            1 => "",
+            _ => ", the dearest first",
+        };
+        let more_than = |what: &str| format!("{what} more than {}{per}{order}:", baseline.name);
         let mut grids: Vec<(String, Grid)> = [false, true]
             .into_iter()
             .map(|is_short| {
@@ -285,7 +303,13 @@ impl<'a> Ranked<'a> {
             }
         }
         let fits = |(_, grid): &(String, Grid)| grid.width() <= page.width() && grid.lines.len() <= room;
-        let at = grids.iter().position(fits).unwrap_or(1);
+        let widths = grids.iter().map(|(_, grid)| grid.width()).enumerate();
+        let narrowest = widths.min_by_key(|(_, width)| *width).map_or(0, |(at, _)| at);
+        let narrow_or_cut = match grids[1].1.width() <= page.width() {
+            true => 1,
+            false => narrowest,
+        };
+        let at = grids.iter().position(fits).unwrap_or(narrow_or_cut);
         let (caption, grid) = grids.swap_remove(at);
         page.heading(&caption);
         grid.put(page, room);
@@ -294,17 +318,25 @@ impl<'a> Ranked<'a> {
     /// Arms down, under the cell that they were measured in; sides across.
     fn by_sides(&self, run: &Run, told: &[&Row<'a>], is_short: bool) -> Grid {
         let [is_grouped, has_cells] = [is_grouped(told), cells(told).len() > 1];
+        let by_unit = has_cells && units(told).len() > 1;
         let mut lines = Vec::new();
-        let mut of_cell = "";
+        let mut of_group = String::new();
         for row in told {
             let cell = row.cell.found.name.as_str();
-            if is_grouped && cell != of_cell {
-                lines.push(Line::Group(format!("{cell}, {}:", unit(row.cell))));
+            let group = match (is_grouped, by_unit) {
+                (true, true) => format!("{cell}, {}:", unit(row.cell)),
+                (true, false) => format!("{cell}:"),
+                (false, true) => format!("{}:", unit(row.cell)),
+                (false, false) => String::new(),
+            };
+            if group != of_group {
+                lines.push(Line::Group(group.clone()));
+                of_group = group;
             }
-            of_cell = cell;
-            let name = match (is_grouped, has_cells) {
+            let name = match (is_grouped, by_unit) {
                 (true, _) => format!("  {}", row.arm),
-                (false, true) => cell.to_owned(),
+                (false, true) => format!("  {cell}"),
+                (false, false) if has_cells => cell.to_owned(),
                 (false, false) => row.arm.to_owned(),
             };
             let sides = self
@@ -341,6 +373,17 @@ fn cells<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
     let mut cells: Vec<&str> = told.iter().map(|row| row.cell.found.name.as_str()).collect();
     cells.dedup();
     cells
+}
+
+/// What their operations are, each once.
+fn units(told: &[&Row<'_>]) -> Vec<&'static str> {
+    let mut units = Vec::new();
+    for unit in told.iter().map(|row| unit(row.cell)) {
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    units
 }
 
 fn is_grouped(told: &[&Row<'_>]) -> bool {

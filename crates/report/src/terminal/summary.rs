@@ -1,5 +1,7 @@
 //! The answer on one screen: headline, one table, what to do, what it rests on, and where the rest is.
 
+use std::collections::BTreeMap;
+
 use ciphertax_base::Witness;
 use ciphertax_base::format::{self, rounded};
 use ciphertax_model::Metric;
@@ -46,7 +48,7 @@ pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
     tail.paragraph(&format!("{}.", servers(run)), Tone::Plain);
     tail.line(&format!("Report: {}", place.report));
     tail.line(&format!(
-        "More:   ciphertax report {0} --full, ciphertax why {0}",
+        "More:   ciphertax report {} --full, or ciphertax why",
         place.folder
     ));
     let mut middle = Page::new(style);
@@ -121,14 +123,19 @@ fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
         1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    let times: Option<Vec<f64>> = rows.iter().map(|row| row.more_time_s).collect();
-    let time = times.and_then(|times| times.into_iter().reduce(f64::max));
-    Some(match time {
-        Some(seconds) => format!(
-            "Not decided: {first}{others}; about {} more of measuring would decide.",
+    // Cells are measured one after another, each for its own time.
+    let mut of_cells: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in &rows {
+        let time = of_cells.entry(&row.cell).or_default();
+        *time = time.max(row.more_time_s.unwrap_or(f64::INFINITY));
+    }
+    let seconds: f64 = of_cells.values().sum();
+    Some(match seconds.is_finite() {
+        true => format!(
+            "Not decided: {first}{others}; about {} more of measuring may decide.",
             format::span(seconds)
         ),
-        None => format!("Not decided: {first}{others}; a quieter machine or more time (--time) may decide."),
+        false => format!("Not decided: {first}{others}; a quieter machine or more time (--time) may decide."),
     })
 }
 
@@ -160,25 +167,27 @@ fn readable(run: &Run) -> Option<String> {
             }
         }
     }
-    let (best, [readable, unencrypted]) = arms.iter().min_by_key(|(_, kinds)| kinds.concat().len())?;
-    let alike: Vec<&str> = arms
-        .iter()
-        .filter(|(_, kinds)| kinds == &[readable.clone(), unencrypted.clone()])
-        .map(|(arm, _)| *arm)
-        .collect();
+    // The one that leaves least of those that leave anything: what even it leaves is no matter of settings.
+    let left = |kinds: &[Vec<&str>; 2]| kinds.concat().len();
+    let least = arms.iter().filter(|(_, kinds)| left(kinds) > 0);
+    let (best, kinds) = least.min_by_key(|(_, kinds)| left(kinds))?;
+    let is_all = arms.iter().all(|(_, other)| other == kinds);
     let told: Vec<String> = [
-        ("rows can be read in", readable),
-        ("not encrypted at all", unencrypted),
+        ("rows can be read in", &kinds[0]),
+        ("not encrypted at all", &kinds[1]),
     ]
     .into_iter()
     .filter(|(_, kinds)| !kinds.is_empty())
     .map(|(words, kinds)| format!("{words}: {}", at_most(kinds)))
     .collect();
-    let (whose, others) = match alike.len() == arms.len() {
-        true => (format!("With {}", alike.join(" and with ")), ""),
-        false => (format!("Even with {best}"), " Other arms leave more (--full)."),
+    let (whose, others) = match is_all {
+        true => {
+            let arms: Vec<&str> = arms.iter().map(|(arm, _)| *arm).collect();
+            (arms.join(" and with "), "")
+        }
+        false => ((*best).to_owned(), " Other arms differ (--full)."),
     };
-    (!told.is_empty()).then(|| format!("{whose} on the disk {}.{others}", told.join("; ")))
+    Some(format!("With {whose} on the disk {}.{others}", told.join("; ")))
 }
 
 /// The first names, and how many there are besides.
@@ -195,13 +204,19 @@ pub(super) fn at_rate(run: &Run, rate: Option<f64>) -> Vec<String> {
     let Some(rate) = rate else {
         return Vec::new();
     };
-    let told = run.results.capacity.iter().map(|row| {
+    let first = run.results.capacity.first().map(|row| &row.arm);
+    let of_first = run.results.capacity.iter().filter(|row| Some(&row.arm) == first);
+    let told = of_first.map(|row| {
         let mut row = row.clone();
         row.extra_cores = row.extra_cores.map(|cores| cores * rate / row.rate);
         row.rate = rate;
         format!("{}: {}.", row.arm, words::capacity(&row))
     });
-    told.collect()
+    let told: Vec<String> = told.collect();
+    match told.is_empty() {
+        true => vec!["No cell of this run tells cores at a rate.".to_owned()],
+        false => told,
+    }
 }
 
 /// How the arms were proved, how noisy it was, and how much was measured.
@@ -216,15 +231,20 @@ fn trust(run: &Run) -> String {
         .arms_once()
         .filter_map(|arm| Some((&arm.name, describe::unproved(arm)?)));
     let unproved: String = unproved
+        .take(2)
         .map(|(arm, why)| format!("; {arm} not proved by the server: {why}"))
         .collect();
+    let arms = match witnesses.len() {
+        1 => "The arm is".to_owned(),
+        2 => "Both arms".to_owned(),
+        n => format!("All {n} arms"),
+    };
     let proofs = match common.as_slice() {
-        [] => "Not every arm is proved to be what it says, see --full".to_owned(),
-        names => format!(
-            "All {} arms proved by {}{unproved}",
-            witnesses.len(),
-            names.join(", ")
-        ),
+        _ if witnesses.iter().any(Vec::is_empty) => {
+            "Not every arm is proved to be what it says (--full)".to_owned()
+        }
+        [] => format!("{arms} proved, by different witnesses (--full){unproved}"),
+        names => format!("{arms} proved by {}{unproved}", names.join(", ")),
     };
     let floors = run.cells().filter_map(|cell| {
         let metric = lookup::of_whole_rounds(run, &cell.found.name, Metric::ServerCpuPerOp);

@@ -15,7 +15,8 @@ const SMALL: f64 = 0.05;
 /// A category with more than this fraction of its part is all of it.
 const ALL: f64 = 0.95;
 
-/// A few sentences for each arm in each cell whose cost is decided and explained, the dearest relative to its baseline first.
+/// A few sentences for each arm in each cell whose cost is decided and explained, costs before savings, the largest relative to
+/// its baseline first.
 pub(crate) fn in_sentences(run: &Run) -> Vec<String> {
     of_chosen(run, Chosen::default()).0
 }
@@ -30,7 +31,9 @@ pub(crate) fn of_chosen(run: &Run, chosen: Chosen<'_>) -> (Vec<String>, Vec<Stri
             let costs = sides.filter_map(|side| Cost::of(run, name, &arm.name, side));
             let costs: Vec<Cost<'_>> = costs.collect();
             let ratios = costs.iter().map(|cost| cost.estimate.log_ratio.mean.abs());
-            let size = ratios.fold(0.0, f64::max);
+            // Costs come before savings.
+            let costs_anything = costs.iter().any(|cost| cost.estimate.change > 0.0);
+            let size = (costs_anything, ratios.fold(0.0, f64::max));
             if costs.iter().any(|cost| !cost.parts.is_empty()) {
                 told.push((size, sentences(run, cell, &arm.name, &costs)));
             } else if !costs.is_empty() {
@@ -38,7 +41,9 @@ pub(crate) fn of_chosen(run: &Run, chosen: Chosen<'_>) -> (Vec<String>, Vec<Stri
             }
         }
     }
-    told.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    told.sort_by(|((one_costs, one), _), ((other_costs, other), _)| {
+        other_costs.cmp(one_costs).then(other.total_cmp(one))
+    });
     (told.into_iter().map(|(_, told)| told).collect(), untold)
 }
 

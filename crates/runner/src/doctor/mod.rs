@@ -99,10 +99,7 @@ fn summary(checks: &[Check]) -> String {
             "This machine can measure{precision}. What limits it: {}.",
             limited.join(", ")
         ),
-        (bad, _) => format!(
-            "Measuring here makes no sense before this is mended: {}.",
-            bad.join(", ")
-        ),
+        (bad, _) => format!("Fix before measuring: {}.", bad.join(", ")),
     }
 }
 
@@ -139,9 +136,6 @@ mod tests {
             "{found}"
         );
         let found = summary(&[limited, bad]);
-        assert_eq!(
-            found,
-            "Measuring here makes no sense before this is mended: steal."
-        );
+        assert_eq!(found, "Fix before measuring: steal.");
     }
 }

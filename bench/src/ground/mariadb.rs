@@ -134,6 +134,7 @@ impl Login {
         let tls = tls(self.transport, self.ca_file.as_deref(), &self.host, adapt)?;
         let password = Secret::new(self.password.clone());
         Ok(MysqlAccess {
+            is_pooled: false,
             options: ConnectOptions {
                 database: Some(SCHEMA.to_owned()),
                 tls,

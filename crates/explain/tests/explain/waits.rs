@@ -76,7 +76,7 @@ fn a_handshake_that_begins_twice_is_told_with_its_flights_and_what_helps() {
     };
     assert_eq!(told("15.18", ("ssl_ecdh_curve", "prime256v1"), false), []);
     let finding = only(told("15.18 (Debian)", ("ssl_ecdh_curve", "prime256v1"), true));
-    let beginning = "postgresql: over tls ";
+    let beginning = "postgresql: in tls ";
     assert!(finding.summary.starts_with(beginning), "{finding:#?}");
     says(&finding.summary, "version 18 has a list (ssl_groups)");
     says(&finding.summary, "a handshake takes 2 round trips instead of 1.");

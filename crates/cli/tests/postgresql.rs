@@ -112,7 +112,7 @@ fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
     let [finding] = &findings[..] else {
         panic!("{findings:?}")
     };
-    says(&finding.summary, "over tls the server … P-256");
+    says(&finding.summary, "in tls the server accepts only P-256");
     says(&finding.evidence, "TLS handshake 2 round trips");
     let newer = catalogue::find("postgresql-18").unwrap();
     if fetched(newer).is_some() {

@@ -1,5 +1,6 @@
 //! Queries of the outputs to a run, and findings that say the same of several arms or cells, together.
 
+use ciphertax_model::workload::Unit;
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{ArmRecord, EstimateRow, Finding, KindRow, MeasuredCell, PhaseRow, Run, Severity};
 use serde::Serialize;
@@ -117,6 +118,20 @@ pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRo
         .collect();
     rows.sort_by_key(|row| row.phase);
     rows
+}
+
+/// What a figure per operation of a cell is per.
+pub(crate) fn per_operation(run: &Run, cell: MeasuredCell<'_>) -> &'static str {
+    match (
+        cell.asked.workload.makes_connections(),
+        cell.asked.workload.descriptor().operation,
+    ) {
+        (true, _) if run.head.is_embedded() => "per open",
+        (true, _) => "per connection",
+        (false, Unit::Lookup) => "per query",
+        (false, Unit::BulkResult) => "per MiB of result",
+        (false, _) => "per operation",
+    }
 }
 
 /// True if client and server shared the CPUs of a machine.

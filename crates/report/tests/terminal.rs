@@ -406,7 +406,7 @@ fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_
     let text = full(&fixture::embedded(), UNBOUND);
     for words in [
         "embedded: it runs in the application's process, here called the client, which bears all costs",
-        "  client CPU\n",
+        "  application CPU\n",
         "Where the time of opening the database goes",
         "opened 12,345 times",
         "cache memory of each connection",

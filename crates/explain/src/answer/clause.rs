@@ -10,6 +10,7 @@ use ciphertax_stats::Verdict;
 pub(super) fn operation(run: &Run, cell: &str) -> &'static str {
     let workload = run.cell(cell).map(|cell| cell.asked.workload);
     match workload {
+        Some(workload) if workload.makes_connections() && run.head.is_embedded() => "open",
         Some(workload) if workload.makes_connections() => "new connection",
         Some(workload) if workload.is_key_lookup() => "query",
         Some(workload) if workload.descriptor().operation == Unit::BulkResult => "result of 1 MiB",

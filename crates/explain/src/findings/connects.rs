@@ -387,7 +387,9 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     let connect = run.results.estimate(&row.cell, arm, Metric::ServerCpuPerOp)?;
     let single = row.points.first()?.overhead;
     let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
-    if row.side != Side::Server || single.low < WORTH_KEEPING || connect.verdict != Verdict::Costs {
+    // Where one query costs no more than many do, nothing is saved.
+    let saves = single.value > row.query_overhead.high;
+    if row.side != Side::Server || single.low < WORTH_KEEPING || !saves || connect.verdict != Verdict::Costs {
         return None;
     }
     let query = rounded::change(row.query_overhead);
@@ -399,7 +401,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
             "perhaps less than 5 % more with at least {queries:.0} queries, perhaps never: a query alone costs {query}"
         ),
         (None, ..) if row.is_never_within(budget) => {
-            format!("with many queries as much as a query alone: {query}")
+            format!("many queries per connection approach {query}")
         }
         (None, ..) => {
             format!("this run cannot tell whether it ever falls below 5 %: a query alone costs {query}")
@@ -408,7 +410,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     Some(advice(
         "keep-connections",
         format!(
-            "{}: keep connections open: with one query per connection {arm} takes {} server CPU, {later}.",
+            "{}: keep connections open: with one query per connection {arm} takes {} server CPU; {later}.",
             row.cell,
             rounded::more(single.value)
         ),

@@ -222,13 +222,22 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
 /// A machine that was noisy.
 pub(super) fn noisy(run: &Run) -> Option<Finding> {
     const NOISY: f64 = 0.05;
+    // Four times as long halves an interval, so time alone does not help.
+    const TOO_NOISY: f64 = 0.20;
     let half_width = |row: &EstimateRow| (row.high.ln_1p() - row.low.ln_1p()) / 2.0;
     let cpu = run.results.noise_floor.iter().filter(|row| row.metric.is_cpu());
     let worst = cpu.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
+    let remedy = match half_width(worst) > TOO_NOISY {
+        true => "use a quieter machine",
+        false => "measure longer (--time), or on a quieter machine",
+    };
     (half_width(worst) > NOISY).then(|| {
         advice(
             "noisy-machine",
-            "This machine was noisy: measure longer (--time), or on a quieter machine.",
+            format!(
+                "This machine was noisy (the baseline differs from itself by up to {}): {remedy}.",
+                rounded::share(half_width(worst).exp_m1())
+            ),
             format!(
                 "{}: the baseline against itself differs by {} in {}",
                 worst.cell,

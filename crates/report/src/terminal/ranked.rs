@@ -1,13 +1,13 @@
 //! The table of the summary: arms in cells, the dearest first, and what each side pays more than the baseline.
 
 use ciphertax_base::format::{self, ABSENT, rounded};
-use ciphertax_model::workload::Unit;
 use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{Rule, Verdict};
 
 use super::page::{Page, harmless};
-use crate::{describe, lookup, words};
+use crate::lookup::{self, per_operation};
+use crate::{describe, words};
 
 /// Every arm in every cell it was measured in.
 pub(super) struct Ranked<'a> {
@@ -48,7 +48,7 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
             estimate.map_or(f64::NEG_INFINITY, |row| row.change)
         };
         rows.sort_by(|one, other| {
-            let of_kind = unit(one.cell).cmp(unit(other.cell));
+            let of_kind = per_operation(run, one.cell).cmp(per_operation(run, other.cell));
             of_kind.then(change(other).total_cmp(&change(one)))
         });
     }
@@ -261,7 +261,7 @@ impl<'a> Ranked<'a> {
         if room == 0 {
             return;
         }
-        let units = units(&told);
+        let units = units(run, &told);
         let per = match units.as_slice() {
             [unit] => format!(" {unit}"),
             _ => String::new(),
@@ -287,7 +287,7 @@ impl<'a> Ranked<'a> {
             .collect();
         if is_grouped(&told) {
             let metric = payer(run, &self.columns, &told);
-            let caption = more_than(&format!("The {} that each arm takes", heading(metric)));
+            let caption = more_than(&format!("The {} that each arm takes", heading(run, metric)));
             let grids_of_cells = across(run, &told, metric).into_iter();
             grids.extend(grids_of_cells.map(|grid| (caption.clone(), grid)));
             let is_of_cells = cells(&told).len() > arms(&told).len();
@@ -311,22 +311,24 @@ impl<'a> Ranked<'a> {
         };
         let at = grids.iter().position(fits).unwrap_or(narrow_or_cut);
         let (caption, grid) = grids.swap_remove(at);
+        let before = page.lines();
         page.heading(&caption);
-        grid.put(page, room);
+        // A long caption takes several lines.
+        grid.put(page, lines.saturating_sub(page.lines() - before + 1));
     }
 
     /// Arms down, under the cell that they were measured in; sides across.
     fn by_sides(&self, run: &Run, told: &[&Row<'a>], is_short: bool) -> Grid {
         let [is_grouped, has_cells] = [is_grouped(told), cells(told).len() > 1];
-        let by_unit = has_cells && units(told).len() > 1;
+        let by_unit = has_cells && units(run, told).len() > 1;
         let mut lines = Vec::new();
         let mut of_group = String::new();
         for row in told {
             let cell = row.cell.found.name.as_str();
             let group = match (is_grouped, by_unit) {
-                (true, true) => format!("{cell}, {}:", unit(row.cell)),
+                (true, true) => format!("{cell}, {}:", per_operation(run, row.cell)),
                 (true, false) => format!("{cell}:"),
-                (false, true) => format!("{}:", unit(row.cell)),
+                (false, true) => format!("{}:", per_operation(run, row.cell)),
                 (false, false) => String::new(),
             };
             if group != of_group {
@@ -349,7 +351,7 @@ impl<'a> Ranked<'a> {
             header: self
                 .columns
                 .iter()
-                .map(|metric| heading(*metric).to_owned())
+                .map(|metric| heading(run, *metric).to_owned())
                 .collect(),
             lines,
         }
@@ -376,9 +378,9 @@ fn cells<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
 }
 
 /// What their operations are, each once.
-fn units(told: &[&Row<'_>]) -> Vec<&'static str> {
+fn units(run: &Run, told: &[&Row<'_>]) -> Vec<&'static str> {
     let mut units = Vec::new();
-    for unit in told.iter().map(|row| unit(row.cell)) {
+    for unit in told.iter().map(|row| per_operation(run, row.cell)) {
         if !units.contains(&unit) {
             units.push(unit);
         }
@@ -429,24 +431,13 @@ fn across(run: &Run, told: &[&Row<'_>], metric: Metric) -> [Grid; 2] {
     ]
 }
 
-fn heading(metric: Metric) -> &'static str {
+fn heading(run: &Run, metric: Metric) -> &'static str {
     match metric {
+        Metric::ClientCpuPerOp if run.head.is_embedded() => "application CPU",
         Metric::LatencyMean => "time",
         Metric::TunnelCpuPerOp => "tunnel CPU",
         Metric::PoolerCpuPerOp => "pooler CPU",
         Metric::ResponseP99 => "p99 response",
         other => words::short_metric(other),
-    }
-}
-
-fn unit(cell: MeasuredCell<'_>) -> &'static str {
-    match (
-        cell.asked.workload.makes_connections(),
-        cell.asked.workload.descriptor().operation,
-    ) {
-        (true, _) => "per connection",
-        (false, Unit::Lookup) => "per query",
-        (false, Unit::BulkResult) => "per MiB of result",
-        (false, _) => "per operation",
     }
 }

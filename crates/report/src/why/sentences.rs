@@ -6,6 +6,8 @@ use ciphertax_records::why::{Bound, CategoryRow, ProfiledSide};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
+use crate::lookup::per_operation;
+
 use super::{Chosen, bound_in_words, difference_of, side_word};
 
 /// A part is named if an interval so many times as wide as its own excludes zero: near what a correction for a dozen parts asks.
@@ -73,7 +75,7 @@ impl<'a> Cost<'a> {
             ProfiledSide::Client => Metric::ClientCpuPerOp,
         };
         let estimate = run.results.estimate(cell, arm, metric)?;
-        let is_decided = matches!(estimate.verdict, Verdict::Costs | Verdict::Gains);
+        let is_decided = estimate.verdict.is_decided_difference();
         let why = &run.results.why;
         let mut whole = why.differences.iter();
         let whole = whole.find(|row| row.cell == cell && row.arm == arm && row.side == side);
@@ -189,16 +191,12 @@ fn parts<'a>(rows: &[&'a CategoryRow], whole_us: f64) -> Vec<Part<'a>> {
 
 fn sentences(run: &Run, cell: MeasuredCell<'_>, arm: &str, costs: &[Cost<'_>]) -> String {
     let makes_connections = cell.asked.workload.makes_connections();
-    let mut per = if makes_connections {
-        " per connection"
-    } else {
-        " per operation"
-    };
+    let mut per = format!(" {}", per_operation(run, cell));
     let mut sentences = Vec::new();
     for (verdict, verb) in [(Verdict::Costs, "costs"), (Verdict::Gains, "saves")] {
         let costs = costs.iter().filter(|cost| cost.estimate.verdict == verdict);
         let costs: Vec<String> = costs
-            .map(|cost| cost.in_words(std::mem::take(&mut per)))
+            .map(|cost| cost.in_words(&std::mem::take(&mut per)))
             .collect();
         if !costs.is_empty() {
             sentences.push(format!("{arm} {verb} {}.", costs.join("; ")));

@@ -401,7 +401,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
             "perhaps less than 5 % more with at least {queries:.0} queries, perhaps never: a query alone costs {query}"
         ),
         (None, ..) if row.is_never_within(budget) => {
-            format!("many queries per connection approach {query}")
+            format!("with many it approaches {query}")
         }
         (None, ..) => {
             format!("this run cannot tell whether it ever falls below 5 %: a query alone costs {query}")
@@ -410,7 +410,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     Some(advice(
         "keep-connections",
         format!(
-            "{}: keep connections open: with one query per connection {arm} takes {} server CPU; {later}.",
+            "{}: keep connections open: with one query per connection {arm} takes {} server CPU, {later}.",
             row.cell,
             rounded::more(single.value)
         ),

@@ -431,7 +431,8 @@ fn across(run: &Run, told: &[&Row<'_>], metric: Metric) -> [Grid; 2] {
     ]
 }
 
-fn heading(run: &Run, metric: Metric) -> &'static str {
+/// A column's name.
+pub(super) fn heading(run: &Run, metric: Metric) -> &'static str {
     match metric {
         Metric::ClientCpuPerOp if run.head.is_embedded() => "application CPU",
         Metric::LatencyMean => "time",

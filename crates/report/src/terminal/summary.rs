@@ -8,7 +8,7 @@ use ciphertax_model::Metric;
 use ciphertax_records::{Readability, Run, Severity};
 
 use super::page::{Page, Style, Tone};
-use super::ranked::{Ranked, ranked};
+use super::ranked::{Ranked, heading, ranked};
 use crate::storage;
 use crate::why::in_sentences;
 use crate::{describe, lookup, words};
@@ -113,7 +113,7 @@ fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
             true => format!(" in {}", row.cell),
             false => String::new(),
         };
-        let name = format!("{}{place} ({})", row.arm, words::short_metric(row.metric));
+        let name = format!("{}{place} ({})", row.arm, heading(run, row.metric));
         if !named.contains(&name) {
             named.push(name);
         }

@@ -146,23 +146,18 @@ pub(super) fn is_far_connect(cell: MeasuredCell<'_>) -> bool {
     cell.asked.workload.makes_connections() && cell.link.is_some_and(|link| link.rtt_ms > 0.0)
 }
 
-/// Who pays, and in what.
-pub(super) fn payer(run: &Run, metric: Metric) -> &'static str {
+/// Who pays, and in what; of a time nobody is named.
+pub(super) fn payer(run: &Run, metric: Metric) -> (&'static str, &'static str) {
     match metric {
-        server if Metric::SERVER_CPU.contains(&server) => "the server CPU",
-        Metric::LatencyMean => "time",
-        _ if run.head.is_embedded() => "the application CPU",
-        _ => "the client CPU",
-    }
-}
-
-pub(super) fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
-    let (of_whom, what_of) = match row.metric {
         server if Metric::SERVER_CPU.contains(&server) => ("the server ", "CPU"),
         Metric::LatencyMean => ("", "time"),
         _ if run.head.is_embedded() => ("the application ", "CPU"),
         _ => ("the client ", "CPU"),
-    };
+    }
+}
+
+pub(super) fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
+    let (of_whom, what_of) = payer(run, row.metric);
     let change = rounded::change(row.interval());
     let micros = rounded::microseconds(row.difference.value.abs());
     let between = match Metric::SERVER_CPU.contains(&row.metric) {

@@ -101,18 +101,18 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
         .filter(|row| row.verdict == Verdict::Costs)
         .collect();
     sure.sort_by(|one, other| one.change.total_cmp(&other.change));
-    let of_whom = rows.first().map(|row| payer(run, row.metric))?;
+    let (whom, what) = payer(run, rows.first()?.metric);
     let placed = |row: &EstimateRow| format!("{} in {}", rounded::change(row.interval()), row.cell);
     let costs = match sure.as_slice() {
         [] => None,
         [only] => Some(format!(
-            "{arm} costs {of_whom} in {}: {} more, {}",
+            "{arm} costs {whom}{what} in {}: {} more, {}",
             in_cells(1, all),
             rounded::microseconds(only.difference.value),
             placed(only)
         )),
         [least, .., most] => Some(format!(
-            "{arm} costs {of_whom} in {}, from {} to {}",
+            "{arm} costs {whom}{what} in {}, from {} to {}",
             in_cells(sure.len(), all),
             placed(least),
             placed(most)
@@ -139,7 +139,7 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
         .map(|(count, words)| format!("in {} {words}", in_cells(count, all)));
     let told = match costs {
         Some(costs) => joined(std::iter::once(costs).chain(others), "; "),
-        None => format!("{arm}, {of_whom}: {}", joined(others, "; ")),
+        None => format!("{arm}, {whom}{what}: {}", joined(others, "; ")),
     };
     Some(format!("{told}."))
 }

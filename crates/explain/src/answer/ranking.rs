@@ -6,7 +6,7 @@ use ciphertax_model::{Cell, Metric};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::{between, between_us, is_far_connect, operation};
+use super::clause::{between, between_us, is_far_connect, operation, payer};
 
 /// One sentence for the cells that ask the same of one product; of the only group both sides, of several the side that pays most.
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -124,13 +124,9 @@ impl<'a> Side<'a> {
             Metric::LatencyMean if saves => (format!("a {what}"), "saves", "time".to_owned()),
             Metric::LatencyMean => (format!("a {what}"), "takes", "time".to_owned()),
             metric => {
-                let payer = match metric {
-                    Metric::ClientCpuPerOp if self.run.head.is_embedded() => "the application",
-                    Metric::ClientCpuPerOp => "the client",
-                    _ => "the server",
-                };
+                let (payer, _) = payer(self.run, metric);
                 let verb = if saves { "saves" } else { "pays" };
-                (payer.to_owned(), verb, format!("CPU per {what}"))
+                (payer.trim_end().to_owned(), verb, format!("CPU per {what}"))
             }
         };
         let ahead = self.alike(&ranks);

@@ -239,10 +239,15 @@ impl<'a> Ranked<'a> {
         estimates.filter(is_undecided).collect()
     }
 
+    /// The rows of which anything is decided.
+    fn told(&self, run: &Run) -> Vec<&Row<'a>> {
+        let rows = self.rows.iter();
+        rows.filter(|row| row.is_told(run, &self.columns)).collect()
+    }
+
     /// Lines that the table would take with a column for each side, its caption among them.
     pub(super) fn lines(&self, run: &Run) -> usize {
-        let told = self.rows.iter().filter(|row| row.is_told(run, &self.columns));
-        let told: Vec<&Row<'a>> = told.collect();
+        let told = self.told(run);
         match told.len() {
             0 => 0,
             _ => ABOVE + self.by_sides(run, &told, true).lines.len(),
@@ -252,8 +257,7 @@ impl<'a> Ranked<'a> {
     /// The table in at most so many lines, its caption among them: a column for each side; of too many rows a column for each cell;
     /// else the first rows alone.
     pub(super) fn table(&self, page: &mut Page, run: &Run, lines: usize) {
-        let told = self.rows.iter().filter(|row| row.is_told(run, &self.columns));
-        let told: Vec<&Row<'a>> = told.collect();
+        let told = self.told(run);
         let Some(baseline) = run.head.baseline().filter(|_| !told.is_empty()) else {
             return;
         };
@@ -362,30 +366,27 @@ impl<'a> Ranked<'a> {
 const ABOVE: usize = 3;
 
 fn arms<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
-    let mut arms = Vec::new();
-    for row in told {
-        if !arms.contains(&row.arm) {
-            arms.push(row.arm);
-        }
-    }
-    arms
+    once(told.iter().map(|row| row.arm))
 }
 
 fn cells<'a>(told: &[&Row<'a>]) -> Vec<&'a str> {
-    let mut cells: Vec<&str> = told.iter().map(|row| row.cell.found.name.as_str()).collect();
-    cells.dedup();
-    cells
+    once(told.iter().map(|row| row.cell.found.name.as_str()))
 }
 
-/// What their operations are, each once.
+/// What their operations are.
 fn units(run: &Run, told: &[&Row<'_>]) -> Vec<&'static str> {
-    let mut units = Vec::new();
-    for unit in told.iter().map(|row| per_operation(run, row.cell)) {
-        if !units.contains(&unit) {
-            units.push(unit);
+    once(told.iter().map(|row| per_operation(run, row.cell)))
+}
+
+/// Each of them once, in their order.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut once = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
         }
     }
-    units
+    once
 }
 
 fn is_grouped(told: &[&Row<'_>]) -> bool {

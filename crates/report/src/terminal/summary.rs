@@ -68,16 +68,15 @@ pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
             room,
         );
     }
-    let left = left(&middle);
     if let Some(dearest) = in_sentences(run).first() {
         let mut why = middle.like();
         why.blank();
         why.paragraph(&format!("Why: {dearest}"), Tone::Plain);
-        if why.lines() + ranked.lines(run) <= left {
+        if why.lines() + ranked.lines(run) <= left(&middle) {
             middle.text.push_str(&why.text);
         }
     }
-    let room = LINES.saturating_sub(head.lines() + middle.lines() + tail.lines());
+    let room = left(&middle);
     ranked.table(&mut head, run, room);
     head.text + &middle.text + &tail.text
 }

@@ -249,7 +249,31 @@ fn row(
         query_floor: None,
         points,
         break_even,
+        saves_below: saves_below(side, connects, queries)?,
     })
+}
+
+/// Where what a connection saves is eaten by what its queries cost, the first of which is made in the connect that was measured:
+/// `1 + saved / cost`.
+fn saves_below(side: Side, connects: &[Row], queries: &[Row]) -> Result<Option<Interval>, EstimateError> {
+    let more = |logs: &Row| {
+        let (baseline, variant) = cpu_us(side, logs);
+        let between = if side == Side::Server {
+            logs[5] - logs[4]
+        } else {
+            0.0
+        };
+        variant - baseline + between
+    };
+    let saved = interval_of(connects, queries, |connect, _| -more(connect))?;
+    let cost = interval_of(connects, queries, |_, query| more(query))?;
+    if saved.low <= 0.0 || cost.low <= 0.0 {
+        return Ok(None);
+    }
+    let queries = interval_of(connects, queries, |connect, query| {
+        1.0 - more(connect) / more(query)
+    })?;
+    Ok(Some(queries))
 }
 
 fn overhead(side: Side, connect: &Row, query: &Row, n: f64) -> f64 {

@@ -39,6 +39,10 @@ pub struct ChurnRow {
     pub points: Vec<ChurnPoint>,
     /// From how many queries per connection the cost stays below a budget.
     pub break_even: Vec<ChurnBreakEven>,
+    /// Queries per connection below which the arm saves CPU, with the 95 % interval; on the server's side what tunnel and pooler
+    /// take is in it. Absent unless a connection is sure to save, and a query to cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saves_below: Option<Interval>,
 }
 
 impl ChurnRow {

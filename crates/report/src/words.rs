@@ -292,6 +292,7 @@ mod tests {
                 queries_low: low,
                 queries_high: high,
             }],
+            saves_below: None,
         }
     }
 

@@ -115,30 +115,34 @@ pub(super) fn said(subject: &str, clauses: &[Clause]) -> String {
     text
 }
 
-/// What the tunnel and the pooler of an arm take beside the server, more than those of the baseline: `; the pooler takes 12 µs more`.
+/// What tunnel, pooler and workers of the kernel take beside the server, more than those of the baseline:
+/// `; the pooler takes 12 µs more`.
 pub(super) fn between(run: &Run, row: &EstimateRow) -> String {
-    let each = between_us(run, row)
-        .map(|(program, us)| format!("; the {program} takes {} more", rounded::microseconds(us)));
+    let each =
+        between_us(run, row).map(|(takes, us)| format!("; {takes} {} more", rounded::microseconds(us)));
     each.collect()
 }
 
-/// The same in microseconds, with the name of each program.
+/// The same in microseconds, with who takes it; of the kernel's workers only what they are sure to take more.
 pub(super) fn between_us(run: &Run, row: &EstimateRow) -> impl Iterator<Item = (&'static str, f64)> {
     let of = |arm: &str, metric| {
         let row = run.results.measured(&row.cell, arm, metric);
         row.map(|row| row.value)
     };
     let baseline = &run.head.study.baseline().name;
-    Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(move |metric| {
-        let program = match metric {
-            Metric::PoolerCpuPerOp => "pooler",
-            _ => "tunnel",
+    let programs = Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(move |metric| {
+        let takes = match metric {
+            Metric::PoolerCpuPerOp => "the pooler takes",
+            _ => "the tunnel takes",
         };
-        Some((
-            program,
-            of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0),
-        ))
-    })
+        let more = of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0);
+        Some((takes, more))
+    });
+    let workers = run
+        .results
+        .estimate(&row.cell, &row.arm, Metric::KernelWorkersCpuPerOp);
+    let workers = workers.filter(|row| row.verdict == Verdict::Costs);
+    programs.chain(workers.map(|row| ("kernel workers take", row.difference.value)))
 }
 
 /// True for connections that are made at a distance, of which the time is what counts.

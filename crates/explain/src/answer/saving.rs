@@ -1,8 +1,7 @@
 //! What an arm saves in one place and costs in another, and from where on the one outweighs the other.
 
-use ciphertax_base::Interval;
 use ciphertax_base::format::{count, rounded};
-use ciphertax_records::{EstimateRow, MeasuredCell, Run};
+use ciphertax_records::{ChurnRow, EstimateRow, MeasuredCell, Run, Side};
 use ciphertax_stats::Verdict;
 
 use super::clause::{between_us, operation};
@@ -63,11 +62,20 @@ fn of_arm(
         0.0 => format!("{server}."),
         us => format!("{server}, plus {} in the pooler.", rounded::microseconds(us)),
     });
-    let queries = break_even(saved.in_total().negated(), cost.in_total());
-    sentences.extend(queries.map(|queries| {
+    let of_both = |row: &&ChurnRow| {
+        let cells = (&row.cell, &row.query_cell) == (&connection.found.name, &query.found.name);
+        cells && row.arm == arm && row.side == Side::Server
+    };
+    let below = run
+        .results
+        .churn
+        .iter()
+        .find(of_both)
+        .and_then(|row| row.saves_below);
+    sentences.extend(below.map(|queries| {
+        let [value, low, high] = [queries.value, queries.low.max(1.0), queries.high].map(count);
         format!(
-            "Server and pooler together save CPU below about {} queries per connection.",
-            count(queries)
+            "Server and pooler together save CPU below about {value} queries per connection [{low}, {high}]."
         )
     }));
     Some(sentences)
@@ -88,29 +96,5 @@ impl<'a> Taken<'a> {
             server,
             between_us: between_us(run, server).map(|(_, us)| us).sum(),
         })
-    }
-
-    fn in_total(&self) -> Interval {
-        self.server.difference.map(|us| us + self.between_us)
-    }
-}
-
-/// Queries per connection at which what a connection saves equals what its queries cost, the first of which is made in the
-/// connection that was measured: `1 + saved / cost`. `None` unless both are sure to be above zero.
-fn break_even(saved: Interval, cost: Interval) -> Option<f64> {
-    (saved.low > 0.0 && cost.low > 0.0).then(|| 1.0 + saved.value / cost.value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pooler_pays_until_its_queries_have_eaten_what_the_connection_saved() {
-        let interval = |value, low, high| Interval { value, low, high };
-        let found = break_even(interval(1000.0, 900.0, 1100.0), interval(10.0, 9.0, 11.0));
-        assert_eq!(found, Some(101.0));
-        assert!(break_even(interval(1000.0, -1.0, 2000.0), interval(10.0, 9.0, 11.0)).is_none());
-        assert!(break_even(interval(1000.0, 900.0, 1100.0), interval(10.0, -1.0, 21.0)).is_none());
     }
 }

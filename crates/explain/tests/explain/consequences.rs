@@ -376,7 +376,7 @@ fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
     );
     says(
         &verdict,
-        "Server and pooler together save CPU below about 7 queries per connection.",
+        "Server and pooler together save CPU below about 7 queries per connection [7, 7].",
     );
     // 10 of the client, 20 of the server, 10 of the pooler.
     let both = results.churn.iter().find(|row| row.side == Side::Both).unwrap();

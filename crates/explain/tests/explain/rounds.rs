@@ -127,7 +127,10 @@ fn what_a_daemon_does_for_an_arm_is_part_of_what_the_arm_costs() {
         .unwrap();
     assert_eq!(both.verdict, Verdict::Costs);
     assert!((both.change - 0.6).abs() < 0.01, "{}", both.change);
-    says(&results.verdict, "costs the server 15");
+    says(
+        &results.verdict,
+        "costs the server 15 … µs more CPU … kernel workers take 2.0 µs more)",
+    );
     let by_itself = |arm: &str| {
         let mut rows = results.measurements.iter();
         let row = rows.find(|row| row.arm == arm && row.metric == Metric::FileSystemCpuPerOp);

@@ -43,7 +43,7 @@ pub use network::{Distances, Link, PoolMode, Pooler, PoolerProgram, SshCipher, T
 pub use probe::{Perturbation, Probe, ProbeValue};
 pub use problem::{Position, StudyError, StudyProblem, nearest, removed, unknown};
 pub use profiling::Profiling;
-pub use refusal::{Refusal, refuse_if};
+pub use refusal::{Refusal, by_reason, refuse_if};
 pub use server::{ReadPreference, ReplicaSet, ServerSpec};
 pub use server_cpu::{AgentAddress, AgentAddressError, CounterCommand, CpuCounter, SshAddress};
 pub use storage::{FlushMethod, SqlCipher, Storage};

@@ -38,6 +38,22 @@ pub fn refuse_if(is_so: bool, sentence: impl AsRef<str>) -> Option<Refusal> {
     is_so.then(|| Refusal::new(sentence))
 }
 
+/// The same reason once, about all that it was given for: `arm "fast", arm "full": why; what instead`.
+pub fn by_reason(refusals: &[Refusal]) -> Vec<Refusal> {
+    let mut reasons: Vec<Refusal> = Vec::new();
+    for refusal in refusals {
+        let is_same = |other: &&mut Refusal| {
+            (&other.cannot, &other.instead) == (&refusal.cannot, &refusal.instead)
+                && !refusal.subject.is_empty()
+        };
+        match reasons.iter_mut().find(is_same) {
+            Some(same) => same.subject = format!("{}, {}", same.subject, refusal.subject),
+            None => reasons.push(refusal.clone()),
+        }
+    }
+    reasons
+}
+
 /// `arm "tls": why; what instead`
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,5 +65,28 @@ impl fmt::Display for Refusal {
             true => Ok(()),
             false => write!(f, "; {}", self.instead),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reason_is_given_once_about_all_arms_and_others_stay_apart() {
+        let of = |arm: &str, sentence| Refusal::new(sentence).about(format!("arm \"{arm}\""));
+        let both = [
+            of("fast", "it is slow; wait"),
+            Refusal::new("it is slow; wait"),
+            of("fast", "it is old; leave it out"),
+            of("full", "it is slow; wait"),
+        ];
+        let told: Vec<String> = by_reason(&both).iter().map(Refusal::to_string).collect();
+        let expected = [
+            "arm \"fast\", arm \"full\": it is slow; wait",
+            "it is slow; wait",
+            "arm \"fast\": it is old; leave it out",
+        ];
+        assert_eq!(told, expected);
     }
 }

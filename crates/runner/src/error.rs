@@ -6,7 +6,7 @@ use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_engine::EngineError;
 use ciphertax_estimate::EstimateError;
 use ciphertax_lab::ProofError;
-use ciphertax_model::Refusal;
+use ciphertax_model::{Refusal, by_reason};
 use ciphertax_records::RecordError;
 use ciphertax_wire::WireError;
 use ciphertax_workload::dataset::DatasetError;
@@ -109,6 +109,6 @@ fn with_command(remedy: Option<&str>) -> String {
 }
 
 fn lines(refusals: &[Refusal]) -> String {
-    let lines: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+    let lines: Vec<String> = by_reason(refusals).iter().map(Refusal::to_string).collect();
     lines.join("\n")
 }

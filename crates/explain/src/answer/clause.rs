@@ -7,7 +7,7 @@ use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
 /// What a cell's operation is called in a sentence.
-pub(super) fn operation(run: &Run, cell: &str) -> &'static str {
+pub(crate) fn operation(run: &Run, cell: &str) -> &'static str {
     let workload = run.cell(cell).map(|cell| cell.asked.workload);
     match workload {
         Some(workload) if workload.makes_connections() && run.head.is_embedded() => "open",

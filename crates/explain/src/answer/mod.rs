@@ -5,6 +5,8 @@ mod cost;
 mod ranking;
 mod saving;
 
+pub(crate) use clause::operation;
+
 use ciphertax_model::Answer;
 use ciphertax_records::{Finding, Run};
 use ciphertax_stats::FEWEST_BLOCKS;

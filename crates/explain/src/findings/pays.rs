@@ -11,6 +11,7 @@ use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 use super::cause;
+use crate::answer::operation;
 use ciphertax_estimate::EstimateError;
 use ciphertax_estimate::cell::{AGAIN, BASELINE, CellSamples};
 use ciphertax_estimate::compared::as_in_the_tables;
@@ -150,11 +151,7 @@ fn of_side(
     };
     let are_behind = are_behind(most, others.iter().zip(&ahead));
     let workload = most.cell.asked.workload;
-    let what = match (workload.makes_connections(), workload.is_key_lookup()) {
-        (true, _) => "new connection",
-        (false, true) => "query",
-        (false, false) => "operation",
-    };
+    let what = operation(run, &most.cell.asked.name);
     let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
     let ranking = joined(payers.iter().map(told), ", ");
     let by = format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_base::format::{self, rounded};
 use ciphertax_base::joined;
-use ciphertax_model::Placement;
+use ciphertax_model::{Metric, Placement};
 use ciphertax_records::{EstimateRow, Finding, RankRecord, Run, ServerPlacement, ServerRecord};
 use ciphertax_stats::{DisturbedBlocks, Location};
 
@@ -225,8 +225,12 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
     // Four times as long halves an interval, so time alone does not help.
     const TOO_NOISY: f64 = 0.20;
     let half_width = |row: &EstimateRow| (row.high.ln_1p() - row.low.ln_1p()) / 2.0;
-    let cpu = run.results.noise_floor.iter().filter(|row| row.metric.is_cpu());
-    let worst = cpu.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
+    // The kernel's workers, for example, do too little to be steady, and nobody asks what they do.
+    let answers = |row: &&EstimateRow| {
+        [Metric::ClientCpuPerOp, run.results.server_cpu(&row.cell)].contains(&row.metric)
+    };
+    let answering = run.results.noise_floor.iter().filter(answers);
+    let worst = answering.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
     let remedy = match half_width(worst) > TOO_NOISY {
         true => "use a quieter machine",
         false => "measure longer (--time), or on a quieter machine",

@@ -203,8 +203,18 @@ pub(crate) fn unverified_session(
 
 /// Protection that seems to make things faster.
 pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
-    let is_impossible =
-        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.head.study.adds_protection(&row.arm);
+    // The server says less of what a function returns than of a column.
+    let asks_functions = |arm: &str| {
+        run.head
+            .study
+            .arm(arm)
+            .is_some_and(|arm| arm.at_rest.columns.is_some())
+    };
+    let is_impossible = move |row: &&EstimateRow| {
+        row.verdict == Verdict::Gains
+            && run.head.study.adds_protection(&row.arm)
+            && !(row.metric == Metric::BytesPerOp && asks_functions(&row.arm))
+    };
     // Said once of a cell and an arm, whatever gains by it.
     let mut fewer_waits: Vec<(&str, &str)> = Vec::new();
     run.results.estimates.iter().filter(is_impossible).filter_map(move |row| {

@@ -19,10 +19,10 @@ use ciphertax_estimate::compared::as_in_the_tables;
 /// The identifier of these findings.
 const PAYS_MOST: &str = "pays-most";
 /// What those about the server's side hold.
-const SERVER_CPU: &str = " most server CPU ";
+const SERVER_CPU: &str = " server CPU ";
 
-/// How those begin that do not say which.
-const NOT_DECIDED: &str = "it is not decided";
+/// What those say that do not say which.
+const NOT_DECIDED: &str = "which pays most is not decided";
 
 /// What an arm costs one server.
 pub(super) struct Payer<'a> {
@@ -82,8 +82,7 @@ pub(crate) fn which_server_pays_most(findings: &[Finding]) -> Vec<&str> {
         .iter()
         .filter(|finding| finding.id == PAYS_MOST && finding.summary.contains(SERVER_CPU));
     let first = of_servers.filter_map(|finding| finding.summary.split(". ").next());
-    let (open, decided): (Vec<&str>, Vec<&str>) =
-        first.partition(|sentence| sentence.starts_with(NOT_DECIDED));
+    let (open, decided): (Vec<&str>, Vec<&str>) = first.partition(|sentence| sentence.contains(NOT_DECIDED));
     [decided, open].concat()
 }
 
@@ -154,18 +153,26 @@ fn of_side(
     let what = operation(run, &most.cell.asked.name);
     let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
     let ranking = joined(payers.iter().map(told), ", ");
-    let by = format!(
-        "{} more than {}",
-        rounded::microseconds_between(nearest.interval),
-        others[0].name
-    );
-    let of_what = format!("most {side} CPU for {arm} per {what} ({})", workload.name());
+    let apart = rounded::microseconds_between(nearest.interval);
+    let of_what = format!("per {what} ({})", workload.name());
+    let cost = |payer: &Payer<'_>| rounded::microseconds(payer.more_us.value);
     let answer = match are_behind.iter().all(|is_behind| *is_behind) {
-        true => format!("{} pays {of_what}, {by}", most.name),
-        false => format!(
-            "{NOT_DECIDED} which server pays {of_what} ({}: {by}, within noise or not significant)",
-            most.name
-        ),
+        true => {
+            let most_us = cost(most);
+            format!(
+                "{} pays most {side} CPU for {arm} {of_what}: {most_us}, {apart} more than {}",
+                most.name, others[0].name
+            )
+        }
+        false => {
+            let each = payers
+                .iter()
+                .map(|payer| format!("{} {}", payer.name, cost(payer)));
+            let each = joined(each, ", ");
+            format!(
+                "{arm} costs {each} of {side} CPU {of_what}; {NOT_DECIDED} (the first two are {apart} apart)"
+            )
+        }
     };
     let relative = payers
         .iter()

@@ -5,7 +5,7 @@ use ciphertax_estimate::precision;
 use ciphertax_records::{CellRecord, QuietPhase, Results, Round, RoundOfArm, SampleLog};
 use ciphertax_stats::Verdict;
 
-use ciphertax_model::{Metric, Study};
+use ciphertax_model::{AtRest, ColumnFunctions, Metric, Study};
 
 use crate::made_up::*;
 
@@ -197,4 +197,47 @@ fn a_round_without_end_is_left_out_and_whole_rounds_are_what_becomes_precise() {
     assert!(!reached.precise, "{reached:?}");
     let slices_alone = SampleLog::from(cut_off.samples);
     assert!(precision(&study, &study.cells[0], &slices_alone).unwrap().precise);
+}
+
+#[test]
+fn a_machine_is_not_noisy_because_workers_of_the_kernel_are() {
+    let results = explained(&log(20, &|arm, block| RoundOfArm {
+        server_cpu: cpu(25.0 * noise(arm, block)),
+        kernel_workers_cpu_ns: Some(
+            OPERATIONS * (1 + u64::from(block + u32::from(arm == "plain")) % 3 * 1_000),
+        ),
+        ..RoundOfArm::default()
+    }));
+    let mut floor = results.noise_floor.iter();
+    let workers = floor
+        .find(|row| row.metric == Metric::KernelWorkersCpuPerOp)
+        .unwrap();
+    assert!(workers.high > 0.5, "{workers:?}");
+    let findings = results.findings.iter();
+    assert!(
+        findings.clone().all(|finding| finding.id != "noisy-machine"),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn fewer_bytes_are_suspicious_but_of_functions_whose_results_have_shorter_names() {
+    let mut log = log(20, &|arm, block| RoundOfArm {
+        server_cpu: cpu(25.0 * noise(arm, block)),
+        ..RoundOfArm::default()
+    });
+    for sample in log.samples.iter_mut().filter(|sample| sample.slice.arm == "tls") {
+        sample.load.bytes_received -= OPERATIONS * 80;
+    }
+    let gains = |study: Study| {
+        let results = explain(&head(study), &log).unwrap();
+        let mut findings = results.findings.into_iter();
+        findings.any(|finding| finding.id == "impossible-gain" && finding.summary.contains("bytes"))
+    };
+    let mut functions = at_rest();
+    functions.arms[1].at_rest = AtRest {
+        columns: Some(ColumnFunctions::AesEncrypt),
+        ..AtRest::default()
+    };
+    assert_eq!([gains(at_rest()), gains(functions)], [true, false]);
 }

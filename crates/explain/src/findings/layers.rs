@@ -168,7 +168,7 @@ fn cost<'a>(run: &'a Run, cell: MeasuredCell<'_>, arm: &'a str) -> Option<Cost<'
 fn in_words(cost: &Cost<'_>) -> String {
     let change = |row: &EstimateRow| {
         let undecided = match row.verdict {
-            Verdict::CannotTell => " (cannot tell)",
+            Verdict::CannotTell => " (not decided)",
             Verdict::CostsPerhaps | Verdict::GainsPerhaps => " (perhaps)",
             _ => "",
         };

@@ -116,21 +116,6 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
     answers
 }
 
-/// The estimates that the answers show.
-pub(crate) fn estimates<'a>(run: &'a Run, answers: &[Answer<'a>]) -> Vec<&'a EstimateRow> {
-    let mut rows: Vec<&EstimateRow> = Vec::new();
-    for answer in answers {
-        for cell in [answer.query, answer.connection] {
-            rows.extend(
-                sides(run)
-                    .iter()
-                    .filter_map(|(metric, _)| answer.estimate(run, cell, *metric)),
-            );
-        }
-    }
-    rows
-}
-
 /// The cells of the run, by server and distance.
 fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
     let mut places: Vec<Vec<MeasuredCell<'_>>> = Vec::new();

@@ -27,6 +27,7 @@ const TEMPLATE: Template = Template {
         include_str!("../../assets/compare.css")
     ),
     script: "",
+    is_packed: true,
 };
 
 #[derive(Serialize)]

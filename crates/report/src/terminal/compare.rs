@@ -4,7 +4,6 @@ use ciphertax_base::format;
 use ciphertax_records::{Comparison, CostChange, Gate, HeadDifference, HeldTo, NotComparable};
 use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
 
-use super::cells::heading;
 use super::grid::{Grid, Text, figure, name};
 use super::page::{COSTS, GAINS, NO_COST, Page, Style, Tone};
 use crate::compare::{HOW, headlines, in_words, label, other_changes, others, rule, value};
@@ -50,7 +49,7 @@ pub(super) fn differences(page: &mut Page, differences: &[HeadDifference], runs:
         let values = (0..runs).map(|run| name(value(difference, run)));
         grid.add(std::iter::once(name(&difference.what)).chain(values));
     }
-    page.add_table(&grid.table(page));
+    grid.print(page);
 }
 
 /// What is not compared, and why.
@@ -75,14 +74,14 @@ fn changes(page: &mut Page, comparison: &Comparison, run: usize) {
     if rows.is_empty() {
         page.item("Nothing that a study is precise about is in both.");
     } else {
-        let columns = metrics.iter().map(|metric| figure(heading(*metric)));
+        let columns = metrics.iter().map(|metric| figure(metric.label()));
         let mut grid = Grid::new(std::iter::once(name("")).chain(columns));
         for row in &rows {
             let place = name(&format!("{}\n{}", row.arm, row.cell));
             let cells = metrics.iter().map(|metric| shown(row.of(*metric)));
             grid.add(std::iter::once(place).chain(cells));
         }
-        page.add_table(&grid.table(page));
+        grid.print(page);
     }
     let undecided = comparison.changes.iter().filter(|change| {
         let is_clear = change.rule == Rule::IntervalTooWide;
@@ -186,11 +185,11 @@ fn rows(page: &mut Page, gate: &Gate, held_to: HeldTo, title: &str) {
             BoundVerdict::CannotTell => None,
         };
         let word = name(&row.verdict.to_string()).coloured(colour);
-        let names = [&*row.arm, &*row.cell, heading(row.metric)].map(name);
+        let names = [&*row.arm, &*row.cell, row.metric.label()].map(name);
         let figures = [limit(row), measured(row)].map(|text| figure(&text));
         grid.add(std::iter::once(word).chain(names).chain(figures));
     }
-    page.add_table(&grid.table(page));
+    grid.print(page);
     if let Some(sentence) = limit_of_speed(rows()) {
         page.item(&sentence);
     }

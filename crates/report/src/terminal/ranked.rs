@@ -5,7 +5,7 @@ use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{Rule, Verdict};
 
-use super::page::{Page, harmless};
+use super::page::{Page, colour_of, harmless};
 use crate::lookup::{self, per_operation};
 use crate::{describe, words};
 
@@ -214,7 +214,9 @@ impl Grid {
                     for (figure, width) in figures.iter().zip(&others) {
                         let padding = Self::GAP + width - harmless(&figure.text).chars().count();
                         text.push_str(&" ".repeat(padding));
-                        text.push_str(&page.tinted(&harmless(&figure.text), figure.verdict));
+                        text.push_str(
+                            &page.tinted(&harmless(&figure.text), figure.verdict.and_then(colour_of)),
+                        );
                     }
                     page.raw(&text);
                 }

@@ -37,13 +37,7 @@ impl<'a> Answer<'a> {
     /// unit; `None` where nothing does.
     pub(crate) fn between(&self, run: &'a Run, cell: Option<MeasuredCell<'_>>) -> Option<(f64, &'a str)> {
         let cell = cell?.found.name.as_str();
-        let of = |arm: &str| {
-            let mut metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
-            metrics.find_map(|metric| lookup::measured(run, cell, arm, metric))
-        };
-        let (value, unit) = of(&self.arm.name)?;
-        let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
-        Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
+        lookup::more_between(run, cell, &self.arm.name, &Metric::OF_WHAT_IS_BETWEEN)
     }
 }
 

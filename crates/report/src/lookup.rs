@@ -80,6 +80,25 @@ pub(crate) fn between(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
     metrics.filter(move |metric| is_measured(run, cell, *metric))
 }
 
+/// The CPU time per operation by these metrics of what stands between an arm's clients and the server, less that of the baseline's,
+/// with its unit; `None` where nothing does.
+pub(crate) fn more_between<'a>(
+    run: &'a Run,
+    cell: &str,
+    arm: &str,
+    metrics: &[Metric],
+) -> Option<(f64, &'a str)> {
+    let of = |arm: &str| {
+        let values = metrics
+            .iter()
+            .filter_map(|metric| measured(run, cell, arm, *metric));
+        values.reduce(|(sum, unit), (value, _)| (sum + value, unit))
+    };
+    let (value, unit) = of(arm)?;
+    let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
+    Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
+}
+
 /// The phases of an arm's connects, in the order of all reports.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run

@@ -16,7 +16,7 @@ pub(super) struct Text {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// On the left, and broken at spaces; if there is no other way, within names, after `_`, `/` and `-`.
+    /// On the left, and broken at spaces, but not before a percent sign; if there is no other way, within names, after `_`, `/` and `-`.
     Name,
     /// On the right, and broken at spaces, but not before a unit or within an interval.
     Figure,
@@ -73,7 +73,7 @@ impl Text {
         for (at, c) in line.char_indices() {
             let after = at + c.len_utf8();
             let may_break = match (self.kind, c) {
-                (Kind::Name, ' ') => true,
+                (Kind::Name, ' ') => !line[after..].starts_with('%'),
                 (Kind::Name, '_' | '/' | '-') => within_names,
                 (Kind::Figure, ' ') => !belong_together(&line[..at], &line[after..]),
                 _ => false,
@@ -166,9 +166,37 @@ impl Grid {
         self.rows.push(row.into_iter().collect());
     }
 
-    /// True if no cell need be broken.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The width that the table has if no cell is broken.
+    pub(super) fn width(&self) -> usize {
+        sum(&self.each_column(Text::widest))
+    }
+
     pub(super) fn fits(&self, page: &Page) -> bool {
-        sum(&self.each_column(Text::widest)) <= page.width()
+        self.width() <= page.width()
+    }
+
+    /// Prints the header and at most so many lines, no cell broken; the last says how many more there are.
+    pub(super) fn print_first(&self, page: &mut Page, lines: usize) {
+        let columns: Vec<usize> = (0..self.header.len()).collect();
+        let widths = self.each_column(Text::widest);
+        print_row(page, &self.header, &columns, &widths);
+        let shown = match self.rows.len() > lines {
+            true => lines.saturating_sub(1),
+            false => lines,
+        };
+        for row in self.rows.iter().take(shown) {
+            match row.as_slice() {
+                [group] => page.line(&group.text),
+                _ => print_row(page, row, &columns, &widths),
+            }
+        }
+        if shown < self.rows.len() {
+            page.line(&format!("… {} more lines by --full", self.rows.len() - shown));
+        }
     }
 
     /// Prints the table; in parts one below the other, where no word would be whole in one.
@@ -191,37 +219,13 @@ impl Grid {
 
     fn print_columns(&self, page: &mut Page, columns: &[usize]) {
         let widths = self.widths(columns, page.width());
-        let line = |page: &mut Page, row: &[Text]| {
-            let cells = columns.iter().zip(&widths).map(|(column, width)| {
-                let lines = row
-                    .get(*column)
-                    .map_or(String::new(), |text| text.wrapped(*width));
-                lines.lines().map(str::to_owned).collect::<Vec<_>>()
-            });
-            let cells: Vec<Vec<String>> = cells.collect();
-            for index in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-                let pieces = columns
-                    .iter()
-                    .zip(&cells)
-                    .zip(&widths)
-                    .map(|((column, lines), width)| {
-                        let piece = lines.get(index).map_or("", String::as_str);
-                        let room = " ".repeat(width.saturating_sub(self::width(piece)));
-                        let piece = page.tinted(piece, row.get(*column).and_then(|text| text.colour));
-                        match row.get(*column).map(|text| text.kind) {
-                            Some(Kind::Figure) => room + &piece,
-                            _ => piece + &room,
-                        }
-                    });
-                let pieces: Vec<String> = pieces.collect();
-                page.raw(&pieces.join(&" ".repeat(GAP)));
-            }
-        };
         if self.header.iter().any(|text| !text.text.is_empty()) {
-            line(page, &self.header);
+            print_row(page, &self.header, columns, &widths);
             page.raw(&"─".repeat(sum(&widths)));
         }
-        self.rows.iter().for_each(|row| line(page, row));
+        self.rows
+            .iter()
+            .for_each(|row| print_row(page, row, columns, &widths));
     }
 
     /// Columns that are printed beside each other. Each part has those by which rows are told apart.
@@ -291,10 +295,34 @@ impl Grid {
 
     fn each_column(&self, of: impl Fn(&Text) -> usize) -> Vec<usize> {
         let column = |index: usize| {
-            let cells = std::iter::once(&self.header).chain(&self.rows);
+            // A group's name stands across.
+            let rows = self.rows.iter().filter(|row| row.len() == self.header.len());
+            let cells = std::iter::once(&self.header).chain(rows);
             cells.filter_map(|row| row.get(index)).map(&of).max().unwrap_or(0)
         };
         (0..self.header.len()).map(column).collect()
+    }
+}
+
+fn print_row(page: &mut Page, row: &[Text], columns: &[usize], widths: &[usize]) {
+    let cells = columns.iter().zip(widths);
+    let cells = cells.filter_map(|(column, width)| Some((row.get(*column)?, *width)));
+    let cells: Vec<(&Text, String, usize)> = cells
+        .map(|(text, width)| (text, text.wrapped(width), width))
+        .collect();
+    let height = cells.iter().map(|(_, lines, _)| lines.lines().count());
+    for index in 0..height.max().unwrap_or(0) {
+        let pieces = cells.iter().map(|(text, lines, columns)| {
+            let piece = lines.lines().nth(index).unwrap_or_default();
+            let room = " ".repeat(columns.saturating_sub(width(piece)));
+            let piece = page.tinted(piece, text.colour);
+            match text.kind {
+                Kind::Figure => room + &piece,
+                Kind::Name => piece + &room,
+            }
+        });
+        let pieces: Vec<String> = pieces.collect();
+        page.raw(&pieces.join(&" ".repeat(GAP)));
     }
 }
 

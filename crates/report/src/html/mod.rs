@@ -46,6 +46,7 @@ use proofs::{ArmView, Matrix, ServerTable};
 use why::WhyView;
 
 pub use compare::compare;
+pub(crate) use compare::compare_for_text;
 
 /// The page.
 ///
@@ -63,19 +64,14 @@ pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError
     TEMPLATE.render(Page::of(run, pictures, Vec::new()), run)
 }
 
-/// The page for those who make text of it: with nothing packed, without style, scripts and the record. It has sentences on what
-/// an arm takes at the rate that was asked for.
+/// The page for those who make text of it, with sentences on what an arm takes at the rate that was asked for.
 ///
 /// # Errors
 /// As [`render`].
 pub(crate) fn for_text(run: &Run, at_rate: Vec<String>) -> Result<String, ReportError> {
-    let bare = Template {
-        style: "",
-        script: "",
-        is_packed: false,
-        ..TEMPLATE
-    };
-    bare.render(Page::of(run, &Pictures::default(), at_rate), &())
+    TEMPLATE
+        .bare()
+        .render(Page::of(run, &Pictures::default(), at_rate), &())
 }
 
 /// What the page shows of a run besides the record.
@@ -298,6 +294,16 @@ struct Template {
 }
 
 impl Template {
+    /// The same without what a reader of text has no use for.
+    fn bare(self) -> Self {
+        Self {
+            style: "",
+            script: "",
+            is_packed: false,
+            ..self
+        }
+    }
+
     /// The page, with the record that it is of.
     ///
     /// # Errors

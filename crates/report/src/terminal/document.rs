@@ -8,8 +8,6 @@ use super::page::{COSTS, GAINS, NO_COST, Page, Tone};
 
 /// Elements that have nothing for a reader of text.
 const UNSEEN: [&str; 4] = ["head", "footer", "script", "svg"];
-/// Elements that have no end.
-const ENDLESS: [&str; 4] = ["br", "input", "link", "meta"];
 /// Elements within a line.
 const INLINE: [&str; 8] = ["a", "b", "code", "data", "label", "output", "small", "span"];
 
@@ -24,16 +22,14 @@ pub(super) fn print(page: &mut Page, html: &str, only: Option<&str>) {
         is_list: false,
     };
     let mut reader = Reader::from_str(html);
-    reader.config_mut().check_end_names = false;
     let mut unseen = 0;
     loop {
         match reader.read_event().expect("a template makes what can be read") {
             Event::Eof => break,
             Event::Start(tag) => {
                 let element = Element::of(&tag);
-                match ENDLESS.contains(&element.name.as_str()) {
-                    true => {}
-                    false if unseen > 0 || element.is_unseen(only) => unseen += 1,
+                match unseen > 0 || element.is_unseen(only) {
+                    true => unseen += 1,
                     false => printer.begin(element),
                 }
             }

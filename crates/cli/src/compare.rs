@@ -35,9 +35,8 @@ pub(crate) fn run_compare(arguments: &CompareArguments) -> Result<Exit, String> 
     for path in &arguments.export {
         write(&comparison, path)?;
     }
-    show::record(&comparison, arguments.json, |style| {
-        terminal::compare(&comparison, style)
-    })?;
+    let text = terminal::compare(&comparison, show::style()).map_err(|error| error.to_string())?;
+    show::record(&comparison, arguments.json, |_| text)?;
     let is_whole = comparison.runs.iter().all(|run| run.cut_off.is_none());
     Ok(if is_whole { Exit::Done } else { Exit::Partial })
 }

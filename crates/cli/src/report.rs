@@ -132,7 +132,7 @@ fn shown(
                 None => show::style(),
             };
             let shown = match arguments.full {
-                true => terminal::why_in_full(run, chosen, style),
+                true => terminal::why_in_full(run, chosen, style).map_err(|error| error.to_string())?,
                 false => terminal::why(run, chosen, style),
             };
             text.write_all(shown.as_bytes())

@@ -53,7 +53,7 @@ fn write_and_print(run: &Run, page: &str, folder: &Path, output: &OutputArgument
             at_rate: output.at_rate,
         };
         match output.full {
-            true => terminal::full(run, place, style()),
+            true => terminal::full(run, place, style()).map_err(|error| error.to_string())?,
             false => terminal::summary(run, place, style()),
         }
     };

@@ -51,7 +51,7 @@ fn measures(server: &str, columns: &str) {
     );
     sandbox
         .finish(&["report", "run", "--full"])
-        .shows(&["Memory and disk:"]);
+        .shows(&["cache hit rate"]);
 }
 
 #[test]

@@ -54,9 +54,9 @@ fn runs_are_compared_in_every_format() {
     let text = sandbox.finish(&["compare", "before", "same", "dearer/run.json"]);
     assert_eq!(text.code, Some(0), "{text:?}");
     text.shows(&[
-        "A before, ",
-        "B same, ",
-        "C dearer, ",
+        "A: before, ",
+        "B: same, ",
+        "C: dearer, ",
         "is dearer",
         "the same ±",
         "ratio of ratios",

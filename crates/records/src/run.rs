@@ -150,6 +150,13 @@ pub struct MeasuredCell<'a> {
     pub found: &'a CellRecord,
 }
 
+impl MeasuredCell<'_> {
+    /// True for connections that are made at a distance, of which the time is what counts.
+    pub fn connects_from_afar(&self) -> bool {
+        self.asked.workload.makes_connections() && self.link.is_some_and(|link| link.rtt_ms > 0.0)
+    }
+}
+
 /// Reads the head alone of `run.json`: results are made again.
 pub(crate) fn head_from_json(text: &str) -> Result<Head, FormatError> {
     check(text.as_bytes(), SCHEMA)?;

@@ -37,13 +37,7 @@ impl<'a> Answer<'a> {
     /// unit; `None` where nothing does.
     pub(crate) fn between(&self, run: &'a Run, cell: Option<MeasuredCell<'_>>) -> Option<(f64, &'a str)> {
         let cell = cell?.found.name.as_str();
-        let of = |arm: &str| {
-            let mut metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
-            metrics.find_map(|metric| lookup::measured(run, cell, arm, metric))
-        };
-        let (value, unit) = of(&self.arm.name)?;
-        let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
-        Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
+        lookup::more_between(run, cell, &self.arm.name, &Metric::OF_WHAT_IS_BETWEEN)
     }
 }
 
@@ -114,21 +108,6 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
         }
     }
     answers
-}
-
-/// The estimates that the answers show.
-pub(crate) fn estimates<'a>(run: &'a Run, answers: &[Answer<'a>]) -> Vec<&'a EstimateRow> {
-    let mut rows: Vec<&EstimateRow> = Vec::new();
-    for answer in answers {
-        for cell in [answer.query, answer.connection] {
-            rows.extend(
-                sides(run)
-                    .iter()
-                    .filter_map(|(metric, _)| answer.estimate(run, cell, *metric)),
-            );
-        }
-    }
-    rows
 }
 
 /// The cells of the run, by server and distance.

@@ -1,7 +1,6 @@
 //! A comparison of runs, in words that its outputs share, and as Markdown.
 
 use ciphertax_base::format;
-use ciphertax_model::Metric;
 use ciphertax_records::{Comparison, CostChange, HeadDifference};
 use ciphertax_stats::{CostVerdict, Rule};
 
@@ -20,51 +19,6 @@ pub(crate) fn label(run: usize) -> String {
 /// The runs that are compared with the first, by their places.
 pub(crate) fn others(comparison: &Comparison) -> impl Iterator<Item = usize> {
     1..comparison.runs.len()
-}
-
-/// What a study is precise about in a run, as rows of cell and arm, and the metrics that any of them has.
-pub(crate) fn headlines(comparison: &Comparison, run: usize) -> (Vec<Metric>, Vec<Row<'_>>) {
-    let (mut metrics, mut rows): (Vec<Metric>, Vec<Row<'_>>) = (Vec::new(), Vec::new());
-    let changes = comparison.changes.iter();
-    for change in changes.filter(|change| change.run == run && change.headline) {
-        if !metrics.contains(&change.metric) {
-            metrics.push(change.metric);
-        }
-        match rows
-            .iter_mut()
-            .find(|row| (row.cell, row.arm) == (change.cell.as_str(), change.arm.as_str()))
-        {
-            Some(row) => row.changes.push(change),
-            None => rows.push(Row {
-                cell: &change.cell,
-                arm: &change.arm,
-                changes: vec![change],
-            }),
-        }
-    }
-    // CPU of the server's side first, then of the client's.
-    metrics.sort_by_key(|metric| match metric {
-        metric if Metric::SERVER_CPU.contains(metric) => 0,
-        Metric::ClientCpuPerOp => 1,
-        _ => 2,
-    });
-    (metrics, rows)
-}
-
-/// The costs of an arm in a cell.
-pub(crate) struct Row<'a> {
-    pub(crate) cell: &'a str,
-    pub(crate) arm: &'a str,
-    changes: Vec<&'a CostChange>,
-}
-
-impl<'a> Row<'a> {
-    pub(crate) fn of(&self, metric: Metric) -> Option<&'a CostChange> {
-        self.changes
-            .iter()
-            .copied()
-            .find(|change| change.metric == metric)
-    }
 }
 
 /// Costs that changed and that no table of headlines shows.
@@ -162,24 +116,26 @@ pub fn markdown(comparison: &Comparison) -> String {
         ));
     }
     for run in others(comparison) {
-        let (metrics, rows) = headlines(comparison, run);
-        if rows.is_empty() {
+        let changes = comparison.changes.iter();
+        let mut headlines = changes
+            .filter(|change| change.run == run && change.headline)
+            .peekable();
+        if headlines.peek().is_none() {
             continue;
         }
-        let columns: Vec<String> = metrics.iter().map(ToString::to_string).collect();
         line(&format!("\n**From {} to {}**\n", label(0), label(run)));
-        line(&format!("| arm | cell | {} |", columns.join(" | ")));
-        line(&format!("|---|---|{}", "---|".repeat(columns.len())));
-        for row in &rows {
-            let cells: Vec<String> = metrics
-                .iter()
-                .map(|metric| row.of(*metric).map_or(format::ABSENT.into(), cell))
-                .collect();
+        line("| arm | cell | metric | change | cost in % | cost | verdict |");
+        line("|---|---|---|--:|--:|--:|---|");
+        for change in headlines {
             line(&format!(
-                "| {} | {} | {} |",
-                escaped(row.arm),
-                escaped(row.cell),
-                cells.join(" | ")
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                escaped(&change.arm),
+                escaped(&change.cell),
+                change.metric,
+                ratio(change),
+                change.relative_in_words(),
+                change.absolute_in_words(),
+                verdict(change)
             ));
         }
         for change in other_changes(comparison, run) {
@@ -215,16 +171,10 @@ pub fn markdown(comparison: &Comparison) -> String {
     page
 }
 
-fn cell(change: &ciphertax_records::CostChange) -> String {
-    let word = match change.verdict {
+fn verdict(change: &CostChange) -> String {
+    match change.verdict {
         CostVerdict::Dearer | CostVerdict::Cheaper => format!("**{}**", change.verdict),
         CostVerdict::Same => change.verdict.to_string(),
         CostVerdict::CannotTell => format!("{}: {}", change.verdict, escaped(&rule(change))),
-    };
-    format!(
-        "{}<br>{}<br>{}<br>{word}",
-        ratio(change),
-        change.relative_in_words(),
-        change.absolute_in_words()
-    )
+    }
 }

@@ -7,7 +7,7 @@ use ciphertax_records::{
     Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, PublishedRow, Run,
     RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
 };
-use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
+use ciphertax_stats::{Rule, Verdict};
 
 use crate::lookup;
 use crate::way::way_in_words;
@@ -257,11 +257,6 @@ pub(crate) fn time_wanted(cell: MeasuredCell<'_>) -> Option<String> {
     ))
 }
 
-/// What is missing for an interval; `None` if there are blocks enough.
-pub(crate) fn blocks_wanted(cell: MeasuredCell<'_>) -> Option<String> {
-    (cell.found.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
-}
-
 /// How many blocks a cell has.
 pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
     match cell.found.blocks {
@@ -473,8 +468,6 @@ pub(crate) struct VoidGroup {
     pub(crate) kind: &'static str,
     /// How many slices.
     pub(crate) count: usize,
-    /// The reason of the first of them in full.
-    pub(crate) first: String,
 }
 
 /// Void slices by kind of reason, the commonest first.
@@ -484,11 +477,7 @@ pub(crate) fn void_groups(run: &Run) -> Vec<VoidGroup> {
         let kind = void_kind(&row.reason);
         match groups.iter_mut().find(|group| group.kind == kind) {
             Some(group) => group.count += 1,
-            None => groups.push(VoidGroup {
-                kind,
-                count: 1,
-                first: row.reason.to_string(),
-            }),
+            None => groups.push(VoidGroup { kind, count: 1 }),
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));

@@ -1,47 +1,19 @@
 //! Queries of the outputs to a run, and findings that say the same of several arms or cells, together.
 
+use ciphertax_model::Metric;
 use ciphertax_model::workload::Unit;
-use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{ArmRecord, EstimateRow, Finding, KindRow, MeasuredCell, PhaseRow, Run, Severity};
 use serde::Serialize;
 
-/// The metrics that the first table of a cell shows; the others are among the measured values.
-pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
-    let speed = match cell.asked.load.pace() {
-        Pace::Closed | Pace::Batch { .. } => [Metric::Throughput, Metric::LatencyP95],
-        Pace::Open { .. } => [Metric::ResponseP50, Metric::ResponseP99],
-    };
-    let sides = sides(run, &cell.found.name);
-    sides.into_iter().chain(speed).collect()
-}
-
-/// CPU time of the server's side, however it was measured, then of the client's, which is all where the database runs in
-/// it.
-fn sides(run: &Run, cell: &str) -> Vec<Metric> {
-    if run.head.is_embedded() {
-        return vec![Metric::ClientCpuPerOp];
-    }
-    let is_round = |metric: &Metric| Metric::COMPARED_OF_ROUNDS.contains(metric);
-    let mut metrics: Vec<Metric> = Metric::SERVER_CPU
-        .into_iter()
-        .filter(|metric| !is_round(metric) || is_measured(run, cell, *metric))
-        .collect();
-    metrics.push(Metric::ClientCpuPerOp);
-    metrics
-}
-
-/// The metrics of storage that any arm of a cell has: what is written, read, and worked for it elsewhere.
-pub(crate) fn of_storage(run: &Run, cell: &str) -> Vec<Metric> {
+/// True if any arm of a cell has a metric of storage: what is written, read, and worked for it elsewhere.
+pub(crate) fn has_storage(run: &Run, cell: &str) -> bool {
     let metrics = [
         Metric::StorageWrittenPerOp,
         Metric::StorageReadPerOp,
         Metric::FileSystemCpuPerOp,
         Metric::KernelWorkersCpuPerOp,
     ];
-    metrics
-        .into_iter()
-        .filter(|metric| is_measured(run, cell, *metric))
-        .collect()
+    metrics.into_iter().any(|metric| is_measured(run, cell, metric))
 }
 
 /// True for what one arm may have and the baseline not: such an arm is shown by itself.
@@ -106,6 +78,25 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
 pub(crate) fn between(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
     let metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
     metrics.filter(move |metric| is_measured(run, cell, *metric))
+}
+
+/// The CPU time per operation by these metrics of what stands between an arm's clients and the server, less that of the baseline's,
+/// with its unit; `None` where nothing does.
+pub(crate) fn more_between<'a>(
+    run: &'a Run,
+    cell: &str,
+    arm: &str,
+    metrics: &[Metric],
+) -> Option<(f64, &'a str)> {
+    let of = |arm: &str| {
+        let values = metrics
+            .iter()
+            .filter_map(|metric| measured(run, cell, arm, *metric));
+        values.reduce(|(sum, unit), (value, _)| (sum + value, unit))
+    };
+    let (value, unit) = of(arm)?;
+    let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
+    Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
 }
 
 /// The phases of an arm's connects, in the order of all reports.

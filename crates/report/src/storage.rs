@@ -83,10 +83,11 @@ pub(crate) fn figures(run: &Run, cell: &str, arm: &str) -> Vec<StorageFigure> {
     FIGURE_COLUMNS.iter().filter_map(figure).collect()
 }
 
-/// The labels of all figures that any of these arms has in a cell.
+/// The labels of all figures of which any of these arms has anything in a cell.
 pub(crate) fn labels<'a>(run: &Run, cell: &str, arms: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
     let known: Vec<&str> = arms
         .flat_map(|arm| figures(run, cell, arm))
+        .filter(|figure| figure.value != 0.0)
         .map(|figure| figure.label)
         .collect();
     let labels = FIGURE_COLUMNS.iter().map(|(label, ..)| label_in(run, label));

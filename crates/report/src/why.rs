@@ -43,7 +43,8 @@ pub fn json(run: &Run, chosen: Chosen<'_>) -> String {
     crate::json::render(&part(&run.results.why, chosen))
 }
 
-fn part(why: &Why, chosen: Chosen<'_>) -> Why {
+/// What the record has of what was chosen.
+pub(crate) fn part(why: &Why, chosen: Chosen<'_>) -> Why {
     let mut part = why.clone();
     part.categories.retain(|row| chosen.has(&row.cell, &row.arm));
     part.differences.retain(|row| chosen.has(&row.cell, &row.arm));

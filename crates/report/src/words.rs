@@ -3,7 +3,7 @@
 use ciphertax_base::Direction;
 use ciphertax_base::format;
 use ciphertax_model::Metric;
-use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};
+use ciphertax_records::{CapacityRow, EstimateRow, Run};
 use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{Rule, Verdict};
 
@@ -109,77 +109,6 @@ pub(crate) fn short_metric(metric: Metric) -> &'static str {
     }
 }
 
-/// `210 queries`
-fn queries_of(count: &str) -> String {
-    let noun = if count == "1" { "query" } else { "queries" };
-    format!("{count} {noun}")
-}
-
-/// `server CPU: less than 10 % from 210 queries per connection on [180, 260]; never less than 5 %, …`
-pub(crate) fn churn(row: &ChurnRow) -> String {
-    let side = match row.side {
-        Side::Both => "both sides' CPU".to_owned(),
-        side => format!("{side} CPU"),
-    };
-    let query = format!(
-        "a query alone costs {}",
-        format::change_with_interval(row.query_overhead)
-    );
-    let single = row.points.first().map(|point| point.overhead);
-    let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
-    points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
-    let mut parts = Vec::new();
-    for point in points {
-        let budget = format::share(point.budget);
-        let [queries, low, high] =
-            [point.queries, point.queries_low, point.queries_high].map(|queries| queries.map(format::count));
-        match (queries, low, high) {
-            (Some(_), _, Some(_))
-                if row.is_within(point) && point.queries_high.is_some_and(|queries| queries <= 1.0) =>
-            {
-                parts.push(format!(
-                    "less than {budget} at any number of queries per connection"
-                ));
-            }
-            (Some(queries), Some(low), Some(high)) if row.is_within(point) => {
-                parts.push(format!(
-                    "less than {budget} with at least {} per connection [{low}, {high}]",
-                    queries_of(&queries)
-                ));
-            }
-            (_, low, _) => {
-                let single = single.filter(|single| single.high <= point.budget);
-                let is_never = row.is_never_within(point);
-                if let Some(single) = single {
-                    parts.push(format!(
-                        "{} with one query per connection; {}: {query}",
-                        format::change_with_interval(single),
-                        match is_never {
-                            true => format!("less than {budget} only with few"),
-                            false => format!("cannot tell whether it is less than {budget} with many"),
-                        }
-                    ));
-                    break;
-                }
-                if is_never {
-                    parts.push(format!("never less than {budget}, because {query}"));
-                    break;
-                }
-                let earliest = low
-                    .filter(|_| point.queries_low.is_some_and(|queries| queries > 1.0))
-                    .map_or(String::new(), |low| {
-                        format!(" (not before {} per connection)", queries_of(&low))
-                    });
-                parts.push(format!(
-                    "cannot tell whether it ever falls below {budget}{earliest}: {query}"
-                ));
-                break;
-            }
-        }
-    }
-    format!("{side}: {}", parts.join("; "))
-}
-
 /// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
 pub(crate) fn capacity(row: &CapacityRow) -> String {
     let [text, low_text, high_text] = format::cores(row.extra_cores);
@@ -202,7 +131,7 @@ pub(crate) fn capacity(row: &CapacityRow) -> String {
 #[cfg(test)]
 mod tests {
     use ciphertax_base::Interval;
-    use ciphertax_records::{ChurnPoint, Rated};
+    use ciphertax_records::{Rated, Side};
     use ciphertax_stats::LogRatio;
 
     use super::*;
@@ -259,100 +188,6 @@ mod tests {
     fn a_margin_is_told_on_the_side_of_cost() {
         assert_eq!(bound(1.0, Metric::Throughput), "50.0 %");
         assert_eq!(bound(1.0, Metric::ServerCpuPerOp), "100 %");
-    }
-
-    fn with(query: [f64; 3], queries: [Option<f64>; 3]) -> String {
-        churn(&row_of(query, queries))
-    }
-
-    fn row_of(query: [f64; 3], [queries, low, high]: [Option<f64>; 3]) -> ChurnRow {
-        ChurnRow {
-            cell: "connect".into(),
-            query_cell: "select".into(),
-            arm: "tls".into(),
-            side: Side::Server,
-            connect_baseline_us: 80.0,
-            connect_variant_us: 640.0,
-            query_baseline_us: 20.0,
-            query_variant_us: 20.0 * (1.0 + query[0]),
-            query_overhead: Interval {
-                value: query[0],
-                low: query[1],
-                high: query[2],
-            },
-            query_verdict: match query[1] > 0.0 {
-                true => Verdict::Costs,
-                false => Verdict::CannotTell,
-            },
-            query_floor: Some(0.02),
-            points: Vec::new(),
-            break_even: vec![ChurnBreakEven {
-                budget: 0.1,
-                queries,
-                queries_low: low,
-                queries_high: high,
-            }],
-            saves_below: None,
-        }
-    }
-
-    #[test]
-    fn what_a_query_costs_must_be_sure_before_never_is_said() {
-        assert_eq!(
-            with([0.181, -0.028, 0.434], [None, Some(310.0), None]),
-            "server CPU: cannot tell whether it ever falls below 10 % (not before 310 queries per connection): a query alone costs \
-             +18.1 % [−2.8, 43.4]"
-        );
-        let expected = "server CPU: never less than 10 %, because a query alone costs +18.1 % [16.0, 20.0]";
-        assert_eq!(with([0.181, 0.16, 0.2], [None, None, None]), expected);
-        assert_eq!(
-            with([0.02, 0.01, 0.03], [Some(521.0), Some(379.0), Some(834.0)]),
-            "server CPU: less than 10 % with at least 521 queries per connection [379, 834]"
-        );
-        assert!(with([0.08, 0.01, 0.15], [Some(521.0), Some(379.0), None]).contains("cannot tell whether"));
-    }
-
-    #[test]
-    fn a_query_within_the_noise_is_never_called_sure_to_cost() {
-        let row = ChurnRow {
-            query_verdict: Verdict::CannotTell,
-            ..row_of([0.181, 0.16, 0.2], [None, None, None])
-        };
-        let words = "cannot tell whether it ever";
-        assert!(churn(&row).contains(words), "{}", churn(&row));
-    }
-
-    #[test]
-    fn one_query_a_connection_is_said_where_many_cannot_be_told() {
-        let row = ChurnRow {
-            points: vec![ChurnPoint {
-                queries: 1.0,
-                overhead: Interval {
-                    value: -0.97,
-                    low: -0.98,
-                    high: -0.96,
-                },
-            }],
-            ..row_of([0.05, -0.1, 0.2], [None, Some(1.0), None])
-        };
-        assert_eq!(
-            churn(&row),
-            "server CPU: −97.0 % [−98.0, −96.0] with one query per connection; cannot tell whether it is less than 10 % with many: a query \
-             alone costs +5.0 % [−10.0, 20.0]"
-        );
-    }
-
-    #[test]
-    fn a_query_that_exceeds_a_budget_by_less_than_the_noise_floor_is_not_never_within_it() {
-        let row = ChurnRow {
-            query_floor: Some(0.1),
-            ..row_of([0.181, 0.16, 0.2], [None, None, None])
-        };
-        assert!(
-            churn(&row).contains("cannot tell whether it ever"),
-            "{}",
-            churn(&row)
-        );
     }
 
     #[test]

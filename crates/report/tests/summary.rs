@@ -1,5 +1,6 @@
 //! The answer on one screen.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 
@@ -9,7 +10,7 @@ use ciphertax_stats::Verdict;
 use flate2::read::GzDecoder;
 
 use crate::fixture;
-use crate::terminal::{NARROW, PLACE, WIDE, without_colour};
+use crate::terminal::{NARROW, PLACE, WIDE, full, without_colour};
 
 fn summary(run: &Run, style: Style) -> String {
     terminal::summary(run, PLACE, style)
@@ -143,22 +144,51 @@ fn cores_are_given_at_the_rate_that_is_asked_for() {
 }
 
 /// Runs of built-in studies on real servers, without what the summary does not read.
-#[test]
-fn the_answers_of_ten_real_runs() {
+fn real_runs() -> Vec<Run> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs");
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path())
         .collect();
     files.sort();
-    assert_eq!(files.len(), 10);
-    for file in files {
-        let text = io::read_to_string(GzDecoder::new(File::open(&file).unwrap())).unwrap();
-        let run = Run::from_json(&text).unwrap();
+    let runs = files.iter().map(|file| {
+        let text = io::read_to_string(GzDecoder::new(File::open(file).unwrap())).unwrap();
+        Run::from_json(&text).unwrap()
+    });
+    runs.collect()
+}
+
+#[test]
+fn the_answers_of_ten_real_runs() {
+    let runs = real_runs();
+    assert_eq!(runs.len(), 10);
+    for run in runs {
         let screens = [80, 120].map(|width| summary(&run, Style { width, ..NARROW }));
         for screen in &screens {
             assert!(screen.lines().count() <= terminal::LINES, "{screen}");
         }
         insta::assert_snapshot!(run.head.study.name.clone(), screens.join("\n\n"));
+    }
+}
+
+#[test]
+fn all_of_ten_real_runs_is_no_wider_than_the_terminal_and_no_word_is_cut() {
+    let all = |run: &Run, width| {
+        let text = full(run, Style { width, ..NARROW });
+        // A command is to be copied.
+        text.split("\nRepeat: ").next().unwrap().to_owned()
+    };
+    for run in real_runs() {
+        let whole = all(&run, terminal::AS_WIDE_AS_NEEDED);
+        for width in [80, 120] {
+            let text = all(&run, width);
+            let words: BTreeSet<&str> = text.split_whitespace().collect();
+            for word in whole.split_whitespace().filter(|word| !word.starts_with('─')) {
+                assert!(words.contains(word), "{word} at {width}: {text}");
+            }
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "wider than {width}: {line:?}");
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ const SRC: [(&str, usize); 21] = [
     ("estimate", 3_850),
     ("explain", 9_320),
     ("report-check", 1_060),
-    ("report", 9_620),
+    ("report", 9_060),
     ("reactor", 900),
     ("supervise", 2_100),
     ("observe", 2_600),

@@ -25,7 +25,7 @@ const UNDECIDED: [Verdict; 3] = [Verdict::CostsPerhaps, Verdict::CannotTell, Ver
 /// distance it is the time they take.
 pub(super) fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a EstimateRow> {
     let time = run.results.estimate(&cell.found.name, arm, Metric::LatencyMean);
-    if let Some(time) = time.filter(|_| is_far_connect(cell)) {
+    if let Some(time) = time.filter(|_| cell.connects_from_afar()) {
         return Some(time);
     }
     let rows = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp]
@@ -143,11 +143,6 @@ pub(super) fn between_us(run: &Run, row: &EstimateRow) -> impl Iterator<Item = (
         .estimate(&row.cell, &row.arm, Metric::KernelWorkersCpuPerOp);
     let workers = workers.filter(|row| row.verdict == Verdict::Costs);
     programs.chain(workers.map(|row| ("kernel workers take", row.difference.value)))
-}
-
-/// True for connections that are made at a distance, of which the time is what counts.
-pub(super) fn is_far_connect(cell: MeasuredCell<'_>) -> bool {
-    cell.asked.workload.makes_connections() && cell.link.is_some_and(|link| link.rtt_ms > 0.0)
 }
 
 /// Who pays, and in what; of a time nobody is named.

@@ -8,7 +8,7 @@ use ciphertax_model::{Arm, Metric};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::{Clause, clause, is_far_connect, operation, payer, primary, said};
+use super::clause::{Clause, clause, operation, payer, primary, said};
 use crate::findings::which_server_pays_most;
 
 /// The tables say the same of the other arms. Where a study asks several servers the same, which of them pays most.
@@ -78,7 +78,7 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     let of_side = |metric: Option<Metric>| -> Vec<&EstimateRow> {
         let row = |cell: MeasuredCell<'_>| {
             let server = run.results.server_cpu(&cell.found.name);
-            match is_far_connect(cell) {
+            match cell.connects_from_afar() {
                 true => run.results.estimate(&cell.found.name, arm, Metric::LatencyMean),
                 false => run
                     .results

@@ -6,7 +6,7 @@ use ciphertax_model::{Cell, Metric};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 
-use super::clause::{between, between_us, is_far_connect, operation, payer};
+use super::clause::{between, between_us, operation, payer};
 
 /// One sentence for the cells that ask the same of one product; of the only group both sides, of several the side that pays most.
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -19,7 +19,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     }
     let several = groups.len() > 1;
     let of_group = |cells: &Vec<MeasuredCell<'_>>| {
-        let metrics = match is_far_connect(cells[0]) {
+        let metrics = match cells[0].connects_from_afar() {
             true => vec![Metric::LatencyMean],
             false => vec![
                 run.results.server_cpu(&cells[0].found.name),

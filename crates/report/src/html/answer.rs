@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::figure::{ArmName, Figure};
 use super::forest::{ChangeScale, Mark, Tick};
 use super::proofs::what;
-use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
+use crate::answer::{Answer, answers, between, query_heading, sides};
 use crate::lookup::{Group, Statement, grouped};
 use crate::why::bound_word;
-use crate::{describe, lookup, words};
+use crate::{describe, lookup};
 
 /// The chart of the answer: a row an arm, the dearest first.
 #[derive(Serialize)]
@@ -25,8 +25,6 @@ pub(super) struct AnswerView {
     more: Vec<Row>,
     /// What takes CPU time besides the two sides.
     between: Option<&'static str>,
-    /// Verdicts that their intervals do not explain.
-    explained: Vec<String>,
 }
 
 /// Rows that are shown before unfolding.
@@ -55,6 +53,9 @@ struct Panel {
 #[derive(Serialize)]
 struct Row {
     arm: ArmName,
+    /// Which server and how far away, where there are several.
+    place: String,
+    /// What the arm is, once for each.
     what: String,
     groups: Vec<Part>,
 }
@@ -101,15 +102,14 @@ impl AnswerView {
                 parts.push(of_rows.into_iter());
             }
         }
-        // What an arm is stands once.
         let mut legend = BTreeSet::new();
         let mut rows: Vec<Row> = (answers.iter())
             .map(|answer| Row {
                 arm: ArmName::of(run, &answer.arm.name),
-                what: match answer.place.as_str() {
-                    "" => what(run, answer.arm),
-                    place if legend.insert(&answer.arm.name) => format!("{place}, {}", what(run, answer.arm)),
-                    place => place.to_owned(),
+                place: answer.place.clone(),
+                what: match legend.insert(&answer.arm.name) {
+                    true => what(run, answer.arm),
+                    false => String::new(),
                 },
                 groups: parts.iter_mut().filter_map(Iterator::next).collect(),
             })
@@ -119,21 +119,17 @@ impl AnswerView {
             true => rows.split_off(ROWS),
             false => Vec::new(),
         };
-        let explained = estimates(run, &answers).into_iter();
         Some(Self {
             groups,
             baseline: Row {
                 arm: ArmName::of(run, &baseline.name),
+                place: String::new(),
                 what: what(run, baseline),
                 groups: Vec::new(),
             },
             rows,
             more,
             between: between(run, &answers),
-            explained: explained
-                .filter(|row| words::is_surprising(row))
-                .map(|row| words::explained(run, row))
-                .collect(),
         })
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct ChurnView {
 #[derive(Serialize)]
 struct BreakEven {
     never: bool,
+    /// True if noise is larger than the budget.
+    is_noise: bool,
     queries: Option<Figure>,
     low: Option<Figure>,
     high: Option<Figure>,
@@ -62,6 +64,7 @@ impl ChurnView {
                     let point = row.break_even.iter().find(|point| point.budget == budget)?;
                     Some(BreakEven {
                         never: row.is_never_within(point),
+                        is_noise: point.queries_high.is_some() && !row.is_within(point),
                         queries: point.queries.map(queries),
                         low: point.queries_low.map(queries),
                         high: point.queries_high.map(queries),
@@ -286,10 +289,7 @@ fn words(rows: &[&ChurnRow]) -> String {
             format::count(many.queries)
         ))
     });
-    format!(
-        "More CPU against queries per connection. {}",
-        ends.collect::<Vec<_>>().join("; ")
-    )
+    ends.collect::<Vec<_>>().join("; ")
 }
 
 /// Queries per connection across, on a logarithmic axis; the overhead up, linear within ±2 % and logarithmic beyond.

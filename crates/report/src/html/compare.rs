@@ -2,7 +2,7 @@
 
 use ciphertax_base::format;
 use ciphertax_records::{Comparison, CostChange, NotComparable};
-use ciphertax_stats::CostVerdict;
+use ciphertax_stats::{CostVerdict, Rule};
 use serde::Serialize;
 
 use super::Template;
@@ -19,6 +19,14 @@ pub fn compare(comparison: &Comparison) -> Result<String, ReportError> {
     TEMPLATE.render(Page::of(comparison), comparison)
 }
 
+/// The page for those who make text of it.
+///
+/// # Errors
+/// As [`compare`].
+pub(crate) fn compare_for_text(comparison: &Comparison) -> Result<String, ReportError> {
+    TEMPLATE.bare().render(Page::of(comparison), &())
+}
+
 const TEMPLATE: Template = Template {
     name: "compare.html",
     source: include_str!("../../assets/compare.html"),
@@ -27,6 +35,7 @@ const TEMPLATE: Template = Template {
         include_str!("../../assets/compare.css")
     ),
     script: "",
+    is_packed: true,
 };
 
 #[derive(Serialize)]
@@ -75,6 +84,10 @@ struct RowView {
     tone: &'static str,
     word: String,
     rule: String,
+    /// True if the cost is dearer or cheaper.
+    is_change: bool,
+    /// Why it cannot be told, where its interval does not say so.
+    explained: Option<String>,
     place: Place,
 }
 
@@ -157,6 +170,12 @@ impl RowView {
                 verdict => verdict.to_string(),
             },
             rule: rule(change),
+            is_change: matches!(change.verdict, CostVerdict::Dearer | CostVerdict::Cheaper),
+            explained: (change.verdict == CostVerdict::CannotTell && change.rule != Rule::IntervalTooWide)
+                .then(|| {
+                    let place = format!("{} in {}, {}", change.arm, change.cell, change.metric);
+                    format!("{place}: cannot tell, because {}.", rule(change))
+                }),
             place: scale.place(
                 change.change,
                 Some(change.margin),

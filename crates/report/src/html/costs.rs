@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, ChangeView, Figure};
 use super::noise::{RatioChart, ratio_charts};
-use crate::{describe, lookup, storage};
+use crate::{describe, lookup, storage, words};
 
 /// One cell of the study.
 #[derive(Serialize)]
@@ -20,6 +20,8 @@ pub(super) struct CellView {
     client_bound: bool,
     arms: Vec<ArmName>,
     metrics: Vec<MetricRow>,
+    /// Verdicts that their intervals do not explain.
+    explained: Vec<String>,
     ratios: Vec<RatioChart>,
 }
 
@@ -60,6 +62,7 @@ impl CellView {
     pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Self {
         let mut notes = vec![describe::load_threads(run, cell)];
         notes.extend(describe::quiet_in_words(cell));
+        notes.extend(lookup::has_storage(run, &cell.found.name).then(|| STORAGE.to_owned()));
         notes.extend(describe::time_wanted(cell));
         notes.extend(describe::batches_in_words(run, cell));
         notes.extend(describe::new_orders_in_words(run, cell));
@@ -73,10 +76,30 @@ impl CellView {
                 .map(|arm| ArmName::of(run, &arm.name))
                 .collect(),
             metrics: metric_rows(run, cell),
+            explained: explained(run, cell),
             ratios: ratio_charts(run, cell),
         }
     }
 }
+
+fn explained(run: &Run, cell: MeasuredCell<'_>) -> Vec<String> {
+    let is_shown = |metric: Metric| {
+        Metric::SERVER_CPU.contains(&metric)
+            || [Metric::ClientCpuPerOp, Metric::speed(cell.asked.load.pace())].contains(&metric)
+    };
+    let rows = run.results.estimates.iter();
+    let rows = rows.filter(|row| row.cell == cell.found.name && is_shown(row.metric));
+    rows.filter(|row| words::is_surprising(row))
+        .map(|row| words::explained(run, row))
+        .collect()
+}
+
+/// What is said of cells that tell what storage took.
+const STORAGE: &str = "Whole rounds: what each server did between its slices too, by the operations of its slices. The file \
+     system's CPU is that of who works for it alone: a daemon (FUSE), the thread of its journal (jbd2). The kernel's workers work \
+     for everybody: theirs is what all of them took in the arm's turn (writing pages back, on fscrypt encrypting and decrypting \
+     them, serving loop devices), and is in no other figure. Bytes on a file system in \
+     user space are those that its daemon moved.";
 
 fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     let cell = record.found.name.as_str();

@@ -3,6 +3,7 @@
 use ciphertax_base::format;
 use ciphertax_model::Metric;
 use ciphertax_records::{ArmRecord, MeasuredCell, Run};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, tone};
@@ -38,6 +39,8 @@ struct Entry {
 struct Change {
     tone: &'static str,
     change: Figure,
+    /// The verdict where there are no colours: nothing for costs and savings, which their sign tells apart.
+    mark: &'static str,
     words: String,
 }
 
@@ -90,6 +93,11 @@ impl Entry {
             Some(Change {
                 tone: tone(row),
                 change: Figure::percent(row.change, format::change(row.change)),
+                mark: match row.verdict {
+                    Verdict::Costs | Verdict::Gains => "",
+                    Verdict::NoCost => " =",
+                    Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => " ?",
+                },
                 words: format!(
                     "{name}, {}, {metric}: {}, {}",
                     arm.name,

@@ -46,6 +46,7 @@ use proofs::{ArmView, Matrix, ServerTable};
 use why::WhyView;
 
 pub use compare::compare;
+pub(crate) use compare::compare_for_text;
 
 /// The page.
 ///
@@ -60,7 +61,17 @@ pub fn render(run: &Run) -> Result<String, ReportError> {
 /// # Errors
 /// As [`render`].
 pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError> {
-    TEMPLATE.render(Page::of(run, pictures), run)
+    TEMPLATE.render(Page::of(run, pictures, Vec::new()), run)
+}
+
+/// The page for those who make text of it, with sentences on what an arm takes at the rate that was asked for.
+///
+/// # Errors
+/// As [`render`].
+pub(crate) fn for_text(run: &Run, at_rate: Vec<String>) -> Result<String, ReportError> {
+    TEMPLATE
+        .bare()
+        .render(Page::of(run, &Pictures::default(), at_rate), &())
 }
 
 /// What the page shows of a run besides the record.
@@ -83,6 +94,7 @@ const TEMPLATE: Template = Template {
         include_str!("../../assets/flame.js"),
         include_str!("../../assets/svg.js")
     ),
+    is_packed: true,
 };
 
 /// The release that makes pages.
@@ -102,6 +114,7 @@ struct Page {
     question: String,
     warning: Option<String>,
     summary: Vec<Item>,
+    at_rate: Vec<String>,
     same_host: bool,
     /// True where the database runs in its client: nothing travels, and nobody logs in.
     embedded: bool,
@@ -140,7 +153,7 @@ struct Page {
 }
 
 impl Page {
-    fn of(run: &Run, pictures: &Pictures) -> Self {
+    fn of(run: &Run, pictures: &Pictures, at_rate: Vec<String>) -> Self {
         let (advice, findings) = findings(run);
         let mut cells: Vec<CellView> = run.cells().map(|cell| CellView::of(run, cell)).collect();
         Self {
@@ -149,6 +162,7 @@ impl Page {
             question: run.head.study.question.clone(),
             warning: describe::unfinished(run),
             summary: summary(run),
+            at_rate,
             same_host: lookup::is_same_host(run),
             embedded: run.head.is_embedded(),
             sides: sides(run).iter().map(|(_, side)| *side).collect(),
@@ -275,9 +289,21 @@ struct Template {
     style: &'static str,
     /// The page's own policy knows it by its hash; empty for a page that has none.
     script: &'static str,
+    /// True if what is long and folded is packed.
+    is_packed: bool,
 }
 
 impl Template {
+    /// The same without what a reader of text has no use for.
+    fn bare(self) -> Self {
+        Self {
+            style: "",
+            script: "",
+            is_packed: false,
+            ..self
+        }
+    }
+
     /// The page, with the record that it is of.
     ///
     /// # Errors
@@ -287,26 +313,38 @@ impl Template {
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.add_filter("figures", |text: String| figure::figures(&text));
-        environment.add_filter("packed", |text: String| packed(&text));
+        let is_packed = self.is_packed;
+        environment.add_filter("packed", move |text: String| match is_packed {
+            true => Value::from_safe_string(format!(" data-packed=\"{}\"", packed(&text))),
+            false => Value::from_safe_string(String::new()),
+        });
+        environment.add_filter("in_place", move |text: Value| match is_packed {
+            true => Value::from_safe_string(PLACEHOLDER.into()),
+            false => text,
+        });
         for (name, source) in PARTS {
             environment.add_template(name, source)?;
         }
         environment.add_template(self.name, self.source)?;
+        let record = serde_json::to_string(record).expect("a record holds nothing that JSON cannot");
         let page = environment.get_template(self.name)?.render(context! {
             page => page,
             style => Value::from_safe_string(self.style.into()),
             script => Value::from_safe_string(self.script.into()),
             script_sha256 => BASE64_STANDARD.encode(Sha256::digest(self.script)),
             release => RELEASE,
-            record => packed(&serde_json::to_string(record).expect("a record holds nothing that JSON cannot")),
+            record => Value::from_safe_string(packed(&record)),
         })?;
         Ok(page)
     }
 }
 
+/// Stands where the page's script puts what it unpacks.
+const PLACEHOLDER: &str = "<p class=\"absent\">It is packed, and only a script unpacks it.</p>";
+
 /// A text as the page's script unpacks it: zlib in base64, which holds nothing that could end an element.
-fn packed(text: &str) -> Value {
+fn packed(text: &str) -> String {
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
     let bytes = packer.write_all(text.as_bytes()).and_then(|()| packer.finish());
-    Value::from_safe_string(BASE64_STANDARD.encode(bytes.expect("memory takes every byte")))
+    BASE64_STANDARD.encode(bytes.expect("memory takes every byte"))
 }

@@ -1,43 +1,27 @@
 //! Runs beside each other, and a run held to budgets, as text.
 
-use ciphertax_base::format;
-use ciphertax_records::{Comparison, CostChange, Gate, HeadDifference, HeldTo, NotComparable};
-use ciphertax_stats::{BoundVerdict, CostVerdict, Rule};
+use ciphertax_records::{Comparison, Gate, HeadDifference, HeldTo, NotComparable};
+use ciphertax_stats::BoundVerdict;
 
-use super::cells::heading;
-use super::grid::{Grid, Text, figure, name};
-use super::page::{COSTS, GAINS, NO_COST, Page, Style, Tone};
-use crate::compare::{HOW, headlines, in_words, label, other_changes, others, rule, value};
+use super::document;
+use super::grid::{Grid, figure, name};
+use super::page::{COSTS, NO_COST, Page, Style, Tone};
+use crate::compare::{label, value};
 use crate::gate::{answer, cut_off, limit, limit_of_speed, measured, reasons};
+use crate::{ReportError, html};
 
 /// The comparison, ending with a newline. Text from servers is stripped of control characters.
-pub fn compare(comparison: &Comparison, style: Style) -> String {
+///
+/// # Errors
+/// As [`html::compare`].
+pub fn compare(comparison: &Comparison, style: Style) -> Result<String, ReportError> {
     let mut page = Page::new(style);
-    page.paragraph(&comparison.verdict, Tone::Strong);
-    page.blank();
-    for (run, compared) in comparison.runs.iter().enumerate() {
-        page.item(&format!(
-            "{}  {}, {}",
-            label(run),
-            compared.name,
-            compared.started
-        ));
-        if let Some(why) = &compared.cut_off {
-            page.paragraph(&format!("    cut off: {why}"), Tone::Warning);
-        }
-    }
-    differences(&mut page, &comparison.differences, comparison.runs.len());
-    not_compared(&mut page, &comparison.not_comparable);
-    for run in others(comparison) {
-        changes(&mut page, comparison, run);
-    }
-    page.blank();
-    page.paragraph(HOW, Tone::Plain);
-    page.text
+    document::print(&mut page, &html::compare_for_text(comparison)?, None);
+    Ok(page.text)
 }
 
 /// What differs between so many runs besides the cost.
-pub(super) fn differences(page: &mut Page, differences: &[HeadDifference], runs: usize) {
+fn differences(page: &mut Page, differences: &[HeadDifference], runs: usize) {
     page.heading("What differs besides the cost");
     if differences.is_empty() {
         page.item("Nothing that the records of the runs say.");
@@ -50,11 +34,11 @@ pub(super) fn differences(page: &mut Page, differences: &[HeadDifference], runs:
         let values = (0..runs).map(|run| name(value(difference, run)));
         grid.add(std::iter::once(name(&difference.what)).chain(values));
     }
-    page.add_table(&grid.table(page));
+    grid.print(page);
 }
 
 /// What is not compared, and why.
-pub(super) fn not_compared(page: &mut Page, refused: &[NotComparable]) {
+fn not_compared(page: &mut Page, refused: &[NotComparable]) {
     if refused.is_empty() {
         return;
     }
@@ -67,63 +51,6 @@ pub(super) fn not_compared(page: &mut Page, refused: &[NotComparable]) {
             refused.why
         ));
     }
-}
-
-fn changes(page: &mut Page, comparison: &Comparison, run: usize) {
-    page.heading(&format!("Change of the cost from {} to {}", label(0), label(run)));
-    let (metrics, rows) = headlines(comparison, run);
-    if rows.is_empty() {
-        page.item("Nothing that a study is precise about is in both.");
-    } else {
-        let columns = metrics.iter().map(|metric| figure(heading(*metric)));
-        let mut grid = Grid::new(std::iter::once(name("")).chain(columns));
-        for row in &rows {
-            let place = name(&format!("{}\n{}", row.arm, row.cell));
-            let cells = metrics.iter().map(|metric| shown(row.of(*metric)));
-            grid.add(std::iter::once(place).chain(cells));
-        }
-        page.add_table(&grid.table(page));
-    }
-    let undecided = comparison.changes.iter().filter(|change| {
-        let is_clear = change.rule == Rule::IntervalTooWide;
-        change.run == run && change.headline && change.verdict == CostVerdict::CannotTell && !is_clear
-    });
-    for change in undecided {
-        page.item(&format!(
-            "{} in {}, {}: cannot tell, because {}.",
-            change.arm,
-            change.cell,
-            change.metric,
-            rule(change)
-        ));
-    }
-    for change in other_changes(comparison, run) {
-        page.item(&in_words(change));
-    }
-}
-
-fn shown(change: Option<&CostChange>) -> Text {
-    let Some(change) = change else {
-        return figure(format::ABSENT);
-    };
-    let colour = match change.verdict {
-        CostVerdict::Dearer => Some(COSTS),
-        CostVerdict::Cheaper => Some(GAINS),
-        CostVerdict::Same => Some(NO_COST),
-        CostVerdict::CannotTell => None,
-    };
-    let word = match change.verdict {
-        CostVerdict::Same => format!("the same ±{}", format::share_of(change.margin)),
-        verdict => verdict.to_string(),
-    };
-    let text = format!(
-        "{}\n{}\n{}\n{}\n{word}",
-        format::change(change.change.value),
-        format::change_interval(change.change),
-        change.relative_in_words(),
-        change.absolute_in_words()
-    );
-    figure(&text).coloured(colour)
 }
 
 /// The gate, ending with a newline. Text from servers is stripped of control characters.
@@ -186,11 +113,11 @@ fn rows(page: &mut Page, gate: &Gate, held_to: HeldTo, title: &str) {
             BoundVerdict::CannotTell => None,
         };
         let word = name(&row.verdict.to_string()).coloured(colour);
-        let names = [&*row.arm, &*row.cell, heading(row.metric)].map(name);
+        let names = [&*row.arm, &*row.cell, row.metric.label()].map(name);
         let figures = [limit(row), measured(row)].map(|text| figure(&text));
         grid.add(std::iter::once(word).chain(names).chain(figures));
     }
-    page.add_table(&grid.table(page));
+    grid.print(page);
     if let Some(sentence) = limit_of_speed(rows()) {
         page.item(&sentence);
     }

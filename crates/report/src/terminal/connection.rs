@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use ciphertax_base::format::{self, ABSENT, rounded};
 use ciphertax_base::{Phase, Verified};
 use ciphertax_records::{ConnectionPhase, ConnectionRecord, Finding, Severity, Spread};
-use comfy_table::{Cell, Table};
 
-use super::page::{AS_WIDE_AS_NEEDED, Page, Style, Tone, harmless, left, right};
+use super::grid::{Grid, figure, name};
+use super::page::{AS_WIDE_AS_NEEDED, Page, Style, Tone, harmless};
 use crate::describe;
 use crate::way::through_in_words;
 
@@ -77,12 +77,12 @@ fn until_answer(record: &ConnectionRecord) -> impl Iterator<Item = &ConnectionPh
 }
 
 fn phases(page: &mut Page, record: &ConnectionRecord) {
-    let mut table = phase_table(page, record, record.connections > 1);
+    let mut table = phase_table(record, record.connections > 1);
     // The head has the quartiles of the whole.
-    if !page.fits(&table) {
-        table = phase_table(page, record, false);
+    if !table.fits(page) {
+        table = phase_table(record, false);
     }
-    page.add_table(&table);
+    table.print(page);
     page.paragraph(
         "wall: time that passes; client CPU: of the client's thread, with system calls; crypto: the cryptography in it; flights: \
          how often the client waits for the server",
@@ -99,7 +99,7 @@ fn phases(page: &mut Page, record: &ConnectionRecord) {
 }
 
 /// A phase a row, with the whole before the goodbye.
-fn phase_table(page: &Page, record: &ConnectionRecord, has_quartiles: bool) -> Table {
+fn phase_table(record: &ConnectionRecord, has_quartiles: bool) -> Grid {
     let spread = if has_quartiles { Some("quartiles") } else { None };
     let header = ["phase", "wall"].into_iter().chain(spread).chain([
         "client CPU",
@@ -108,27 +108,22 @@ fn phase_table(page: &Page, record: &ConnectionRecord, has_quartiles: bool) -> T
         "received",
         "flights",
     ]);
-    let mut table = page.table(std::iter::empty());
-    table.set_header(header.enumerate().map(|(column, name)| match column {
-        0 => left(name),
-        _ => right(name.to_owned()),
-    }));
+    let mut table = Grid::new(header.map(name));
     let mut row =
-        |name: &str, wall: Spread, cpu: [Option<Spread>; 2], [sent, received, flights]: [f64; 3]| {
-            let quartiles = has_quartiles.then(|| right(quartiles(wall)));
-            let cells: Vec<Cell> = [left(name), right(rounded::microseconds(wall.median))]
-                .into_iter()
-                .chain(quartiles)
-                .chain(cpu.map(|cpu| {
-                    right(cpu.map_or_else(|| ABSENT.into(), |cpu| rounded::microseconds(cpu.median)))
-                }))
+        |label: &str, wall: Spread, cpu: [Option<Spread>; 2], [sent, received, flights]: [f64; 3]| {
+            let median = |spread: Option<Spread>| {
+                spread.map_or_else(|| ABSENT.into(), |spread| rounded::microseconds(spread.median))
+            };
+            let figures = [median(Some(wall))].into_iter();
+            let figures = figures
+                .chain(has_quartiles.then(|| quartiles(wall)))
+                .chain(cpu.map(median))
                 .chain([
-                    right(format::bytes(sent)),
-                    right(format::bytes(received)),
-                    right(format::plain(flights)),
-                ])
-                .collect();
-            table.add_row(cells);
+                    format::bytes(sent),
+                    format::bytes(received),
+                    format::plain(flights),
+                ]);
+            table.add([name(label)].into_iter().chain(figures.map(|text| figure(&text))));
         };
     let cpu = |phase: &ConnectionPhase| [phase.client_cpu_us, phase.cryptography_us];
     let figures = |phase: &ConnectionPhase| [phase.bytes_sent, phase.bytes_received, phase.flights];
@@ -170,12 +165,11 @@ fn totals(record: &ConnectionRecord) -> Vec<String> {
 
 fn work(page: &mut Page, record: &ConnectionRecord) {
     page.heading("Who computes what");
-    let mut table = page.table(std::iter::empty());
-    table.set_header(["step", "client", "server"].map(left));
+    let mut table = Grid::new(["step", "client", "server"].map(name));
     for step in &record.work {
-        table.add_row([left(&step.step), left(&step.client), left(&step.server)]);
+        table.add([&step.step, &step.client, &step.server].map(|text| name(text)));
     }
-    page.add_table(&table);
+    table.print(page);
 }
 
 fn findings(page: &mut Page, findings: &[Finding]) {

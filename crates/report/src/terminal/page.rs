@@ -1,11 +1,6 @@
 //! The page: lines wrapped to the width of the terminal, tables, and the colours of verdicts.
 
-use ciphertax_base::format::{self, ABSENT};
-use ciphertax_records::{EstimateRow, Run};
 use ciphertax_stats::Verdict;
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
-
-use crate::describe;
 
 pub(crate) use ciphertax_base::harmless;
 
@@ -62,13 +57,22 @@ impl Page {
         self.width
     }
 
-    /// True if the heading is there already.
-    pub(super) fn has(&self, heading: &str) -> bool {
-        self.text.contains(heading)
-    }
-
     pub(super) fn blank(&mut self) {
         self.text.push('\n');
+    }
+
+    /// An empty line, unless there is one already.
+    pub(super) fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.blank();
+        }
+    }
+
+    /// The heading of a part that has headings of its own.
+    pub(super) fn section(&mut self, title: &str) {
+        self.gap();
+        self.paragraph(title, Tone::Strong);
+        self.paragraph(&"═".repeat(title.chars().count()), Tone::Strong);
     }
 
     pub(super) fn heading(&mut self, title: &str) {
@@ -131,80 +135,17 @@ impl Page {
         }
     }
 
-    pub(super) fn table<'a>(&self, header: impl Iterator<Item = &'a str>) -> Table {
-        let mut table = Table::new();
-        table
-            .load_preset(presets::NOTHING)
-            .set_style(TableComponent::HeaderLines, '─')
-            .set_style(TableComponent::MiddleHeaderIntersections, '─')
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(u16::try_from(self.width).unwrap_or(u16::MAX))
-            .set_header(header.map(|name| right(name.into())));
-        if self.colour {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
-        table
-    }
-
-    /// True if no cell of the table need be broken.
-    pub(super) fn fits(&self, table: &Table) -> bool {
-        const PADDING: usize = 2;
-        let widths = table.column_max_content_widths();
-        let needed: usize = widths.iter().map(|width| usize::from(*width) + PADDING).sum();
-        needed <= self.width
-    }
-
-    pub(super) fn add_table(&mut self, table: &Table) {
-        for line in table.lines() {
-            self.text.push_str(line.trim_end());
-            self.blank();
-        }
-    }
-
     /// A line whose text is harmless and may have colours.
     pub(super) fn raw(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.blank();
     }
 
-    /// Text in the colour of a verdict; of one that is not decided it has none.
-    pub(super) fn tinted(&self, text: &str, verdict: Option<Verdict>) -> String {
-        match verdict.and_then(colour_of).filter(|_| self.colour) {
+    /// Text in this colour, where the page has colours.
+    pub(super) fn tinted(&self, text: &str, colour: Option<u8>) -> String {
+        match colour.filter(|_| self.colour) {
             Some(colour) => format!("\u{1b}[38;5;{colour}m{text}\u{1b}[0m"),
             None => text.to_owned(),
-        }
-    }
-
-    /// A change, its verdict, its interval and the difference; the verdict shares a line with the change where there is
-    /// room.
-    pub(super) fn change(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
-        let Some(row) = row else {
-            return right(ABSENT.into());
-        };
-        let change = format::change(row.change);
-        let interval = format::change_interval(row.interval());
-        let word = harmless(&describe::verdict_word(run, row));
-        let difference = difference(row);
-        let text = if self.width >= ROOMY {
-            format!("{change} {word}\n{interval}\n{difference}")
-        } else {
-            format!("{change}\n{interval}\n{difference}\n{word}")
-        };
-        self.judged(right(text), row)
-    }
-
-    /// The cell in the colour of its verdict; one without a verdict has none.
-    fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
-        self.coloured(cell, colour_of(row.verdict))
-    }
-
-    /// The cell in this colour, where the page has colours.
-    pub(super) fn coloured(&self, cell: Cell, colour: Option<u8>) -> Cell {
-        match colour.filter(|_| self.colour) {
-            Some(colour) => cell.fg(Color::AnsiValue(colour)),
-            None => cell,
         }
     }
 }
@@ -216,28 +157,14 @@ pub(super) const GAINS: u8 = 127;
 /// Bold and red, from the same cube.
 const WARNING: &str = "1;38;5;160";
 
-fn colour_of(verdict: Verdict) -> Option<u8> {
+/// The colour of a verdict; one that is not decided has none.
+pub(super) fn colour_of(verdict: Verdict) -> Option<u8> {
     match verdict {
         Verdict::Costs => Some(COSTS),
         Verdict::NoCost => Some(NO_COST),
         Verdict::Gains => Some(GAINS),
         Verdict::CostsPerhaps | Verdict::GainsPerhaps | Verdict::CannotTell => None,
     }
-}
-
-fn difference(row: &EstimateRow) -> String {
-    format::difference(row.difference, &row.unit).value
-}
-
-/// From this width on a change and its verdict fit in one line of every column of the cost table.
-const ROOMY: usize = 100;
-
-pub(super) fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-pub(super) fn left(text: &str) -> Cell {
-    Cell::new(harmless(text))
 }
 
 #[cfg(test)]

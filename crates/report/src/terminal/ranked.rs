@@ -5,7 +5,8 @@ use ciphertax_model::{Metric, Pace};
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{Rule, Verdict};
 
-use super::page::{Page, harmless};
+use super::grid::{Grid, Text, figure, name};
+use super::page::{Page, colour_of};
 use crate::lookup::{self, per_operation};
 use crate::{describe, words};
 
@@ -70,16 +71,13 @@ fn payer(run: &Run, columns: &[Metric], rows: &[&Row<'_>]) -> Metric {
 
 /// Time where connections are made at a distance, CPU of whoever pays, and what stands for the server's where that is not known.
 fn columns(run: &Run) -> Vec<Metric> {
-    let is_far = |cell: MeasuredCell<'_>| {
-        cell.asked.workload.makes_connections() && cell.link.is_some_and(|link| link.rtt_ms > 0.0)
-    };
     let is_open = |cell: MeasuredCell<'_>| matches!(cell.asked.load.pace(), Pace::Open { .. });
     let has_server = run.cells().any(|cell| {
         let metric = run.results.server_cpu(&cell.found.name);
         run.results.estimates.iter().any(|row| row.metric == metric)
     });
     let mut columns = Vec::new();
-    if run.cells().any(is_far) {
+    if run.cells().any(|cell| cell.connects_from_afar()) {
         columns.push(Metric::LatencyMean);
     }
     if has_server {
@@ -123,10 +121,8 @@ impl Row<'_> {
     /// `+14.0 µs +59 % [58, 60]`; without the difference where there is little room.
     fn text(&self, run: &Run, metric: Metric, is_short: bool) -> String {
         if Metric::OF_WHAT_IS_BETWEEN.contains(&metric) {
-            let of = |arm: &str| lookup::measured(run, &self.cell.found.name, arm, metric);
-            let baseline = run.head.baseline().and_then(|arm| of(&arm.name));
-            let more = |(value, unit)| format::more(value - baseline.map_or(0.0, |(value, _)| value), unit);
-            return of(self.arm).map_or(ABSENT.into(), more);
+            let more = lookup::more_between(run, &self.cell.found.name, self.arm, &[metric]);
+            return more.map_or(ABSENT.into(), |(more, unit)| format::more(more, unit));
         }
         let Some(row) = self.estimate(run, metric) else {
             return ABSENT.into();
@@ -146,83 +142,9 @@ impl Row<'_> {
         }
     }
 
-    fn shown(&self, run: &Run, metric: Metric, is_short: bool) -> Figure {
-        Figure {
-            text: self.text(run, metric, is_short),
-            verdict: self.estimate(run, metric).map(|row| row.verdict),
-        }
-    }
-}
-
-struct Figure {
-    text: String,
-    verdict: Option<Verdict>,
-}
-
-/// A header, rows under it, and lines that stand between rows.
-struct Grid {
-    header: Vec<String>,
-    lines: Vec<Line>,
-}
-
-enum Line {
-    Group(String),
-    Row(String, Vec<Figure>),
-}
-
-impl Grid {
-    /// Spaces between columns.
-    const GAP: usize = 2;
-
-    /// The first column's width, and those of the others.
-    fn widths(&self) -> (usize, Vec<usize>) {
-        let width = |text: &str| harmless(text).chars().count();
-        let mut first = 0;
-        let mut others: Vec<usize> = self.header.iter().map(|text| width(text)).collect();
-        for line in &self.lines {
-            if let Line::Row(name, figures) = line {
-                first = first.max(width(name));
-                for (other, figure) in others.iter_mut().zip(figures) {
-                    *other = (*other).max(width(&figure.text));
-                }
-            }
-        }
-        (first, others)
-    }
-
-    fn width(&self) -> usize {
-        let (first, others) = self.widths();
-        first + others.iter().map(|width| Self::GAP + width).sum::<usize>()
-    }
-
-    fn put(&self, page: &mut Page, lines: usize) {
-        let (first, others) = self.widths();
-        let mut header = " ".repeat(first);
-        for (text, width) in self.header.iter().zip(&others) {
-            header.push_str(&format!("{:>1$}", harmless(text), Self::GAP + width));
-        }
-        page.line(&header);
-        let shown = match self.lines.len() > lines {
-            true => lines.saturating_sub(1),
-            false => lines,
-        };
-        for line in self.lines.iter().take(shown) {
-            match line {
-                Line::Group(text) => page.line(text),
-                Line::Row(name, figures) => {
-                    let mut text = format!("{:<first$}", harmless(name));
-                    for (figure, width) in figures.iter().zip(&others) {
-                        let padding = Self::GAP + width - harmless(&figure.text).chars().count();
-                        text.push_str(&" ".repeat(padding));
-                        text.push_str(&page.tinted(&harmless(&figure.text), figure.verdict));
-                    }
-                    page.raw(&text);
-                }
-            }
-        }
-        if shown < self.lines.len() {
-            page.line(&format!("… {} more lines by --full", self.lines.len() - shown));
-        }
+    fn shown(&self, run: &Run, metric: Metric, is_short: bool) -> Text {
+        let verdict = self.estimate(run, metric).map(|row| row.verdict);
+        figure(&self.text(run, metric, is_short)).coloured(verdict.and_then(colour_of))
     }
 }
 
@@ -250,7 +172,7 @@ impl<'a> Ranked<'a> {
         let told = self.told(run);
         match told.len() {
             0 => 0,
-            _ => ABOVE + self.by_sides(run, &told, true).lines.len(),
+            _ => ABOVE + self.by_sides(run, &told, true).rows(),
         }
     }
 
@@ -306,10 +228,10 @@ impl<'a> Ranked<'a> {
                 grids.push((caption, self.by_sides(run, &rows, true)));
             }
         }
-        let fits = |(_, grid): &(String, Grid)| grid.width() <= page.width() && grid.lines.len() <= room;
+        let fits = |(_, grid): &(String, Grid)| grid.fits(page) && grid.rows() <= room;
         let widths = grids.iter().map(|(_, grid)| grid.width()).enumerate();
         let narrowest = widths.min_by_key(|(_, width)| *width).map_or(0, |(at, _)| at);
-        let narrow_or_cut = match grids[1].1.width() <= page.width() {
+        let narrow_or_cut = match grids[1].1.fits(page) {
             true => 1,
             false => narrowest,
         };
@@ -318,14 +240,15 @@ impl<'a> Ranked<'a> {
         let before = page.lines();
         page.heading(&caption);
         // A long caption takes several lines.
-        grid.put(page, lines.saturating_sub(page.lines() - before + 1));
+        grid.print_first(page, lines.saturating_sub(page.lines() - before + 1));
     }
 
     /// Arms down, under the cell that they were measured in; sides across.
     fn by_sides(&self, run: &Run, told: &[&Row<'a>], is_short: bool) -> Grid {
         let [is_grouped, has_cells] = [is_grouped(told), cells(told).len() > 1];
         let by_unit = has_cells && units(run, told).len() > 1;
-        let mut lines = Vec::new();
+        let header = self.columns.iter().map(|metric| figure(heading(run, *metric)));
+        let mut grid = Grid::new(std::iter::once(name("")).chain(header));
         let mut of_group = String::new();
         for row in told {
             let cell = row.cell.found.name.as_str();
@@ -336,10 +259,10 @@ impl<'a> Ranked<'a> {
                 (false, false) => String::new(),
             };
             if group != of_group {
-                lines.push(Line::Group(group.clone()));
+                grid.add([name(&group)]);
                 of_group = group;
             }
-            let name = match (is_grouped, by_unit) {
+            let label = match (is_grouped, by_unit) {
                 (true, _) => format!("  {}", row.arm),
                 (false, true) => format!("  {cell}"),
                 (false, false) if has_cells => cell.to_owned(),
@@ -349,16 +272,9 @@ impl<'a> Ranked<'a> {
                 .columns
                 .iter()
                 .map(|metric| row.shown(run, *metric, is_short));
-            lines.push(Line::Row(name, sides.collect()));
+            grid.add(std::iter::once(name(&label)).chain(sides));
         }
-        Grid {
-            header: self
-                .columns
-                .iter()
-                .map(|metric| heading(run, *metric).to_owned())
-                .collect(),
-            lines,
-        }
+        grid
     }
 }
 
@@ -397,38 +313,22 @@ fn is_grouped(told: &[&Row<'_>]) -> bool {
 fn across(run: &Run, told: &[&Row<'_>], metric: Metric) -> [Grid; 2] {
     let (arms, cells) = (arms(told), cells(told));
     let of = |arm: &str, cell: &str| {
-        let row = told
-            .iter()
-            .find(|row| row.arm == arm && row.cell.found.name == cell);
-        row.map_or(
-            Figure {
-                text: ABSENT.into(),
-                verdict: None,
-            },
-            |row| row.shown(run, metric, true),
-        )
+        let mut rows = told.iter();
+        let row = rows.find(|row| row.arm == arm && row.cell.found.name == cell);
+        row.map_or_else(|| figure(ABSENT), |row| row.shown(run, metric, true))
     };
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let grid = |down: &[&str], across: &[&str], of: &dyn Fn(&str, &str) -> Text| {
+        let header = across.iter().map(|text| figure(text));
+        let mut grid = Grid::new(std::iter::once(name("")).chain(header));
+        for row in down {
+            let figures = across.iter().map(|column| of(row, column));
+            grid.add(std::iter::once(name(row)).chain(figures));
+        }
+        grid
+    };
     [
-        Grid {
-            header: owned(&cells),
-            lines: arms
-                .iter()
-                .map(|arm| {
-                    Line::Row(
-                        (*arm).to_owned(),
-                        cells.iter().map(|cell| of(arm, cell)).collect(),
-                    )
-                })
-                .collect(),
-        },
-        Grid {
-            header: owned(&arms),
-            lines: cells
-                .iter()
-                .map(|cell| Line::Row((*cell).to_owned(), arms.iter().map(|arm| of(arm, cell)).collect()))
-                .collect(),
-        },
+        grid(&arms, &cells, &of),
+        grid(&cells, &arms, &|cell, arm| of(arm, cell)),
     ]
 }
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::figure::ArmName;
 use crate::why::{
-    bound_in_words, confirmation_in_words, costs_in_words, course_figure, course_label, is_again,
+    bound_in_words, confirmation_in_words, costs_in_words, course_figure, course_label, in_sentences,
+    is_again,
 };
 use bars::{Categories, States};
 use flame::FlameView;
@@ -18,6 +19,8 @@ use flame::FlameView;
 /// All cells, and what looking into them cost.
 #[derive(Serialize)]
 pub(super) struct WhyView {
+    /// Of what each cost consists, and whether it shows.
+    sentences: Vec<String>,
     cells: Vec<CellWhy>,
     costs: Vec<String>,
     /// Why the run was not looked into as far as it was asked.
@@ -62,11 +65,15 @@ impl WhyView {
             .cells()
             .map(|cell| CellWhy::of(run, &cell.found.name, pictures, boxes));
         let view = Self {
+            sentences: in_sentences(run),
             cells: cells.filter(|cell| !cell.is_empty()).collect(),
             costs: costs_in_words(why.costs.iter()),
             not_explained: run.head.not_explained.clone(),
         };
-        let is_empty = view.cells.is_empty() && view.costs.is_empty() && view.not_explained.is_none();
+        let is_empty = view.sentences.is_empty()
+            && view.cells.is_empty()
+            && view.costs.is_empty()
+            && view.not_explained.is_none();
         (!is_empty).then_some(view)
     }
 }

@@ -299,7 +299,7 @@ pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
         (_, Verdict::Gains) => "gains",
         (_, Verdict::GainsPerhaps) => "gains, perhaps",
         (_, Verdict::NoCost) => return format!("no cost above {}", bound(row.margin, row.metric)),
-        (_, Verdict::CannotTell) => "cannot tell",
+        (_, Verdict::CannotTell) => "not decided",
     };
     word.to_owned()
 }
@@ -357,7 +357,7 @@ pub(crate) fn agreement_word(agreement: Agreement) -> &'static str {
     match agreement {
         Agreement::Agrees => "agrees",
         Agreement::Differs => "differs",
-        Agreement::CannotTell => "cannot tell",
+        Agreement::CannotTell => "not decided",
     }
 }
 

@@ -433,7 +433,7 @@ mod tests {
         let cases = vec![
             case("a", Outcome::Passed),
             case("b", Outcome::Failed("over".into())),
-            case("c", Outcome::Undecided("cannot tell".into())),
+            case("c", Outcome::Undecided("not decided".into())),
             case("d", Outcome::Skipped("left out".into())),
         ];
         insta::assert_snapshot!(render_junit("gate", &suite(cases)).unwrap());

@@ -118,7 +118,7 @@ pub(crate) fn capacity(row: &CapacityRow) -> String {
         false => "perhaps ",
     };
     match row.verdict {
-        Verdict::CannotTell => format!("cannot tell: {low_text} to {high_text} more {rate}"),
+        Verdict::CannotTell => format!("not decided: {low_text} to {high_text} more {rate}"),
         Verdict::NoCost => format!("at most {high_text} more {rate}"),
         _ if row.extra_cores.value < 0.0 => {
             let [fewer, least, most] = format::cores(row.extra_cores.negated());
@@ -216,7 +216,7 @@ mod tests {
                 verdict,
             })
         };
-        let expected = "cannot tell: −1.0 to 3.3 more server cores per 10,000 queries/s";
+        let expected = "not decided: −1.0 to 3.3 more server cores per 10,000 queries/s";
         assert_eq!(cores(Verdict::CannotTell, 1.1, -1.0, 3.3), expected);
         let expected = "0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]";
         assert_eq!(cores(Verdict::Gains, -0.5, -0.6, -0.4), expected);

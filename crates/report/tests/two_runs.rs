@@ -179,13 +179,13 @@ fn what_cannot_be_told_for_one_reason_is_said_once_and_the_limit_of_speed_explai
     };
     let text = terminal::gate(&gate, style);
     for words in [
-        "All 18: cannot tell, because the interval includes the limit; measure for 5 min in each run, or allow more with --margin",
+        "All 18: not decided, because the interval includes the limit; measure for 5 min in each run, or allow more with --margin",
         "A limit of −4.8 % of throughput is a margin of 5",
     ] {
         assert_eq!(text.matches(words).count(), 1, "{words}: {text}");
     }
     gate.rows[3].verdict = BoundVerdict::Within;
-    assert!(terminal::gate(&gate, style).contains("17 of 18: cannot tell"));
+    assert!(terminal::gate(&gate, style).contains("17 of 18: not decided"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub enum BoundVerdict {
     /// The whole interval lies above the bound, and so does the family's correction leave it; the distance exceeds the floor.
     Over,
     /// Neither.
-    #[strum(serialize = "cannot tell")]
+    #[strum(serialize = "not decided")]
     CannotTell,
 }
 
@@ -36,7 +36,7 @@ pub enum CostVerdict {
     /// Whatever the difference is, it is smaller than the margin, either way.
     Same,
     /// The interval is too wide to say any of these.
-    #[strum(serialize = "cannot tell")]
+    #[strum(serialize = "not decided")]
     CannotTell,
 }
 

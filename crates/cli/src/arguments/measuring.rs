@@ -119,7 +119,7 @@ pub(crate) struct MeasuringArguments {
     ///
     /// For a MySQL-compatible server that waits for its log: sync_binlog = 0 or innodb_flush_log_at_trx_commit = 0; for one without a
     /// free CPU: one CPU less. Settings are restored after every slice. The test is in the run's folder `confirm`, and the report
-    /// says: confirmed, refuted, or cannot tell.
+    /// says: confirmed, refuted, or not decided.
     #[arg(long)]
     pub(crate) confirm: bool,
     #[command(flatten)]

@@ -56,11 +56,11 @@ pub(crate) enum Command {
     Why(WhyArguments),
     /// Compare the costs of runs: two versions, two machines, two months
     Compare(reading::CompareArguments),
-    /// Check the costs of a run against budgets or an earlier run: within, over, or cannot tell
+    /// Check the costs of a run against budgets or an earlier run: within, over, or not decided
     Gate(reading::GateArguments),
     /// Analyse one connection to your own server: phases, certificates, who computes what
     Connect(ConnectArguments),
-    /// Check in half a minute what this machine can measure, and how to improve it
+    /// Check in some fifteen seconds what this machine can measure, and how to improve it
     Doctor(DoctorArguments),
     /// Remove what a killed run left on your own server
     Clean(CleanArguments),

@@ -104,7 +104,7 @@ Runs are compared only where they asked the same; another load, other tables, ot
 instead. MySQL-compatible servers count as one database. If nothing is left, the comparison is refused.
 
 Verdicts: dearer, cheaper (in percent and in microseconds); the same: the whole interval lies within the margin, which is stronger than \
-'no change found'; cannot tell. All are corrected for the number of costs and for run-to-run variation.
+'no change found'; not decided. All are corrected for the number of costs and for run-to-run variation.
 
 Examples:
   ciphertax compare before/ after/
@@ -139,7 +139,7 @@ by more than the margin: CPU time of both sides and speed, of every arm and cell
 
   within        the whole 95 % interval is below the limit, and its middle is further from it than the noise floor
   over          the whole interval is above the limit, as far, and significant after correcting for all limits
-  cannot tell   anything else; with the precision that would decide it, or how long runs must be
+  not decided   anything else; with the precision that would decide it, or how long runs must be
 
 Repeated runs differ by more than their intervals, because the speed of a machine and of its kernel drifts. Against an earlier run the \
 limit allows for that variation, as recorded, or as several --baseline runs show it.
@@ -155,7 +155,7 @@ Examples:
 Metrics: server_cpu_per_op, client_cpu_per_op, throughput (its limit is written >= -10%), latency_mean, latency_p50, latency_p95, \
 latency_p99, bytes_per_op, connect_mean, time_to_first_query_mean; docs/study-files.md has all.
 
-Exit status: 0 within; 1 over; 2 wrong use, or no limit; 3 cannot tell; 4 within so far, but the run or the earlier one was cut \
+Exit status: 0 within; 1 over; 2 wrong use, or no limit; 3 not decided; 4 within so far, but the run or the earlier one was cut \
 off.";
 
 #[derive(Debug, Args)]

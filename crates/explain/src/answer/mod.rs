@@ -7,6 +7,7 @@ mod saving;
 
 pub(crate) use clause::operation;
 
+use ciphertax_base::format;
 use ciphertax_model::Answer;
 use ciphertax_records::{Finding, Run};
 use ciphertax_stats::FEWEST_BLOCKS;
@@ -89,9 +90,14 @@ fn nothing(run: &Run) -> String {
         Some(blocks) if blocks >= FEWEST_BLOCKS => {
             "Nothing can be said: no arm was compared with the baseline.".into()
         }
-        Some(blocks) => format!(
-            "Nothing can be said yet: an interval needs {FEWEST_BLOCKS} blocks of a cell, and there are {blocks}; give it \
-             more time."
-        ),
+        Some(blocks) => {
+            let fewest = run.results.cells.iter().map(|cell| cell.blocks.max(1)).min();
+            let times = f64::from(FEWEST_BLOCKS) / f64::from(fewest.unwrap_or(1));
+            format!(
+                "Nothing can be said yet: an interval needs {FEWEST_BLOCKS} blocks of a cell, and there are {blocks}. Run again with some \
+                 {} (--time).",
+                format::span(run.results.elapsed_s * times)
+            )
+        }
     }
 }

@@ -8,7 +8,8 @@ use ciphertax_stats::Verdict;
 
 use super::clause::{between, between_us, operation, payer};
 
-/// One sentence for the cells that ask the same of one product; of the only group both sides, of several the side that pays most.
+/// One sentence for the cells that ask the same of one product: of the first both sides, of others the server before the client; and
+/// one that names the cells of which nothing is decided.
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let mut groups: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
     for cell in run.cells() {
@@ -17,8 +18,8 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
             None => groups.push(vec![cell]),
         }
     }
-    let several = groups.len() > 1;
-    let of_group = |cells: &Vec<MeasuredCell<'_>>| {
+    let (mut told, mut open): (Vec<String>, Vec<String>) = Default::default();
+    for cells in &groups {
         let metrics = match cells[0].connects_from_afar() {
             true => vec![Metric::LatencyMean],
             false => vec![
@@ -29,19 +30,22 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
         let sides = metrics
             .into_iter()
             .filter_map(|metric| Side::of(run, cells, metric));
-        let mut sides: Vec<Side<'_>> = sides.collect();
-        sides.sort_by(|one, other| other.most_us().total_cmp(&one.most_us()));
-        if several {
-            sides.truncate(1);
-        }
-        let told: Vec<String> = sides.iter().map(Side::told).collect();
-        let place = match (several, cells.as_slice()) {
-            (true, [only]) => format!("in {} ", only.found.name),
+        let sides = sides.take(if told.is_empty() { 2 } else { 1 });
+        let sides: Vec<String> = sides.map(|side| side.told()).collect();
+        let place = match (groups.len(), cells.as_slice()) {
+            (2.., [only]) => format!("in {}, ", only.found.name),
             _ => String::new(),
         };
-        (!told.is_empty()).then(|| format!("{place}{}.", told.join("; ")))
-    };
-    groups.iter().filter_map(of_group).collect()
+        match sides.is_empty() {
+            true => open.extend(cells.iter().map(|cell| cell.found.name.clone())),
+            false => told.push(format!("{place}{}.", sides.join("; "))),
+        }
+    }
+    if !told.is_empty() && !open.is_empty() {
+        told.truncate(super::MOST - 1);
+        told.push(format!("Nothing is decided in {}.", some(open)));
+    }
+    told
 }
 
 /// True if two cells differ in nothing but the server, its certificate and which arms they have.
@@ -106,74 +110,54 @@ impl<'a> Side<'a> {
         row.difference.map(|us| us + between)
     }
 
-    fn most_us(&self) -> f64 {
-        let costs = self.decided.iter().map(|row| self.cost(row).value.abs());
-        costs.fold(0.0, f64::max)
-    }
-
-    /// `the server pays most CPU per new connection with tls (+1.26 ms, +39 % [33, 45]) and least with md5 (…)`
+    /// `server CPU per new connection rises most with tls (+1.26 ms, +39 % [33, 45]) and least with md5 (…); not decided: scram`
     fn told(&self) -> String {
         let mut ranks = self.decided.clone();
-        let saves = ranks.first().is_some_and(|most| self.cost(most).value < 0.0);
-        if saves {
+        let falls = |row: Option<&&EstimateRow>| row.is_some_and(|row| self.cost(row).value < 0.0);
+        let (all_fall, some_fall) = (falls(ranks.first()), falls(ranks.last()));
+        if all_fall {
             ranks.reverse();
         }
-        let cell = ranks.first().or(self.without.first()).map_or("", |row| &row.cell);
-        let what = operation(self.run, cell);
-        let (payer, verb, of) = match self.metric {
-            Metric::LatencyMean if saves => (format!("a {what}"), "saves", "time".to_owned()),
-            Metric::LatencyMean => (format!("a {what}"), "takes", "time".to_owned()),
-            metric => {
-                let (payer, _) = payer(self.run, metric);
-                let verb = if saves { "saves" } else { "pays" };
-                (payer.trim_end().to_owned(), verb, format!("CPU per {what}"))
-            }
+        let verb = if all_fall { "falls" } else { "rises" };
+        let least = if some_fall && !all_fall {
+            "falls most"
+        } else {
+            "least"
         };
-        let ahead = self.alike(&ranks);
-        let last = ranks.last().copied();
+        let reversed: Vec<&EstimateRow> = ranks.iter().rev().copied().collect();
+        let (ahead, behind) = (self.alike(&ranks), self.alike(&reversed));
         let mut told = match ranks.as_slice() {
-            [] => String::new(),
-            [only] => format!("{payer} {verb} {of} with {}", self.named(&[only])),
+            [] => Vec::new(),
+            [only] => vec![format!("{verb} with {}", self.named(&[only]))],
             // Where the first cannot be told from the last, there is no order.
-            _ if last.is_some_and(|last| ahead.contains(&last)) => {
-                format!(
-                    "{payer} {verb} {of} with {}, in no sure order",
-                    self.named(&ranks)
-                )
+            [.., last] if ahead.contains(last) => {
+                vec![format!("{verb} with {}, in no sure order", self.named(&ranks))]
             }
             _ => {
-                let reversed: Vec<&EstimateRow> = ranks.iter().rev().copied().collect();
-                let behind = self.alike(&reversed);
-                let most = self.of_decided(&ahead, !saves);
-                let least = self.of_decided(&behind, saves);
                 let (ahead, behind) = (self.named(&ahead), self.named(&behind));
-                format!("{payer} {verb}{most} most {of} with {ahead} and{least} least with {behind}")
+                vec![format!("{verb} most with {ahead} and {least} with {behind}")]
             }
         };
+        let names = |rows: &[&EstimateRow]| some(rows.iter().map(|row| self.name(row)).collect());
         if !self.without.is_empty() {
             let margin = self.without.iter().map(|row| row.margin).fold(0.0, f64::max);
-            let names = some(self.without.iter().map(|row| self.name(row)).collect());
-            let no_cost = format!("no cost above {} with {names}", rounded::share(margin));
-            told = match told.is_empty() {
-                true => format!("{payer} has {no_cost}"),
-                false => format!("{told}; {no_cost}"),
-            };
+            let rises = if told.is_empty() { "rises " } else { "" };
+            let (most, names) = (rounded::share(margin), names(&self.without));
+            told.push(format!("{rises}by no more than {most} with {names}"));
         }
-        told
-    }
-
-    /// Said of an end beyond which a row may lie that is not decided.
-    fn of_decided(&self, end: &[&EstimateRow], is_dearest: bool) -> &'static str {
-        let lies_within = |open: &&EstimateRow| {
-            end.iter().all(|row| match is_dearest {
-                true => self.cost(open).high < self.cost(row).low,
-                false => self.cost(open).low > self.cost(row).high,
-            })
+        if !self.open.is_empty() {
+            told.push(format!("not decided: {}", names(&self.open)));
+        }
+        let whose = match payer(self.run, self.metric) {
+            ("", what) => what.to_owned(),
+            (whose, what) => format!("{}{what}", whose.trim_start_matches("the ")),
         };
-        match self.open.iter().all(lies_within) {
-            true => "",
-            false => ", of what is decided,",
-        }
+        let rows = self.decided.iter().chain(&self.without);
+        let what = rows
+            .map(|row| operation(self.run, &row.cell))
+            .next()
+            .unwrap_or_default();
+        format!("{whose} per {what} {}", told.join("; "))
     }
 
     /// The first row and those that cannot be told from it: their intervals overlap, or they differ by no more than the noise floor.

@@ -372,8 +372,8 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
 pub(crate) fn no_resumption_of_postgresql(seen: &str) -> Finding {
     advice(
         "no-resumption",
-        "PostgreSQL never resumes TLS sessions: every new connection pays for a full handshake. Keep connections open, in the client \
-         or with a pooler.",
+        "Keep connections open, in the client or with a pooler: PostgreSQL never resumes TLS sessions, so every new connection pays \
+         for a full handshake.",
         format!("{seen}; {SOURCE}"),
     )
 }
@@ -401,7 +401,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
             "perhaps less than 5 % more with at least {queries:.0} queries, perhaps never: a query alone costs {query}"
         ),
         (None, ..) if row.is_never_within(budget) => {
-            format!("with many it approaches {query}")
+            format!("which falls to {query} with many")
         }
         (None, ..) => {
             format!("this run cannot tell whether it ever falls below 5 %: a query alone costs {query}")

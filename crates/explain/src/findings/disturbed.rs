@@ -239,7 +239,13 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
         advice(
             "noisy-machine",
             format!(
-                "This machine was noisy (the baseline differs from itself by up to {}): {remedy}.",
+                "This machine was noisy ({}: {} CPU changes below {} cannot be told from noise): {remedy}.",
+                worst.cell,
+                if worst.metric == Metric::ClientCpuPerOp {
+                    "client"
+                } else {
+                    "server"
+                },
                 rounded::share(half_width(worst).exp_m1())
             ),
             format!(

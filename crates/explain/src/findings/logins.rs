@@ -320,9 +320,9 @@ pub(super) fn connections_of_a_driver(run: &Run, cell: &CellSamples<'_>) -> Opti
     Some(advice(
         "driver-connections",
         format!(
-            "{name}: an official driver opens {} connections where ciphertax opens one: {watching} to watch the {} (a TLS handshake \
-             each, no login), and the first of its pool. For clients that come and go multiply the cost of a handshake by that; keep \
-             one client per process.",
+            "{name}: keep one client per process: an official driver opens {} connections where ciphertax opens one, {watching} to watch \
+             the {} (a TLS handshake each, no login), and the first of its pool. For clients that come and go multiply the cost of a \
+             handshake by that.",
             watching + 1,
             match members {
                 1 => "server".to_owned(),

@@ -171,7 +171,7 @@ impl Cores {
                 Verdict::Gains => Some("gains"),
                 Verdict::NoCost => Some("no cost"),
                 Verdict::CostsPerhaps | Verdict::GainsPerhaps => Some("perhaps"),
-                Verdict::CannotTell => Some("cannot tell"),
+                Verdict::CannotTell => Some("not decided"),
             },
             cores: Range {
                 value: Figure::new(value, value_text),

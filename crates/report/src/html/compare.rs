@@ -174,7 +174,7 @@ impl RowView {
             explained: (change.verdict == CostVerdict::CannotTell && change.rule != Rule::IntervalTooWide)
                 .then(|| {
                     let place = format!("{} in {}, {}", change.arm, change.cell, change.metric);
-                    format!("{place}: cannot tell, because {}.", rule(change))
+                    format!("{place}: not decided, because {}.", rule(change))
                 }),
             place: scale.place(
                 change.change,

@@ -260,12 +260,12 @@ fn to_the_minute(timestamp: &str) -> String {
     }
 }
 
-/// `3 agree, 8 differ, 2 cannot tell or not measured`
+/// `3 agree, 8 differ, 2 not decided or not measured`
 fn published_in_words(run: &Run) -> String {
     let words = [
         (Agreement::Agrees, "agree"),
         (Agreement::Differs, "differ"),
-        (Agreement::CannotTell, "cannot tell or not measured"),
+        (Agreement::CannotTell, "not decided or not measured"),
     ];
     let parts = words.into_iter().filter_map(|(agreement, word)| {
         let rows = run.results.published.iter();

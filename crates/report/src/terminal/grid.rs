@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(cost.wrapped(20), "+41.2 % [40.1, 42.3]");
         assert_eq!(cost.wrapped(15), "+41.2 %\n[40.1, 42.3]");
         assert_eq!(figure("+689 µs → +1.49 ms").wrapped(12), "+689 µs\n→ +1.49 ms");
-        assert_eq!(figure("cannot tell").wrapped(8), "cannot\ntell");
+        assert_eq!(figure("not decided").wrapped(8), "not\ndecided");
     }
 
     #[test]

@@ -33,10 +33,13 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
         let cost = |row: &Row<'_>| {
             let estimates = columns.iter().filter(|metric| **metric != Metric::Throughput);
             let estimates = estimates.filter_map(|metric| row.estimate(run, *metric));
-            estimates
+            let decided: f64 = estimates
                 .filter(|row| is_told(row))
                 .map(|row| row.difference.value)
-                .sum::<f64>()
+                .sum();
+            let name = &row.cell.found.name;
+            let between = lookup::more_between(run, name, row.arm, &Metric::OF_WHAT_IS_BETWEEN);
+            decided + between.map_or(0.0, |(us, _)| us)
         };
         of_cell.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
         rows.extend(of_cell);
@@ -46,7 +49,10 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
         let payer = payer(run, &columns, &rows.iter().collect::<Vec<_>>());
         let change = |row: &Row<'_>| {
             let estimate = row.estimate(run, payer).filter(|row| is_told(row));
-            estimate.map_or(f64::NEG_INFINITY, |row| row.change)
+            estimate.map_or(f64::NEG_INFINITY, |row| match ranks_servers(run) {
+                true => row.difference.value,
+                false => row.change,
+            })
         };
         rows.sort_by(|one, other| {
             let of_kind = per_operation(run, one.cell).cmp(per_operation(run, other.cell));
@@ -54,6 +60,14 @@ pub(super) fn ranked(run: &Run) -> Ranked<'_> {
         });
     }
     Ranked { rows, columns }
+}
+
+/// True if servers are asked the same, so that their cells are ranked by the time.
+fn ranks_servers(run: &Run) -> bool {
+    run.results
+        .findings
+        .iter()
+        .any(|finding| finding.id == "pays-most")
 }
 
 /// The side of which most is decided, the first of equals.
@@ -193,27 +207,24 @@ impl<'a> Ranked<'a> {
             _ => String::new(),
         };
         let order = match run.head.variants().count() {
-            1 if told.len() > 1 => ", the largest share first",
-            1 => "",
+            1 if told.len() < 2 => "",
+            1 if !ranks_servers(run) => ", the largest share first",
             _ => ", the dearest first",
         };
-        let more_than = |what: &str| format!("{what} more than {}{per}{order}:", baseline.name);
+        let caption = |what: &str| format!("{what} against {}{per}{order}:", baseline.name);
         let mut grids: Vec<(String, Grid)> = [false, true]
             .into_iter()
             .map(|is_short| {
                 let subject = match arms(&told).as_slice() {
                     [only] => only,
-                    _ => "each arm",
+                    _ => "Each arm",
                 };
-                (
-                    more_than(&format!("What {subject} takes")),
-                    self.by_sides(run, &told, is_short),
-                )
+                (caption(subject), self.by_sides(run, &told, is_short))
             })
             .collect();
         if is_grouped(&told) {
             let metric = payer(run, &self.columns, &told);
-            let caption = more_than(&format!("The {} that each arm takes", heading(run, metric)));
+            let caption = caption(&format!("Each arm's {}", heading(run, metric)));
             let grids_of_cells = across(run, &told, metric).into_iter();
             grids.extend(grids_of_cells.map(|grid| (caption.clone(), grid)));
             let is_of_cells = cells(&told).len() > arms(&told).len();
@@ -221,10 +232,7 @@ impl<'a> Ranked<'a> {
             let first = variants.find(|arm| is_of_cells && arms(&told).contains(arm));
             if let Some(first) = first {
                 let rows: Vec<&Row<'a>> = told.iter().copied().filter(|row| row.arm == first).collect();
-                let caption = format!(
-                    "What {first} takes more than {} (other arms: --full):",
-                    baseline.name
-                );
+                let caption = format!("{first} against {} (other arms: --full):", baseline.name);
                 grids.push((caption, self.by_sides(run, &rows, true)));
             }
         }

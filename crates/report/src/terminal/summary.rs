@@ -6,6 +6,7 @@ use ciphertax_base::Witness;
 use ciphertax_base::format::{self, rounded};
 use ciphertax_model::Metric;
 use ciphertax_records::{Readability, Run, Severity};
+use ciphertax_stats::FEWEST_BLOCKS;
 
 use super::page::{Page, Style, Tone};
 use super::ranked::{Ranked, heading, ranked};
@@ -52,8 +53,8 @@ pub fn summary(run: &Run, place: Place<'_>, style: Style) -> String {
         place.folder
     ));
     let mut middle = Page::new(style);
-    if let Some(undecided) = undecided(run, &ranked) {
-        middle.paragraph(&undecided, Tone::Plain);
+    for open in undecided(run, &ranked).into_iter().chain(without_result(run)) {
+        middle.paragraph(&open, Tone::Plain);
     }
     let left = |middle: &Page| LINES.saturating_sub(head.lines() + middle.lines() + tail.lines());
     let found = lookup::grouped(run);
@@ -131,10 +132,22 @@ fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
     let seconds: f64 = of_cells.values().sum();
     Some(match seconds.is_finite() {
         true => format!(
-            "Not decided: {first}{others}; about {} more of measuring may decide.",
+            "Not decided: {first}{others}. To decide, run again with {} more (--time).",
             format::span(seconds)
         ),
-        false => format!("Not decided: {first}{others}; a quieter machine or more time (--time) may decide."),
+        false => format!("Not decided: {first}{others}. A quieter machine or more time (--time) may decide."),
+    })
+}
+
+/// Cells with too few blocks for an interval beside others that have enough.
+fn without_result(run: &Run) -> Option<String> {
+    let (few, enough): (Vec<_>, Vec<_>) = run.cells().partition(|cell| cell.found.blocks < FEWEST_BLOCKS);
+    let names: Vec<&str> = few.iter().map(|cell| cell.found.name.as_str()).collect();
+    (!few.is_empty() && !enough.is_empty()).then(|| {
+        format!(
+            "No result yet: {}; an interval needs {FEWEST_BLOCKS} blocks. Give it more time (--time).",
+            at_most(&names)
+        )
     })
 }
 
@@ -171,22 +184,22 @@ fn readable(run: &Run) -> Option<String> {
     let least = arms.iter().filter(|(_, kinds)| left(kinds) > 0);
     let (best, kinds) = least.min_by_key(|(_, kinds)| left(kinds))?;
     let is_all = arms.iter().all(|(_, other)| other == kinds);
-    let told: Vec<String> = [
-        ("rows can be read in", &kinds[0]),
-        ("not encrypted at all", &kinds[1]),
-    ]
-    .into_iter()
-    .filter(|(_, kinds)| !kinds.is_empty())
-    .map(|(words, kinds)| format!("{words}: {}", at_most(kinds)))
-    .collect();
+    let told: Vec<String> = [("rows in", &kinds[0]), ("not encrypted at all", &kinds[1])]
+        .into_iter()
+        .filter(|(_, kinds)| !kinds.is_empty())
+        .map(|(words, kinds)| format!("{words} {}", at_most(kinds)))
+        .collect();
     let (whose, others) = match is_all {
         true => {
             let arms: Vec<&str> = arms.iter().map(|(arm, _)| *arm).collect();
-            (arms.join(" and with "), "")
+            (arms.join(", "), "")
         }
         false => ((*best).to_owned(), " Other arms differ (--full)."),
     };
-    Some(format!("With {whose} on the disk {}.{others}", told.join("; ")))
+    Some(format!(
+        "Still readable on the disk ({whose}): {}.{others}",
+        told.join("; ")
+    ))
 }
 
 /// The first names, and how many there are besides.
@@ -255,11 +268,16 @@ fn trust(run: &Run) -> String {
         lookup::floor(run, &cell.found.name, metric)
     });
     let floors = range(floors);
+    let side = if run.head.is_embedded() {
+        "the application's"
+    } else {
+        "server"
+    };
     let noise = floors.map(|(low, high)| {
         let high = rounded::share(high);
         match rounded::share(low) {
-            low if low == high => format!("; noise ±{high} of CPU"),
-            low => format!("; noise ±{} to {high} of CPU", low.trim_end_matches(" %")),
+            low if low == high => format!("; noise ±{high} of {side} CPU"),
+            low => format!("; noise ±{} to {high} of {side} CPU", low.trim_end_matches(" %")),
         }
     });
     let blocks = range(run.cells().map(|cell| f64::from(cell.found.blocks)));

@@ -20,11 +20,15 @@ pub fn why(run: &Run, chosen: Chosen<'_>, style: Style) -> String {
         end.paragraph("No arm costs or saves CPU time beyond noise.", Tone::Plain);
     }
     if !untold.is_empty() {
-        let names = untold[..untold.len().min(NAMES)].join(", ");
+        let names = untold[..untold.len().min(NAMES)].join("; ");
         let more = untold.len().checked_sub(NAMES + 1);
         let more = more.map_or(String::new(), |more| format!(" and {} more", more + 1));
-        let reason = "too few samples, or a relay, which is not profiled";
-        let text = format!("Not explained ({reason}): {names}{more}. Measure longer, with --time.");
+        let relayed = run.head.study.arms.iter().any(|arm| arm.columns.is_some());
+        let reason = match relayed {
+            true => "too few samples, or a relay, which is not profiled",
+            false => "too few samples",
+        };
+        let text = format!("Not explained ({reason}): {names}{more}. Measure longer (--time).");
         end.paragraph(&text, Tone::Plain);
     }
     not_explained(&mut end, run);

@@ -98,7 +98,7 @@ fn instructions(flags: &[&str]) -> Check {
         "instructions",
         "instructions",
         format!("{has}{not}"),
-        "libraries choose their code for AES-GCM by these: figures of a CPU with others are no figures of this one",
+        "libraries choose their code for AES-GCM by these: results do not carry over to CPUs with others",
     );
     let is_slow = known
         .iter()

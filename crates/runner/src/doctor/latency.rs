@@ -75,7 +75,7 @@ fn timer(late: Vec<f64>) -> Check {
         "timers",
         "timers",
         in_words(median, latest),
-        "an open loop begins its operations by timers: by so much they may be late",
+        "operations at a fixed rate may start so much later",
     )
     .with("median_us", median)
     .with("p99_us", latest);
@@ -104,7 +104,7 @@ fn wake_up(taken: Vec<f64>) -> Check {
 
 fn in_words(median: f64, latest: f64) -> String {
     format!(
-        "{} late, one of a hundred {} or more",
+        "{} late at the median, {} at the 99th percentile",
         rounded::microseconds(median),
         rounded::microseconds(latest)
     )

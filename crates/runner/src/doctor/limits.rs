@@ -93,7 +93,7 @@ fn memory(text: &str) -> Option<Check> {
         "memory",
         "memory",
         format!("{} available, {swap_in_words}", bytes(available as f64)),
-        "private servers take some hundred megabytes each; one that is swapped out is measured as slow",
+        "private servers take some hundred megabytes each, and a swapped-out server looks slow",
     )
     .with("available_bytes", available as f64);
     Some(check.limited_if(
@@ -173,7 +173,7 @@ fn profiler(opened: Result<Complete, ProfileError>) -> Check {
             "profiler",
             "profiler",
             found,
-            "why a feature costs is told by samples of what runs; what it costs is measured without",
+            "profiles explain a cost; the cost itself is measured without them",
         )
     };
     match opened {

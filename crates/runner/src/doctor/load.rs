@@ -32,7 +32,7 @@ fn others(passed: SystemCpu, cpus: u32) -> Check {
         "other-load",
         "load of others",
         format!("{} of the CPUs, while ciphertax waited", rounded::share(busy)),
-        "what other programs use is missing to those that are measured, and makes their time vary",
+        "other programs take CPU time from those that are measured, and make it vary",
     )
     .with("busy_cpus", busy * f64::from(cpus));
     let remedy = format!(

@@ -134,7 +134,7 @@ fn noise(series: &Series) -> Check {
             rounded::share(cpu_later),
             rounded::share(rate_later)
         ),
-        "what is smaller cannot be told from nothing here; a real server adds its own noise",
+        "smaller changes cannot be detected here; a real server adds its own noise",
     )
     .with("cpu_half_width", cpu.half_width())
     .with("throughput_half_width", rate.half_width())

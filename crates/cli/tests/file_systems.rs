@@ -102,10 +102,7 @@ fn an_ordinary_user_is_refused_fscrypt_with_the_reason() {
     let study = of_an_ordinary_user().replacen("\"bind\"", "\"fscrypt\"", 1);
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let refused = finish_as_ordinary_user(&sandbox, &RUN);
-    refused.refuses(&[
-        "fscrypt needs root",
-        "or choose gocryptfs, which any user can mount",
-    ]);
+    refused.refuses("fscrypt needs root … or choose gocryptfs, which any user can mount");
     sandbox.expect_nothing_left();
 }
 

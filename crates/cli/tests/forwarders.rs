@@ -135,8 +135,8 @@ fn a_run_through_a_forwarder_bills_the_database_and_it_each_and_says_so_first() 
         .map(|sample| sample.server.pooler_cpu.unwrap().total_ns);
     let billed: u64 = billed.sum();
     assert!((1..=used).contains(&billed), "{billed} of {used} ns");
-    sandbox.finish(&["report", "run", "--full"]).shows(&["pooler"]);
-    finished.shows(&["through haproxy"]);
+    sandbox.finish(&["report", "run", "--full"]).shows("pooler");
+    finished.shows("through haproxy");
     let run = record(&sandbox.run());
     let [own] = &run.head.servers[..] else {
         panic!("{:?}", run.head.servers)
@@ -206,7 +206,7 @@ mod test_all {
         let sandbox = Sandbox::new();
         let study = ["run", "postgres-tls-versions", &direct, "--time=3", "--out=run"];
         sandbox.finish(&study).measured();
-        sandbox.finish(&["clean", &direct]).shows(&["Nothing to remove"]);
+        sandbox.finish(&["clean", &direct]).shows("Nothing to remove");
         let asked = Sandbox::new().finish(&["clean", &format!("{url}?sslmode=require")]);
         assert_eq!(asked.code, Some(2), "{asked:?}");
     }

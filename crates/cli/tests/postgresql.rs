@@ -187,7 +187,7 @@ fn a_program_that_is_not_what_its_arm_says_is_found_out() {
         let finished = sandbox.start_study(&study, &[]).finish();
         assert_eq!(finished.code, Some(2), "{finished:?}");
         for word in words {
-            finished.says(&[word]);
+            finished.says(word);
         }
         sandbox.expect_nothing_left();
     }
@@ -214,7 +214,7 @@ fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
         time_s = 4 → replica_set = { members = 3 } ¶ time_s = 4 → replica_set is for MongoDB alone
         "#,
     ) {
-        study_refused(&STUDY.replace(from, &to.replace(" ¶ ", "\n"))).fails(2, &[words]);
+        study_refused(&STUDY.replace(from, &to.replace(" ¶ ", "\n"))).fails(2, words);
     }
 }
 

@@ -113,11 +113,7 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     };
     assert_eq!(data("points") + data("records"), data("open"));
     let all = sandbox.finish(&["report", "run", "--full"]);
-    all.shows(&[
-        "embedded: it runs in the application's process",
-        "key derivation",
-        "opened ",
-    ]);
+    all.shows("embedded: it runs in the application's process … key derivation … opened ");
     for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
         assert!(!all.stdout.contains(of_servers), "{of_servers}: {}", all.stdout);
     }
@@ -152,7 +148,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
     for [from, to, words] in refused.into_iter().chain(further) {
         let from = from.replace("CIPHER", "at_rest = { sqlcipher = { kdf_iter = 20000 } }");
         assert!(STUDY.contains(&from), "{from}");
-        study_refused(&STUDY.replace(&from, &to.replace(" ¶ ", "\n"))).fails(2, &[words]);
+        study_refused(&STUDY.replace(&from, &to.replace(" ¶ ", "\n"))).fails(2, words);
     }
 }
 
@@ -225,13 +221,7 @@ fn a_disk_that_fills_up_while_the_data_set_is_made_is_named_with_the_remedy() {
         Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish_within(2 * PATIENCE);
     finished.fails(
         2,
-        &[
-            "SQLite",
-            "database or disk is full",
-            "make room",
-            "TMPDIR",
-            "--set dataset.table_size",
-        ],
+        "SQLite … database or disk is full … make room … TMPDIR … --set dataset.table_size",
     );
     assert_eq!(
         finished.stdout, "",

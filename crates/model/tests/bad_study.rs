@@ -414,7 +414,7 @@ fn what_rules_and_types_refuse_besides() {
         time_s ⇒ nodes = 3 ¶ node_link = { rtt_ms = -1 } ¶ time_s → rtt_ms is -1
         authentication = { method = "SCRAM-SHA-256", scram_iterations = 0 } → it must lie between 1000 and 1000000
         transport = "plain" ⇒ transport = "plain" ¶ authentication = { method = "cert" } → cert is a login by TLS
-        authentication = { method = "cert" } ¶ tls = { client_certificate = "ecdsa-p256" } ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+        authentication.method = "cert" ¶ tls.client_certificate = "ecdsa-p256" ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
             → a pooler cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
         pooler = "proxysql" → study.toml:12:10: ProxySQL is not available, since no package client here has it; pgbouncer is, before
             → is, before PostgreSQL, and mysqlrouter before MySQL

@@ -155,7 +155,7 @@ pub(crate) fn start_study(sandbox: &Sandbox, target: &str, options: &[&str]) -> 
 }
 
 /// A run that is refused, of which nothing is left; returns what it says.
-pub(crate) fn refused(target: &str, words: &[&str]) -> String {
+pub(crate) fn refused(target: &str, words: &str) -> String {
     let sandbox = Sandbox::new();
     let finished = start_study(&sandbox, target, &[]).finish();
     finished.refuses(words);

@@ -184,7 +184,7 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
     }
     sandbox
         .finish(&["report", "run", "--full"])
-        .shows(&["4 load generators on one machine made the load."]);
+        .shows("4 load generators on one machine made the load.");
     sandbox.expect_nothing_left();
 }
 
@@ -358,7 +358,7 @@ fn the_examples_of_the_documents_run_as_they_are() {
         );
         sandbox
             .finish(&["report", "run", "--full"])
-            .shows(&["none was kept on the server's CPU"]);
+            .shows("none was kept on the server's CPU");
         sandbox.expect_nothing_left();
         count += 1;
     }
@@ -385,13 +385,10 @@ fn an_agent_where_no_load_generator_is_is_refused_with_the_hosts_there_are() {
     let finished = running.finish_within(PATIENCE);
     finished.fails(
         2,
-        &[
-            "no load generator on nowhere can be the agent: rank 0 on ",
-            "and there is rank 1 on ",
-        ],
+        "no load generator on nowhere can be the agent: rank 0 on  … and there is rank 1 on ",
     );
     let alone = sandbox.finish(&arguments);
-    alone.refuses(&["rank://nowhere is one of several load generators, and this one is alone"]);
+    alone.refuses("rank://nowhere is one of several load generators, and this one is alone");
     sandbox.expect_nothing_left();
 }
 
@@ -404,7 +401,7 @@ fn what_one_process_alone_knows_is_refused_before_anything_starts() {
     let finished = running.finish_within(PATIENCE);
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     let refusal = "cell \"queries\": one process empties its table before every slice";
-    finished.says(&[refusal]);
+    finished.says(refusal);
     assert!(!sandbox.run().exists());
     sandbox.expect_nothing_left();
 }
@@ -424,7 +421,7 @@ fn a_load_generator_that_dies_ends_the_run_with_what_was_measured() {
     assert!(record(&sandbox.run()).results.cells[0].blocks >= 1);
     sandbox
         .finish(&["run", "--resume", "run"])
-        .refuses(&["came from 3 load generators"]);
+        .refuses("came from 3 load generators");
     sandbox.expect_nothing_left();
 }
 

@@ -64,18 +64,6 @@ fn postgresql_encrypts_columns_and_proves_it() {
     measures("postgresql", "pgcrypto");
 }
 
-#[test]
-fn functions_of_another_server_are_refused_by_name() {
-    for (server, columns, instead) in [
-        ("mariadb", "pgcrypto", "take columns = \"aes_encrypt\""),
-        ("postgresql", "aes_encrypt", "take columns = \"pgcrypto\""),
-        ("mongodb", "aes_encrypt", "leave columns out"),
-    ] {
-        let cannot = format!("cannot encrypt columns by {columns}");
-        study_refused(&study(server, columns)).refuses(&format!("arm \"encrypted\" … {cannot} … {instead}"));
-    }
-}
-
 mod test_all {
     use super::*;
 

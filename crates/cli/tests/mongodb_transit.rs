@@ -66,14 +66,6 @@ fn a_program_that_does_not_encrypt_or_log_in_as_its_arm_says_is_caught_by_mongod
     }
 }
 
-#[test]
-fn an_option_file_of_mysql_is_not_for_mongodb() {
-    let sandbox = Sandbox::new();
-    let study = format!("{PROGRAM}[cell.command]\nrun = [\"true\", \"{{my_cnf}}\"]\n");
-    let finished = sandbox.start_study(&study, &[]).finish();
-    finished.refuses("{my_cnf} is for programs that speak to MySQL … CIPHERTAX_URL");
-}
-
 /// The study, whose program is this one.
 fn with_program(sandbox: &Sandbox, driver: &str, program: &str) -> String {
     let file = sandbox.work().join("program.py");

@@ -205,19 +205,6 @@ fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
     goes_on(&sandbox, running, "");
 }
 
-#[test]
-fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
-    for [from, to, words] in rows(
-        r#"
-        transport = "tls1.3" → transport = "tls1.3", tls = { resumption = "ticket" } → resum
-        transport = "tls1.3" → transport = "tls1.3", tls = { negotiation = "direct" } → TLS without a request
-        time_s = 4 → replica_set = { members = 3 } ¶ time_s = 4 → replica_set is for MongoDB alone
-        "#,
-    ) {
-        study_refused(&STUDY.replace(from, &to.replace(" ¶ ", "\n"))).fails(2, words);
-    }
-}
-
 /// One of PostgreSQL's own programs.
 fn program(name: &str) -> Option<String> {
     let path: PathBuf = postgresql_programs()?.join(name);

@@ -128,6 +128,32 @@ fn a_bad_study_file_is_told_all_at_once() {
     sandbox.expect_nothing_left();
 }
 
+/// What each rule refuses is in the rules' own tests.
+#[test]
+fn what_a_server_cannot_do_is_refused_before_anything_is_started() {
+    for [server, arm, words] in rows(
+        r#"
+        mysql-5.6 → at_rest = { tables = true } → arm "variant": mysql-5.6 cannot do tables at rest
+        mariadb → tls = { group = "X25519MLKEM768" } → mariadb cannot do the group X25519MLKEM768; it can do X25519
+        postgresql → tls = { negotiation = "direct" } → postgresql cannot do TLS without a request
+        mongodb → authentication = { method = "ed25519" } → mongodb cannot do authentication by ed25519
+        sqlite → tunnel = { ssh = "aes256-ctr" } → so a tunnel has nothing to stand between
+        oracle → tunnel = "stunnel" → no server "oracle" … mariadb-11.8
+    "#,
+    ) {
+        let transport = if arm.starts_with("tls") { "tls1.3" } else { "plain" };
+        let study = format!(
+            r#"name = "s"
+            question = "?"
+            server = "{server}"
+            time_s = 2
+            arm = [{{ name = "plain", transport = "plain" }}, {{ name = "variant", transport = "{transport}", {arm} }}]
+            cell = [{{ name = "c", workload = "connect", load = {{ connections = 1 }} }}]"#
+        );
+        study_refused(&study).fails(2, words);
+    }
+}
+
 #[test]
 fn a_setting_that_makes_no_sense_is_named() {
     let sandbox = Sandbox::new();

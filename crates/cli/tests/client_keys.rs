@@ -183,11 +183,8 @@ fn the_password_of_a_key_is_asked_for_once_and_not_shown_and_signals_are_heard_m
         writeln!(asking.terminal, "{typed}").unwrap();
         let code = if typed == PASSWORD { 0 } else { 2 };
         assert_eq!(asking.ends(), Some(code), "{}", asking.shown());
-        assert!(
-            within(PATIENCE, || asking.shown().contains(words)),
-            "{}",
-            asking.shown()
-        );
+        let in_time = within(PATIENCE, || asking.shown().contains(words));
+        assert!(in_time, "{}", asking.shown());
         assert!(!asking.shown().contains(PASSWORD));
         assert_eq!(asking.shown().matches("Password").count(), 1);
     }

@@ -212,11 +212,8 @@ mod test_all {
         assert_eq!(run.head.status, RunStatus::Complete);
         assert!(!run.results.void.is_empty(), "a failover that nobody noticed");
         let is_death = |reason: &VoidReason| matches!(reason, VoidReason::ServerDied { .. });
-        assert!(
-            !run.results.void.iter().any(|row| is_death(&row.reason)),
-            "{:?}",
-            run.results.void
-        );
+        let holds = !run.results.void.iter().any(|row| is_death(&row.reason));
+        assert!(holds, "{:?}", run.results.void);
         let last = samples(&sandbox.run());
         let goes_on = last.iter().rev().take(6).any(|sample| sample.is_valid());
         assert!(goes_on, "nothing was measured afterwards");

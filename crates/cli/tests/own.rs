@@ -208,10 +208,8 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             let [left_out] = &run.head.left_out[..] else {
                 panic!("{:?}", run.head.left_out)
             };
-            assert_eq!(
-                (&left_out.arm, left_out.reason.to_string()),
-                (&of_lacks, reason.clone())
-            );
+            let found = (&left_out.arm, left_out.reason.to_string());
+            assert_eq!(found, (&of_lacks, reason.clone()));
             let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
             assert_eq!(arms, ["plain", "baseline again", &of_has]);
         }

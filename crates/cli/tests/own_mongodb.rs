@@ -73,12 +73,8 @@ fn other_clients_keep_connections() {
         let proofs = by_server(arm).concat();
         let is_over_tls = arm.sessions[0].facts.tls.is_some();
         assert!(proofs.contains("by SCRAM-SHA-256"), "{}: {proofs}", arm.name);
-        assert_eq!(
-            proofs.contains(" of TLSv1"),
-            is_over_tls,
-            "{}: {proofs}",
-            arm.name
-        );
+        let found = proofs.contains(" of TLSv1");
+        assert_eq!(found, is_over_tls, "{}: {proofs}", arm.name);
     }
 }
 
@@ -396,10 +392,8 @@ fn quick_asks_a_mongodb_in_its_own_words() {
         let options = [&target, "--time=5", "--out=run"];
         sandbox.finish(&[command, &options].concat()).measured();
         let run = record(&sandbox.run());
-        assert_eq!(
-            (&*run.head.study.name, &*run.head.study.server),
-            ("quick", "mongodb")
-        );
+        let found = (&*run.head.study.name, &*run.head.study.server);
+        assert_eq!(found, ("quick", "mongodb"));
         let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(arms, ["plain", "baseline again", "tls1.3", "tls1.2"]);
         let cells = run.results.cells.iter();

@@ -34,18 +34,14 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     server.query("ALTER SCHEMA ciphertax OWNER TO app");
     let before = server.contents();
     for _ in 0..2 {
-        let sandbox = Sandbox::new();
-        let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-        finished.measured();
+        measured_in_a_moment(&target);
         assert_eq!(server.contents(), before);
     }
     // One that may make schemas makes its own.
     server.query("DROP SCHEMA ciphertax");
     server.query("GRANT CREATE ON DATABASE postgres TO app");
     let before = server.contents();
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
     assert_eq!(server.contents(), before);
 }
 
@@ -75,9 +71,7 @@ fn of_a_database_a_function_or_a_tablespace_the_right_to_it_is_named() {
         assert_eq!(server.contents(), before);
         server.query(&format!("{right} {of} TO app"));
     }
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
     assert_eq!(server.contents(), before);
 }
 

@@ -88,11 +88,8 @@ cell = [{ name = "connects", workload = "connect_only", load = { connections = 2
 fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
     let told = |server: &str, version: &str| {
         let (_, run) = Sandbox::new().play(&format!("server = \"{server}\"\n{FIRST_KEYS}"), 1);
-        assert!(
-            run.head.servers[0].version.starts_with(version),
-            "{:?}",
-            run.head.servers
-        );
+        let holds = run.head.servers[0].version.starts_with(version);
+        assert!(holds, "{:?}", run.head.servers);
         let flights = |arm: &str| {
             let mut rows = run.results.connect_phases.iter();
             rows.find(|row| row.arm == arm && row.phase == Phase::Tls)

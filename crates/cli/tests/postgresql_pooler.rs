@@ -159,11 +159,8 @@ fn a_pooler_that_dies_ends_the_run_and_is_named() {
     finished.fails(4, "the pooler died … pgbouncer, session pooling");
     let run = record(&sandbox.run());
     let is_its_death = |reason: &VoidReason| matches!(reason, VoidReason::PoolerDied { .. });
-    assert!(
-        run.results.void.iter().any(|row| is_its_death(&row.reason)),
-        "{:?}",
-        run.results.void
-    );
+    let holds = run.results.void.iter().any(|row| is_its_death(&row.reason));
+    assert!(holds, "{:?}", run.results.void);
     sandbox.expect_nothing_left();
 }
 

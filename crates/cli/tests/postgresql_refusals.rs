@@ -116,8 +116,7 @@ fn a_database_all_of_whose_tables_are_published_is_refused_and_another_is_measur
     assert_eq!(server.contents(), before);
     server.query("CREATE DATABASE shop");
     let target = server.verified_url().replace("/postgres?", "/shop?");
-    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
 }
 
 #[test]
@@ -137,8 +136,7 @@ fn event_triggers_that_forbid_drops_are_refused_and_measured_when_they_are_disab
         let (_, statement) = said.split_once("have its administrator run: ").unwrap();
         server.query(statement);
         let target = server.verified_url();
-        let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
-        finished.measured();
+        measured_in_a_moment(&target);
         assert_eq!(server.contents(), before);
         server.query("DROP EVENT TRIGGER \"No drops\"");
     }
@@ -163,8 +161,7 @@ fn commits_that_wait_for_a_standby_that_is_not_there_are_refused_and_measured_wi
     let (_, option) = said.split_once("add options=").unwrap();
     let option = option.split(' ').next().unwrap();
     let target = format!("{}&options={option}", server.verified_url());
-    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
     assert_eq!(server.contents(), before);
 }
 
@@ -237,9 +234,7 @@ fn accounts_with_an_md5_password_are_measured_by_it_and_cannot_do_scram() {
         true => Some(line.replace("scram-sha-256", "md5")),
         false => Some(line.to_owned()),
     });
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    let sandbox = measured_in_a_moment(&target);
     for arm in &record(&sandbox.run()).head.arms {
         assert_eq!(arm.sessions[0].facts.authentication.method, "md5", "{}", arm.name);
     }
@@ -364,10 +359,8 @@ fn servers_that_are_compatible_are_known_by_their_own_words() {
         server.query(&format!(
             "CREATE OR REPLACE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql AS $$SELECT '{says}'$$"
         ));
-        let sandbox = Sandbox::new();
         let target = server.verified_url();
-        let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-        finished.measured();
+        let sandbox = measured_in_a_moment(&target);
         let own = &record(&sandbox.run()).head.servers[0];
         assert_eq!((own.product.as_str(), own.version.as_str()), (product, says));
     }

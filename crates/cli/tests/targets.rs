@@ -50,10 +50,8 @@ fn other_clients_keep_connections_and_the_advice_fits() {
         "opens 43 connections at a time … \
          of the 30 that max_connections allows 0 are open and 5 are kept for other clients",
     );
-    assert!(
-        said.contains("ciphertax run quick … --set load.connections=2"),
-        "{said}"
-    );
+    let is_told = said.contains("ciphertax run quick … --set load.connections=2");
+    assert!(is_told, "{said}");
     assert_eq!(server.schemas(), before);
     // Four more for each arm than the control session; a server counts those that were closed for a moment longer, and a busy one for
     // several. Those that are kept for others stay free.
@@ -156,11 +154,8 @@ fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
         let arm = arm_of(&run, arm);
         assert!(arm.sessions[0].facts.tls.is_some());
         let mut measured = run.results.measurements.iter();
-        assert!(
-            measured.any(|row| row.arm == arm.name && row.metric == Metric::ServerCpuPerOp),
-            "{}",
-            arm.name
-        );
+        let holds = measured.any(|row| row.arm == arm.name && row.metric == Metric::ServerCpuPerOp);
+        assert!(holds, "{}", arm.name);
     }
     // The command that repeats it names the socket.
     says(&run.head.command, "localhost/?socket=");

@@ -142,11 +142,8 @@ mod test_all {
         ) {
             for witness in [Witness::Server, Witness::Disk] {
                 let is_it = |proof: &&Proof| proof.witness == witness && proof.claim == claim;
-                assert!(
-                    proofs(&run, arm).iter().any(is_it),
-                    "{arm}, {witness}: {:?}",
-                    proofs(&run, arm)
-                );
+                let is_right = proofs(&run, arm).iter().any(is_it);
+                assert!(is_right, "{arm}, {witness}: {:?}", proofs(&run, arm));
             }
         }
         for arm in ["plain", "wrapped", "aes"] {

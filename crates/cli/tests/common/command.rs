@@ -27,12 +27,8 @@ impl Finished {
     /// Makes sure that it measured to its end. In the seconds that a test may take there need not be blocks enough for an
     /// interval, and then the exit code says that nothing can be told. Returns what it printed.
     pub(crate) fn measured(&self) -> &str {
-        assert!(
-            matches!(self.code, Some(0 | 3)),
-            "{}\n{}",
-            self.stdout,
-            self.stderr
-        );
+        let is_one = matches!(self.code, Some(0 | 3));
+        assert!(is_one, "{}\n{}", self.stdout, self.stderr);
         &self.stdout
     }
 }

@@ -288,12 +288,8 @@ fn are_proved(run: &Run) {
         for session in &arm.sessions {
             let is_it =
                 |proof: &&ciphertax_base::Proof| proof.witness == Witness::Wire && proof.claim == claim;
-            assert!(
-                session.proofs.iter().any(|proof| is_it(&proof)),
-                "{}: {:?}",
-                arm.name,
-                session.proofs
-            );
+            let holds = session.proofs.iter().any(|proof| is_it(&proof));
+            assert!(holds, "{}: {:?}", arm.name, session.proofs);
         }
     }
     let between = run

@@ -69,10 +69,8 @@ fn a_cell_measures_the_arms_it_names_and_the_baseline_again() {
     let names = |arms: Vec<Arm>| arms.into_iter().map(|arm| arm.name).collect::<Vec<_>>();
     let cell = &study.cells[0];
     assert_eq!(names(study.arms_of(cell).cloned().collect()), ["plain", "old"]);
-    assert_eq!(
-        names(study.measured_arms_of(cell)),
-        ["plain", BASELINE_AGAIN, "old"]
-    );
+    let found = names(study.measured_arms_of(cell));
+    assert_eq!(found, ["plain", BASELINE_AGAIN, "old"]);
     let all = Cell {
         arms: None,
         ..cell.clone()
@@ -141,10 +139,8 @@ fn defaults_are_those_of_the_method() {
 #[test]
 fn what_a_type_refuses_is_reported_with_its_line() {
     let message = refusal(|text| text.replace("tls1.3", "preferred"));
-    assert!(
-        message.starts_with("study:11:13: \"transport\" cannot be \"preferred\""),
-        "{message}"
-    );
+    let is_told = message.starts_with("study:11:13: \"transport\" cannot be \"preferred\"");
+    assert!(is_told, "{message}");
     let message = refusal(|text| text.replace("time_s", "tiem_s"));
     assert_eq!(
         message,
@@ -205,12 +201,8 @@ fn a_certificate_differs_by_cell_or_by_arm() {
     let study = Study::from_toml(&by_arm).unwrap();
     let server = study.server_spec(&study.cells[0]);
     for arm in &study.arms {
-        assert_eq!(
-            study.certificate_of(arm, &server).kind,
-            CertificateKind::Rsa2048,
-            "{}",
-            arm.name
-        );
+        let found = study.certificate_of(arm, &server).kind;
+        assert_eq!(found, CertificateKind::Rsa2048, "{}", arm.name);
     }
     let by_both = by_arm.replacen("load = {", "certificate = \"rsa-4096\"\nload = {", 1);
     let error = Study::from_toml(&by_both).unwrap_err().to_string();

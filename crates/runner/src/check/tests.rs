@@ -219,6 +219,8 @@ server=postgresql | oltp_point_select ⇒ ycsb_a ; columns = { feature = "stored
 | load = { connections = 8 } ⇒ load = { connections = 8 } ¶ arms = ["plain", "slow"] ¶ server = "mariadb-10.2" ¶ [[cell]] ¶
     name = "far" ¶ workload = "oltp_point_select" ¶ load = { connections = 8 } ; [[cell]] ⇒ [[arm]] ¶ name = "slow" ¶
     transport = "plain" ¶ [[cell]] → arm "plain": mariadb-10.2 cannot do a certificate ecdsa-p256
+server=mongodb | oltp_point_select ⇒ command ; load = { connections = 8 } ⇒ command = { run = ["x", "{my_cnf}"] }
+    → {my_cnf} is for programs that speak to MySQL … CIPHERTAX_URL
 ranks=2 | oltp_point_select ⇒ ycsb_load → cell "near": one process empties
 ranks=2 | connections = 8 ⇒ connections = 8, batch = 100 → cell "near": a batch is done
 ranks=2 | load = { ⇒ keep_operations = true ¶ load = { → cell "near": … single operations

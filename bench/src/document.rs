@@ -96,9 +96,6 @@ impl Table {
     }
 
     /// Adds a row, with its cells as the heads are written.
-    ///
-    /// # Panics
-    /// If it has not as many cells as there are columns.
     pub fn row(&mut self, cells: &str) {
         assert_eq!(columns(cells), self.columns, "a row has a cell for every column");
         self.lines += &format!("| {cells} |\n");

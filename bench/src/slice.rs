@@ -11,9 +11,6 @@ use hdrhistogram::Histogram;
 use crate::{Measured, Result};
 
 /// CPU time of a private server's process in nanoseconds, read when it is quiet.
-///
-/// # Errors
-/// If it has ended.
 pub fn quiet_ns(server: &ProcessMeter) -> Result<u64> {
     server.settle(Duration::from_millis(1), Duration::from_millis(50))?;
     Ok(server.cpu()?.total_ns)
@@ -30,9 +27,6 @@ pub fn load(connections: u32) -> Load {
 }
 
 /// An engine of such a load with these arms.
-///
-/// # Errors
-/// The first of an arm, or the engine's own.
 pub fn start<W: Workload>(load: &Load, arms: impl IntoIterator<Item = Result<W>>) -> Result<Engine> {
     let arms = arms.into_iter().collect::<Result<_>>()?;
     Ok(Engine::start(arms, load, 1)?)
@@ -52,9 +46,6 @@ pub struct Slice {
 
 impl Slice {
     /// Measures one slice of an arm, with both clocks read when the server is quiet.
-    ///
-    /// # Errors
-    /// If anything fails: a benchmark has no use for a slice with faults.
     pub fn measure(
         server: &ProcessMeter,
         engine: &mut Engine,
@@ -69,9 +60,6 @@ impl Slice {
     }
 
     /// Measures one slice of an arm that has no server.
-    ///
-    /// # Errors
-    /// As [`Slice::measure`].
     pub fn without_server(engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
         prepare(engine, arm)?;
         Self::of(&engine.slice(arm, duration)?, 0)
@@ -109,9 +97,6 @@ impl Slice {
 }
 
 /// Opens the arm's connections that are not open.
-///
-/// # Errors
-/// The first failure.
 pub fn prepare(engine: &mut Engine, arm: usize) -> Result<()> {
     engine
         .prepare(arm)?

@@ -48,9 +48,6 @@ impl Measured {
 
     /// A peer's run, and one of hardly any operations beside it, which is its starting: an operation costs what the
     /// longer took more.
-    ///
-    /// # Errors
-    /// If it has not done more.
     pub fn of_peer(start: &Run, run: &Run) -> Result<Self> {
         let operations = run.transactions.saturating_sub(start.transactions) as f64;
         if operations == 0.0 {
@@ -90,9 +87,6 @@ impl Figures {
 
 /// Has each of these measured by its index, in as many rounds, each in an order of its own, and says on standard error what
 /// their clients took so far.
-///
-/// # Errors
-/// The first of `measure`.
 pub fn in_turns(
     what: impl Display,
     names: &[impl Display],
@@ -120,9 +114,6 @@ pub fn in_turns(
 
 /// CPU time of a call in microseconds: the mean of as many as this thread makes in a time, all of `batch` between two looks
 /// at the clock.
-///
-/// # Errors
-/// The first of `call`.
 pub fn cpu_of_call<T>(time: Duration, batch: &[T], mut call: impl FnMut(&T) -> Result<()>) -> Result<f64> {
     let before = ThreadUsage::now();
     let deadline = Instant::now() + time;

@@ -47,28 +47,20 @@ pub struct Login {
 
 impl MariadbGround {
     /// Starts a server with a certificate and writes the data set.
-    ///
-    /// # Errors
-    /// If there is no server, or it refuses.
     pub fn prepare() -> Result<Self> {
         let server = PrivateServer::builder(&MARIADB).certificate(CertificateKind::EcdsaP256);
         Self::prepare_on(server, &TABLES.dataset)
     }
 
     /// Starts this server and writes this data set.
-    ///
-    /// # Errors
-    /// As [`MariadbGround::prepare`].
     pub fn prepare_on(server: PrivateServerBuilder, dataset: &Dataset) -> Result<Self> {
         eprintln!("starting a private MariaDB and writing {dataset} …");
         let mut ground = Self::start(server, |server| {
             let access = Login::to(server, Transport::Plain).access(|policy| policy)?;
             Ok(Session::within(&access.options, None))
         })?;
-        let contents = Contents {
-            sbtest: Some(*dataset),
-            ..Contents::NONE
-        };
+        let mut contents = Contents::NONE;
+        contents.sbtest = Some(*dataset);
         ground.load(&ground.access(Transport::Plain)?.options, &contents)?;
         let server = ground.ask(
             "SELECT CONCAT('MariaDB ', @@version, ', ', @@version_ssl_library, ', buffer pool ', \
@@ -79,18 +71,12 @@ impl MariadbGround {
     }
 
     /// How an arm reaches the server, and what its sessions must be.
-    ///
-    /// # Errors
-    /// If TLS cannot be prepared.
     pub fn access(&self, transport: Transport) -> Result<MysqlAccess> {
         Login::to(&self.server, transport).access(|policy| policy)
     }
 
     /// Protocol version and cipher of the sessions that this transport gives, by the server's word; empty in
     /// plaintext.
-    ///
-    /// # Errors
-    /// If they are not what the transport says.
     pub fn servers_word(&self, transport: Transport) -> Result<String> {
         let access = self.access(transport)?;
         let task = async {
@@ -102,9 +88,6 @@ impl MariadbGround {
     }
 
     /// A counter of the server, all sessions together.
-    ///
-    /// # Errors
-    /// If there is none of that name, or it is not a number.
     pub fn counter(&mut self, name: &str) -> Result<u64> {
         let value = self.value(&format!("SHOW GLOBAL STATUS LIKE '{name}'"), 1)?;
         let count = value.parse();
@@ -127,9 +110,6 @@ impl Login {
     }
 
     /// How an arm reaches the server, with what is adapted of its TLS, and what its sessions must be.
-    ///
-    /// # Errors
-    /// If TLS cannot be prepared.
     pub fn access(&self, adapt: impl FnOnce(TlsPolicy) -> TlsPolicy) -> Result<MysqlAccess> {
         let tls = tls(self.transport, self.ca_file.as_deref(), &self.host, adapt)?;
         let password = Secret::new(self.password.clone());

@@ -64,9 +64,6 @@ impl<S: Session> Ground<S> {
     }
 
     /// Runs a task on a reactor of this thread, and ends it when the time is up.
-    ///
-    /// # Errors
-    /// If it has not ended by then.
     pub fn run<T>(&self, patience: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Result<T> {
         finish(&self.reactor, patience, task(&self.reactor))
     }
@@ -74,9 +71,6 @@ impl<S: Session> Ground<S> {
 
 impl<S: SqlSession> Ground<S> {
     /// Makes tables as ciphertax does, by sessions with these options, and tells how long that took.
-    ///
-    /// # Errors
-    /// If the server refuses.
     pub fn load(&self, options: &S::Options, contents: &Contents) -> Result<Duration> {
         let began = Instant::now();
         let (mut opened, mut progress) = (Vec::new(), |_| ());
@@ -87,9 +81,6 @@ impl<S: SqlSession> Ground<S> {
     }
 
     /// Runs statements, and returns the first value of the last one's last row; empty if it has none.
-    ///
-    /// # Errors
-    /// The server's own.
     pub fn ask(&mut self, sql: &str) -> Result<String> {
         self.value(sql, 0)
     }

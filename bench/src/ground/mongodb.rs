@@ -17,9 +17,6 @@ pub type MongodbGround = Ground<Session>;
 
 impl MongodbGround {
     /// Starts this server, and fetches it before if it is not there.
-    ///
-    /// # Errors
-    /// If there is no server, or it refuses.
     pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
         fetch(&MONGODB)?;
         eprintln!("starting a private MongoDB …");
@@ -38,9 +35,6 @@ impl MongodbGround {
     }
 
     /// How so many connections at a time of an arm reach the server, and what their sessions must be.
-    ///
-    /// # Errors
-    /// If the server has no account for the arm's method, or TLS cannot be prepared.
     pub fn access(&self, arm: &Arm, connections: usize) -> Result<MongodbAccess> {
         let method = method(arm)?;
         let client_certificate = match method {
@@ -76,17 +70,11 @@ impl MongodbGround {
     }
 
     /// What a command answers; it names its database as `$db`.
-    ///
-    /// # Errors
-    /// The server's own.
     pub fn command(&mut self, command: &RawDocument) -> Result<RawDocumentBuf> {
         Ok(finish(&self.reactor, PATIENCE, self.control.command(command))??)
     }
 
     /// What the server counted since it started.
-    ///
-    /// # Errors
-    /// The server's own.
     pub fn counters(&mut self) -> Result<ServerCounters> {
         let task = ServerCounters::read(&mut self.control);
         Ok(finish(&self.reactor, PATIENCE, task)??)
@@ -94,9 +82,6 @@ impl MongodbGround {
 
     /// Makes sure by the server's word that since `before` an arm made `connections` connections at least, all of its
     /// transport and all logged in as it says.
-    ///
-    /// # Errors
-    /// Says what was counted.
     pub fn check_since(&mut self, before: &ServerCounters, arm: &Arm, connections: u64) -> Result<()> {
         let counted = self.counters()?.since(before);
         let version = arm.transport.tls_version().map(|version| version.name());

@@ -20,9 +20,6 @@ pub type PostgresqlGround = Ground<Session>;
 
 impl PostgresqlGround {
     /// Starts a server with accounts for logins by `trust` and SCRAM, which is fetched first where the system has none.
-    ///
-    /// # Errors
-    /// If it cannot be had, or refuses.
     pub fn prepare() -> Result<Self> {
         fetch(&POSTGRESQL)?;
         eprintln!("starting a private PostgreSQL …");
@@ -38,9 +35,6 @@ impl PostgresqlGround {
     }
 
     /// How so many connections at a time of an arm reach the server, and what their sessions must be.
-    ///
-    /// # Errors
-    /// If the server has no account for the arm's method, or TLS cannot be prepared.
     pub fn access(&self, arm: &Arm, connections: usize) -> Result<PostgresqlAccess> {
         let options = options(&self.server, method(arm)?)?;
         let tls = tls(arm.transport, self.server.ca_file(), &options.host, |policy| {
@@ -64,9 +58,6 @@ impl PostgresqlGround {
     }
 
     /// Sessions that there were since the server started, in the only database that has any.
-    ///
-    /// # Errors
-    /// The server's own.
     pub fn sessions(&mut self) -> Result<u64> {
         let count = format!("SELECT sessions FROM pg_stat_database WHERE datname = '{DATABASE}'");
         Ok(self.ask(&count)?.parse()?)
@@ -74,9 +65,6 @@ impl PostgresqlGround {
 
     /// Makes sure by the server's word that there were so many sessions at least since it had counted `before`: it counts
     /// a session a moment after it has ended.
-    ///
-    /// # Errors
-    /// Says what was counted.
     pub fn check_sessions_since(&mut self, before: u64, sessions: u64) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -122,10 +122,8 @@ mod tests {
         let binlog = [(BINLOG_COMMITS, 80), (BINLOG_GROUPS, 8), log[0], log[1]];
         assert_eq!(commits_per_flush(&counters(&binlog)), Some(10.0));
         // Flushed once a second.
-        assert_eq!(
-            commits_per_flush(&counters(&[(COMMITS, 9), (LOG_FLUSHES, 0), log[2]])),
-            None
-        );
+        let found = commits_per_flush(&counters(&[(COMMITS, 9), (LOG_FLUSHES, 0), log[2]]));
+        assert_eq!(found, None);
         assert_eq!(commits_per_flush(&counters(&[log[1]])), None);
         let statements = [(STATEMENT_COMMITS, 60), (FILE_FLUSHES, 10)];
         assert_eq!(commits_per_flush(&counters(&statements)), Some(6.0));

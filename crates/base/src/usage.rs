@@ -176,10 +176,8 @@ mod tests {
         };
         assert_eq!(of(Some(9), Some(9)).since(&of(Some(4), None)), of(Some(5), None));
         assert_eq!(of(Some(3), None).since(&of(Some(4), None)), of(None, None));
-        assert_eq!(
-            serde_json::to_string(&of(None, Some(1))).unwrap(),
-            r#"{"io_some_ns":1}"#
-        );
+        let found = serde_json::to_string(&of(None, Some(1))).unwrap();
+        assert_eq!(found, r#"{"io_some_ns":1}"#);
         let faults = |minor, major| PageFaults { minor, major };
         assert_eq!(faults(9, 1).since(&faults(4, 1)), Some(faults(5, 0)));
         assert_eq!(faults(9, 0).since(&faults(4, 1)), None);

@@ -259,20 +259,15 @@ mod tests {
                 data_mb / f64::from(memory_mb)
             });
             let (large, small): (Vec<f64>, Vec<f64>) = ratios.partition(|ratio| *ratio > 1.0);
-            assert_eq!(
-                (large.len(), small.len()),
-                (3 * scenarios, 3 * scenarios),
-                "{scale}"
-            );
+            let found = (large.len(), small.len());
+            assert_eq!(found, (3 * scenarios, 3 * scenarios), "{scale}");
             assert!(large.iter().all(|ratio| (3.5..4.5).contains(ratio)), "{large:?}");
             assert!(small.iter().all(|ratio| (0.4..0.6).contains(ratio)), "{small:?}");
         }
         assert!(at("laptop").time_s <= 12.0 * 60.0);
         let published = at("published");
-        assert_eq!(
-            (published.dataset.tables, published.dataset.table_size),
-            (100, 4_000_000)
-        );
+        let found = (published.dataset.tables, published.dataset.table_size);
+        assert_eq!(found, (100, 4_000_000));
         let of_scenarios = published.cells.iter().filter(|cell| cell.load.connections == 50);
         assert_eq!(of_scenarios.count(), 33);
     }

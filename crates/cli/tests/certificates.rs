@@ -43,11 +43,8 @@ fn arms_with_other_certificates_are_measured_on_servers_of_their_own() {
         assert!(has_faults, "{sample:?}");
         let has_bytes = server.server_bytes_read.is_some() && server.server_bytes_written.is_some();
         assert!(has_bytes, "{sample:?}");
-        assert_eq!(
-            server.pressure.is_some(),
-            ciphertax_observe::pressure().is_some(),
-            "{sample:?}"
-        );
+        let found = server.pressure.is_some();
+        assert_eq!(found, ciphertax_observe::pressure().is_some(), "{sample:?}");
         let counts_commits = server.server_counters.contains_key(counter::STATEMENT_COMMITS);
         assert!(counts_commits, "{sample:?}");
     }
@@ -68,10 +65,7 @@ fn a_target_has_the_certificate_it_has() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
     let refused = sandbox.finish(&["run", "study.toml", &server.url_with(server.password())]);
-    refused.fails(
-        2,
-        &["arm \"rsa\": the target has", "arm \"ecdsa\": the target has"],
-    );
+    refused.fails(2, "arm \"rsa\": the target has … arm \"ecdsa\": the target has");
 }
 
 /// A certificate that has signed itself, for a server of the user's own, with its key.
@@ -125,14 +119,9 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
     let critical = critical.unwrap();
     let authority = BasicConstraints::new().critical().ca().build().unwrap();
     for (version_3, extension, verifies, words) in [
-        (false, None, true, ["X.509 version 1", "issue one of version 3"]),
-        (true, Some(&authority), true, ["CA:TRUE", "CA:FALSE"]),
-        (
-            true,
-            Some(&critical),
-            false,
-            ["critical extension", "not critical"],
-        ),
+        (false, None, true, "X.509 version 1 … issue one of version 3"),
+        (true, Some(&authority), true, "CA:TRUE … CA:FALSE"),
+        (true, Some(&critical), false, "critical extension … not critical"),
     ] {
         let sandbox = Sandbox::new();
         let files = write_certificate(sandbox.root(), version_3, extension);
@@ -149,13 +138,8 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
             "--time=4",
             "--out=run",
         ];
-        let finished = sandbox.finish(
-            &[
-                &arguments[..],
-                &["--set=dataset.table_size=2000", "--set=slice_s=0.05"],
-            ]
-            .concat(),
-        );
+        let short = ["--set=dataset.table_size=2000", "--set=slice_s=0.05"];
+        let finished = sandbox.finish(&[&arguments[..], &short].concat());
         finished.measured();
         let run = record(&sandbox.run());
         let [left_out] = &run.head.left_out[..] else {
@@ -163,9 +147,8 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
         };
         let reason = left_out.reason.to_string();
         assert_eq!(left_out.arm, "rustls");
-        says(&reason, words[0]);
-        says(&reason, words[1]);
-        finished.says(&[&format!("Leaving out rustls: {reason}")]);
+        says(&reason, words);
+        finished.says(&format!("Leaving out rustls: {reason}"));
         let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(arms, ["openssl", BASELINE_AGAIN, "plain"]);
     }
@@ -230,7 +213,7 @@ fn a_server_whose_suites_its_key_does_not_suit_is_told_from_one_without_the_vers
     let words = "have no cipher suite or no group in common";
     says(reason, words);
     let connected = Sandbox::new().finish(&["connect", &server.verified_url(), "--transport=tls1.2"]);
-    connected.refuses(&[words, "an RSA key in the server's certificate"]);
+    connected.refuses(&format!("{words} … an RSA key in the server's certificate"));
 }
 
 #[test]
@@ -244,9 +227,9 @@ fn a_damaged_certificate_of_a_ca_file_is_named_and_the_others_are_used() {
         let finished = sandbox.finish(&["connect", &target, "--library", library]);
         finished.fails(
             0,
-            &["Warning: certificate 1 of 2 in bundle.pem cannot be read; the others are used"],
+            "Warning: certificate 1 of 2 in bundle.pem cannot be read; the others are used",
         );
-        finished.shows(&["verified"]);
+        finished.shows("verified");
     }
 }
 

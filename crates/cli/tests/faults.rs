@@ -17,7 +17,7 @@ fn stopped_in_order(signal: Signal, code: i32) {
     running.signal(signal);
     let finished = running.finish();
     assert_eq!(finished.code, Some(code), "{}", finished.stderr);
-    finished.shows(&["stopped by the user"]);
+    finished.shows("stopped by the user");
     assert_eq!(reason(&sandbox.run()), "stopped by the user");
     assert!(!samples(&sandbox.run()).is_empty());
     assert!(sandbox.run().join("report.html").exists());
@@ -49,7 +49,7 @@ fn ctrl_c_is_heard_while_a_server_says_nothing() {
         running.says("Connecting to ");
         let (_connection, _) = silent.accept().unwrap();
         running.signal(Signal::INT);
-        running.finish().fails(130, &[]);
+        running.finish().fails(130, "");
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();
     }
@@ -147,7 +147,7 @@ fn a_killed_run_leaves_no_server_of_any_database() {
 }
 
 fn ended_early(sandbox: &Sandbox, finished: &Finished) {
-    finished.fails(4, &[]);
+    finished.fails(4, "");
     let last = finished.stderr.lines().last().unwrap();
     let words = "ciphertax: the run ended early: the server died: ";
     assert!(last.starts_with(words), "{last}");
@@ -171,7 +171,7 @@ fn died(sandbox: &Sandbox, finished: &Finished) {
         1
     );
     assert!(reason(&sandbox.run()).starts_with("the server died: "));
-    finished.shows(&["; 1 void slice."]);
+    finished.shows("; 1 void slice.");
     assert!(sandbox.run().join("report.html").exists());
 }
 
@@ -194,15 +194,10 @@ fn a_full_disk_ends_the_run_with_what_was_measured_on_standard_output_and_no_tru
     let finished = Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish();
     finished.fails(
         4,
-        &[
-            "the run ended early: small/run/samples.jsonl cannot be written: No space left",
-            "make room",
-            "--resume small/run",
-            "small/run/report.html cannot be written",
-            "`ciphertax report small/run` writes the rest",
-        ],
+        "the run ended early: small/run/samples.jsonl cannot be written: No space left … make room … \
+         --resume small/run … small/run/report.html cannot be written … `ciphertax report small/run` writes the rest",
     );
-    finished.shows(&["This run ended early: "]);
+    finished.shows("This run ended early: ");
     let files = fs::read_to_string(sandbox.work().join("files")).unwrap();
     assert_eq!(files, "run.json\nsamples.jsonl\n");
     assert!(samples(&sandbox.work()).len() > 1);

@@ -102,10 +102,8 @@ fn the_cpu_time_behind_a_forwarder_is_that_of_the_database() {
             }
         };
         // What it does for the first of them, for those that resume and after each is none of a connection's.
-        assert!(
-            (0.9..20.0).contains(&used),
-            "{used} times what its connections take"
-        );
+        let holds = (0.9..20.0).contains(&used);
+        assert!(holds, "{used} times what its connections take");
         assert_eq!(found.through.as_deref(), Some("haproxy"));
         assert!(found.same_host);
         let (alone, _) = connect("--count=1");
@@ -135,16 +133,14 @@ fn a_run_through_a_forwarder_bills_the_database_and_it_each_and_says_so_first() 
         .map(|sample| sample.server.pooler_cpu.unwrap().total_ns);
     let billed: u64 = billed.sum();
     assert!((1..=used).contains(&billed), "{billed} of {used} ns");
-    sandbox.finish(&["report", "run", "--full"]).shows(&["pooler"]);
-    finished.shows(&["through haproxy"]);
+    sandbox.finish(&["report", "run", "--full"]).shows("pooler");
+    finished.shows("through haproxy");
     let run = record(&sandbox.run());
     let [own] = &run.head.servers[..] else {
         panic!("{:?}", run.head.servers)
     };
-    assert_eq!(
-        (own.through.as_deref(), own.same_host, &own.cpu_unread),
-        (Some("haproxy"), true, &None)
-    );
+    let found = (own.through.as_deref(), own.same_host, &own.cpu_unread);
+    assert_eq!(found, (Some("haproxy"), true, &None));
     let proofs = run.head.arms.iter().flat_map(|arm| &arm.sessions[0].proofs);
     let mut wire = proofs.filter(|proof| proof.witness == Witness::Wire);
     assert!(wire.all(|proof| proof.evidence.ends_with("as far as haproxy, not behind it")));
@@ -161,10 +157,7 @@ fn behind_a_forwarder_that_gives_its_clients_addresses_nobody_is_billed() {
     let found: ConnectionRecord = serde_json::from_str(&finished.stdout).unwrap();
     assert_eq!(found.through.as_deref(), Some("haproxy"));
     let unread = found.first_answer.server_cpu_unread.unwrap();
-    assert!(
-        unread.contains("haproxy listens there and passes connections on"),
-        "{unread}"
-    );
+    says(&unread, "haproxy listens there and passes connections on");
 }
 
 /// Providers put many databases behind one address and tell them apart so.
@@ -206,7 +199,7 @@ mod test_all {
         let sandbox = Sandbox::new();
         let study = ["run", "postgres-tls-versions", &direct, "--time=3", "--out=run"];
         sandbox.finish(&study).measured();
-        sandbox.finish(&["clean", &direct]).shows(&["Nothing to remove"]);
+        sandbox.finish(&["clean", &direct]).shows("Nothing to remove");
         let asked = Sandbox::new().finish(&["clean", &format!("{url}?sslmode=require")]);
         assert_eq!(asked.code, Some(2), "{asked:?}");
     }

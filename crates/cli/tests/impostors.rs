@@ -114,11 +114,11 @@ fn without_tls_a_password_goes_to_nobody_on_another_machine() {
                 let warns = !command.contains(&"plain.toml") && !command.contains(&"--transport=plain");
                 let is_warned = finished.stderr.starts_with("Warning: the certificate of ");
                 assert_eq!(is_warned, warns, "{finished:?}");
-                finished.refuses(&[if is_over_tls {
+                finished.refuses(if is_over_tls {
                     "offers no TLS"
                 } else {
                     "the password was not sent"
-                }]);
+                });
                 assert!(!sandbox.run().exists());
             }
             assert!(impostor.has_heard("app"), "nobody has logged in");
@@ -149,12 +149,12 @@ fn who_has_no_certificate_of_the_named_authority_hears_of_no_login() {
                     let is_told = command.contains(&"--transport=plain");
                     let finished = finish(&sandbox, &command);
                     // A login that sends a proof alone is what `--transport=plain` asks for.
-                    finished.refuses(&[match (speaks_tls, is_told) {
+                    finished.refuses(match (speaks_tls, is_told) {
                         (false, false) => "TLS",
                         (true, false) => "signed by another CA",
                         (true, true) if is_mysql => "signed by another CA",
                         (_, true) => "the password was not sent",
-                    }]);
+                    });
                     // The last of them, so that what it tells was told by no other.
                     let tells = is_told && !(speaks_tls && is_mysql);
                     assert_eq!(impostor.has_heard("app"), tells, "{asks:?} at {at}: {command:?}");
@@ -190,11 +190,11 @@ fn whoever_answers_learns_the_password_where_the_url_or_nobody_minds_and_a_line_
             let impostor = Impostor::start(at, asks, Some(&certificate));
             let target = url(&impostor, asks, options);
             let finished = finish(&sandbox, &["connect", &target, "--transport", transport]);
-            finished.refuses(&[if learns {
+            finished.refuses(if learns {
                 "ssword"
             } else {
                 "the password was not sent"
-            }]);
+            });
             let row = format!("{asks:?} {at} {options} {transport}: {}", finished.stderr);
             assert_eq!(impostor.has_heard(PASSWORD), learns, "{row}");
             let warning = finished.stderr.lines().next().unwrap_or_default();
@@ -220,10 +220,10 @@ fn a_login_that_must_be_tied_to_the_certificate_is_no_other() {
             let words: Vec<&str> = command.split(' ').chain([target.as_str()]).collect();
             // What goes on in plaintext after TLS was refused is said there.
             let over_tls = matches!(command, "run tls.toml" | "connect");
-            finish(&sandbox, &words).refuses(&[match over_tls {
+            finish(&sandbox, &words).refuses(match over_tls {
                 true => "expected SCRAM-SHA-256-PLUS",
                 false => "the password was not sent",
-            }]);
+            });
             let has_only_the_name = impostor.has_heard("app") && !impostor.has_heard(PASSWORD);
             assert!(has_only_the_name, "{command}");
         }

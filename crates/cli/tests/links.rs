@@ -57,12 +57,12 @@ fn nothing_is_written_through_a_link_in_a_run_folder_or_in_an_exports_place() {
         fs::rename(&path, &aside).unwrap();
         relink(&path);
         let finished = sandbox.finish(&["run", "--resume=run"]);
-        finished.refuses(&[name, "symbolic link"]);
+        finished.refuses(&format!("{name} … symbolic link"));
         fs::remove_file(&path).unwrap();
         fs::hard_link(&precious, &path).unwrap();
         sandbox
             .finish(&["run", "--resume=run"])
-            .refuses(&[name, "another name"]);
+            .refuses(&format!("{name} … another name"));
         assert!(is_untouched(), "{name}");
         fs::rename(&aside, &path).unwrap();
     }
@@ -92,7 +92,7 @@ fn root_writes_into_the_folder_of_another_account_only_where_it_is_told_to() {
         &["report", "run/report.html"],
     ] {
         let finished = sandbox.finish(command);
-        finished.refuses(&["belongs to another account (uid 65534)", "--trust-folder"]);
+        finished.refuses("belongs to another account (uid 65534) … --trust-folder");
         assert_eq!(contents(), before, "{command:?}");
     }
     let finished = sandbox.finish(&["report", "run", "--trust-folder"]);

@@ -54,30 +54,16 @@ fn a_program_that_does_not_encrypt_or_log_in_as_its_arm_says_is_caught_by_mongod
         with MongoClient(of('HOST'), int(of('PORT')), serverMonitoringMode='poll') as client:\n\
         \x20   client.admin.command('ping')\n";
     for (program, words) in [
-        (
-            plaintext,
-            ["cell mine, arm tls", "0 were over TLS", "CIPHERTAX_URL"],
-        ),
-        (
-            nobody,
-            ["cell mine, arm plain", "did not log in", "SCRAM-SHA-256"],
-        ),
+        (plaintext, "cell mine, arm tls … 0 were over TLS … CIPHERTAX_URL"),
+        (nobody, "cell mine, arm plain … did not log in … SCRAM-SHA-256"),
     ] {
         let sandbox = Sandbox::new();
         let study = with_program(&sandbox, &driver, program);
         let finished = sandbox.start_study(&study, &[]).finish_within(2 * PATIENCE);
-        finished.refuses(&words);
+        finished.refuses(words);
         assert!(!sandbox.run().exists());
         sandbox.expect_nothing_left();
     }
-}
-
-#[test]
-fn an_option_file_of_mysql_is_not_for_mongodb() {
-    let sandbox = Sandbox::new();
-    let study = format!("{PROGRAM}[cell.command]\nrun = [\"true\", \"{{my_cnf}}\"]\n");
-    let finished = sandbox.start_study(&study, &[]).finish();
-    finished.refuses(&["{my_cnf} is for programs that speak to MySQL", "CIPHERTAX_URL"]);
 }
 
 /// The study, whose program is this one.

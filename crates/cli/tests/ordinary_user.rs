@@ -47,7 +47,7 @@ fn an_ordinary_user_is_told_how_to_measure_at_a_distance_and_does() {
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let run = ["run", "study.toml", "--out=run"];
     let refused = finish_as_ordinary_user(&sandbox, &run);
-    refused.fails(2, &["CAP_NET_ADMIN", WITHOUT_ROOT]);
+    refused.fails(2, &format!("CAP_NET_ADMIN … {WITHOUT_ROOT}"));
     assert!(!refused.stderr.contains("Starting"), "{}", refused.stderr);
     finish_in_namespaces(&sandbox, user, &run).measured();
     let link = record(&sandbox.run()).head.servers[0].link.clone().unwrap();

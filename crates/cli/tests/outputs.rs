@@ -91,7 +91,7 @@ fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_export
     ]);
     assert_eq!(again.code, Some(2), "{}", again.stderr);
     assert_eq!(again.stdout, finished.stdout);
-    again.says(&["cpu.collapsed is not written: the run has no profile"]);
+    again.says("cpu.collapsed is not written: the run has no profile");
     assert_eq!(file("again.csv"), file("estimates.csv"));
     sandbox.expect_nothing_left();
 }
@@ -103,12 +103,8 @@ fn every_step_is_a_line_with_its_time() {
         sandbox.finish(&arguments(&[&["-v", "--cell", "select"], time].concat()))
     });
     finished.measured();
-    finished.says(&[
-        " s  Run folder: run",
-        " s  Starting a private server",
-        " s  select, 1 block",
-        " s  Evaluating",
-    ]);
+    finished
+        .says(" s  Run folder: run …  s  Starting a private server …  s  select, 1 block … s  Evaluating");
 }
 
 #[test]
@@ -116,16 +112,11 @@ fn what_a_run_would_do_is_said_and_nothing_is_done() {
     let sandbox = sandbox();
     let finished = sandbox.finish(&arguments(&["--dry-run", "--arm", "tls1.2"]));
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    finished.shows(&[
-        "outputs: What does TLS cost?",
-        "mariadb, ecdsa-p256: plain, baseline again, tls1.2",
-        "tls1.2: TLSv1.2",
-        "select many: ",
-        // Two cells of three arms, five blocks of a tenth of a second.
-        "takes 3 s at least, and 6 s at most",
-        "1,000 rows to load",
-        "Missing\n  nothing",
-    ]);
+    // Two cells of three arms, five blocks of a tenth of a second.
+    finished.shows(
+        "outputs: What does TLS cost? … mariadb, ecdsa-p256: plain, baseline again, tls1.2 … tls1.2: TLSv1.2 … \
+         select many: … takes 3 s at least, and 6 s at most … 1,000 rows to load … Missing\n  nothing",
+    );
     assert!(!sandbox.run().exists());
     assert!(fs::read_dir(sandbox.temporary()).unwrap().next().is_none());
 }
@@ -143,14 +134,10 @@ fn what_a_run_lacks_is_said_with_the_remedy_before_it_begins() {
     assert_eq!(preview["arms"][2]["transport"], "tls1.3");
     assert_eq!(preview["cells"][1]["load"]["connections"], 4);
     let missing = preview["missing"].to_string();
-    for words in [
-        "ciphertax servers install mysql-5.6",
-        "cannot do TLSv1.3",
-        "the folder run exists",
-        "--out",
-    ] {
-        assert!(missing.contains(words), "{words:?} is not in {missing}");
-    }
+    says(
+        missing,
+        "ciphertax servers install mysql-5.6 … cannot do TLSv1.3 … the folder run exists … --out",
+    );
     assert_eq!(preview["at_most_s"], 6.0);
 }
 
@@ -162,7 +149,7 @@ fn a_server_that_a_later_cell_needs_and_that_is_not_there_is_said_before_the_fir
     let mut command = sandbox.command(&arguments(&[]));
     command.env("XDG_CACHE_HOME", sandbox.work());
     let finished = crate::common::Running::start(command).finish();
-    finished.refuses(&["ciphertax servers install mariadb-11.8"]);
+    finished.refuses("ciphertax servers install mariadb-11.8");
     assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
     assert!(!sandbox.run().exists());
 }
@@ -173,7 +160,7 @@ fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would
     let tried = sandbox.finish(&arguments(&["--dry-run", "--confirm"]));
     // Half a minute for each of two cells.
     let words = "and 66 s at most, trying what bounds each cell among it,";
-    tried.shows(&[words]);
+    tried.shows(words);
     let counted = sandbox.finish(&[
         "run",
         "study.toml",
@@ -183,7 +170,7 @@ fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would
         "--dry-run",
     ]);
     let words = "how often the counter of the server's CPU moves, in 3 min 20 s at most";
-    counted.shows(&[words]);
+    counted.shows(words);
 }
 
 #[test]
@@ -196,12 +183,10 @@ fn a_target_is_not_asked() {
         "--dry-run",
     ]);
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-    finished.shows(&[
-        "Your server (not contacted) mysql://app@127.0.0.1:1/",
-        "prepared statements at a time",
-        "1 login with a wrong password at most",
-        "a schema ciphertax of its own, which is removed afterwards",
-    ]);
+    finished.shows(
+        "Your server (not contacted) mysql://app@127.0.0.1:1/ … prepared statements at a time … \
+         1 login with a wrong password at most … a schema ciphertax of its own, which is removed afterwards",
+    );
     assert!(!finished.stdout.contains("secret"));
 }
 
@@ -222,7 +207,7 @@ fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
         let finished = sandbox.finish(&arguments(&more.split(' ').collect::<Vec<_>>()));
         let printed = (finished.code, finished.stdout.as_str());
         assert_eq!(printed, (Some(2), ""), "{}", finished.stderr);
-        finished.says(&[words]);
+        finished.says(words);
         assert!(!sandbox.run().exists());
     }
 }
@@ -231,17 +216,13 @@ fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
 fn completions_and_manual_pages_know_every_option() {
     let sandbox = Sandbox::new();
     // clap's for fish completes no values of arguments without a name.
-    let words: &[&str] = &["dry-run", "export", "postgresql-18", "comparison"];
-    for (shell, all) in [("bash", words), ("zsh", words), ("fish", &words[..2])] {
+    let all = "dry-run … export … postgresql-18 … comparison";
+    for (shell, words) in [("bash", all), ("zsh", all), ("fish", "dry-run … export")] {
         let finished = sandbox.finish(&["completions", shell]);
         assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
-        for words in all {
-            finished.shows(&[words]);
-        }
-        assert!(
-            !finished.stdout.contains("column-relay"),
-            "{shell} completes what is hidden"
-        );
+        finished.shows(words);
+        let holds = !finished.stdout.contains("column-relay");
+        assert!(holds, "{shell} completes what is hidden");
     }
     let finished = sandbox.finish(&["man", "--out", "man1"]);
     let printed = (finished.code, finished.stdout.as_str());
@@ -275,9 +256,5 @@ fn the_schemas_are_listed_and_printed_and_an_unknown_one_names_the_nearest() {
         assert!(is_named, "{name}: {version}");
     }
     let unknown = sandbox.finish(&["schema", "comparson"]);
-    unknown.refuses(&[
-        "\"comparson\"",
-        "did you mean comparison?",
-        "Known are run, comparison",
-    ]);
+    unknown.refuses("\"comparson\" … did you mean comparison? … Known are run, comparison");
 }

@@ -19,7 +19,7 @@ fn a_password_in_the_environment_stays_there_and_what_others_have_stays_as_it_is
         assert!(server.has_ours());
         running.signal(Signal::INT);
         let finished = running.finish();
-        finished.fails(130, &[]);
+        finished.fails(130, "");
         no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
         assert_eq!((server.all(), server.shop()), before);
         sandbox.expect_nothing_left();
@@ -47,9 +47,9 @@ fn what_ciphertax_did_not_make_is_left_alone_also_where_it_only_looks_like_it() 
         let is_left_alone = || {
             let before = server.all();
             let named = format!("{} named ciphertax", ours(server));
-            refused(&target, &[&named, "did not make", "rename it"]);
+            refused(&target, &format!("{named} … did not make … rename it"));
             let cleaned = Sandbox::new().finish(&["clean", &target]);
-            cleaned.fails(2, &["did not make; it is left alone"]);
+            cleaned.fails(2, "did not make; it is left alone");
             assert_eq!(server.all(), before);
         };
         server.make_precious();
@@ -65,8 +65,7 @@ fn two_runs_do_not_measure_one_server_at_the_same_time() {
     server.session(|query| {
         assert_eq!(query("SELECT GET_LOCK('ciphertax', 0)"), ["1"]);
         let holder = query("SELECT CONNECTION_ID()").remove(0);
-        let connection = format!("connection {holder};");
-        let words = ["another ciphertax measures it", &connection, "wait"];
+        let words = format!("another ciphertax measures it … connection {holder}; … wait");
         refused(&server.url_with(server.password()), &words);
     });
 }
@@ -84,7 +83,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
         let clean = |words: &str| {
             let cleaned = Sandbox::new().finish(&["clean", &target]);
             assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
-            cleaned.shows(&[words]);
+            cleaned.shows(words);
             assert_eq!(found(), before);
         };
         clean("Nothing to remove");
@@ -150,7 +149,10 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     ];
     for (server, study, words) in each {
         let instead = format!("ciphertax run {study}-tls-versions '");
-        let said = refused(&server.verified_url(), &["demands TLS", words, &instead]);
+        let said = refused(
+            &server.verified_url(),
+            &format!("demands TLS … {words} … {instead}"),
+        );
         // The URL that it names lacks the password alone.
         let url = said.split(&instead).nth(1).unwrap().split('\'').next().unwrap();
         let sandbox = Sandbox::new();
@@ -199,17 +201,15 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             let sandbox = Sandbox::new();
             let finished = start_study(&sandbox, &target, &[]).finish();
             finished.measured();
-            finished.says(&[&format!("Leaving out {of_lacks}: {reason}")]);
-            finished.shows(&[&format!("Left out: {of_lacks}, because {reason}.")]);
+            finished.says(&format!("Leaving out {of_lacks}: {reason}"));
+            finished.shows(&format!("Left out: {of_lacks}, because {reason}."));
             let run = record(&sandbox.run());
             assert_eq!(run.head.status, RunStatus::Complete);
             let [left_out] = &run.head.left_out[..] else {
                 panic!("{:?}", run.head.left_out)
             };
-            assert_eq!(
-                (&left_out.arm, left_out.reason.to_string()),
-                (&of_lacks, reason.clone())
-            );
+            let found = (&left_out.arm, left_out.reason.to_string());
+            assert_eq!(found, (&of_lacks, reason.clone()));
             let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
             assert_eq!(arms, ["plain", "baseline again", &of_has]);
         }
@@ -220,15 +220,15 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         let sandbox = Sandbox::new();
         let run = ["run", "mysql-tls-versions", &mysql.verified_url(), "--out", "run"];
         let words = match has {
-            TlsVersion::V1_2 => ["no arm is left", &reason],
-            _ => ["the baseline tls1.2 cannot be measured", &reason],
+            TlsVersion::V1_2 => "no arm is left",
+            _ => "the baseline tls1.2 cannot be measured",
         };
-        sandbox.finish(&run).refuses(&words);
+        sandbox.finish(&run).refuses(&format!("{words} … {reason}"));
         assert!(!sandbox.run().exists());
 
         // Nor is there a study of versions where the server demands the one that it has.
         mysql.query("SET GLOBAL require_secure_transport = ON");
-        let said = refused(&mysql.verified_url(), &["demands TLS", "without a plain arm"]);
+        let said = refused(&mysql.verified_url(), "demands TLS … without a plain arm");
         assert!(!said.contains("tls-versions"), "{said}");
     }
 }
@@ -243,12 +243,15 @@ fn a_certificate_of_another_authority_is_mended_by_the_options_of_the_database()
             |ca: &Path| own.replace(&server.ca_file().display().to_string(), &ca.display().to_string());
         let option = own.split(['?', '=']).nth(1).unwrap();
         let must_name = format!("{option} must name");
-        let said = refused(&target(&other_ca), &["signed by another CA", &must_name]);
+        let said = refused(&target(&other_ca), &format!("signed by another CA … {must_name}"));
         assert_eq!(said.contains("ssl-ca"), option == "ssl-ca", "{said}");
         assert!(!said.contains(server.password()));
         fs::write(elsewhere.path().join("garbage.pem"), "not a certificate").unwrap();
         for (file, words) in [("none.pem", "No such file"), ("garbage.pem", "CA file")] {
-            refused(&target(&elsewhere.path().join(file)), &[file, words]);
+            refused(
+                &target(&elsewhere.path().join(file)),
+                &format!("{file} … {words}"),
+            );
         }
         assert_eq!(server.all(), before);
     });
@@ -267,7 +270,7 @@ fn a_tls_arm_on_a_server_without_tls() {
         let before = server.all();
         let sandbox = Sandbox::new();
         let finished = start_study(&sandbox, &target, options).finish();
-        finished.refuses(&[arm, "does not offer TLS", "switch TLS on"]);
+        finished.refuses(&format!("{arm} … does not offer TLS … switch TLS on"));
         // Without access control there is no password.
         let password = server.password();
         assert!(password.is_empty() || !finished.stderr.contains(password));
@@ -314,7 +317,7 @@ fn statements_that_a_run_prepares_are_left_to_others_too() {
     let words = format!("the run prepares {needed} statements at a time");
     start()
         .finish()
-        .refuses(&[&words, "max_prepared_stmt_count", "load.connections=1"]);
+        .refuses(&format!("{words} … max_prepared_stmt_count … load.connections=1"));
     limit(enough);
     let mut running = start();
     running.measures();
@@ -339,7 +342,7 @@ fn an_account_that_a_run_would_lock_out_for_an_hour_is_refused() {
     ] {
         server.query(&format!("ALTER USER app@'127.0.0.1' WITH {limit} 200"));
         let remedy = format!("WITH {limit} 0");
-        refused(&server.app_url(), &[&remedy, "until the hour is over"]);
+        refused(&server.app_url(), &format!("{remedy} … until the hour is over"));
         server.query(&format!("ALTER USER app@'127.0.0.1' {remedy}"));
     }
     assert!(!server.has_ours());

@@ -24,31 +24,24 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     let target = server.app_url();
     refused(
         &target,
-        &["have its administrator run: CREATE SCHEMA ciphertax AUTHORIZATION app"],
+        "have its administrator run: CREATE SCHEMA ciphertax AUTHORIZATION app",
     );
     server.query("CREATE SCHEMA ciphertax");
     refused(
         &target,
-        &[
-            "somebody else's",
-            "have its administrator run: ALTER SCHEMA ciphertax OWNER TO app",
-        ],
+        "somebody else's … have its administrator run: ALTER SCHEMA ciphertax OWNER TO app",
     );
     server.query("ALTER SCHEMA ciphertax OWNER TO app");
     let before = server.contents();
     for _ in 0..2 {
-        let sandbox = Sandbox::new();
-        let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-        finished.measured();
+        measured_in_a_moment(&target);
         assert_eq!(server.contents(), before);
     }
     // One that may make schemas makes its own.
     server.query("DROP SCHEMA ciphertax");
     server.query("GRANT CREATE ON DATABASE postgres TO app");
     let before = server.contents();
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
     assert_eq!(server.contents(), before);
 }
 
@@ -73,14 +66,12 @@ fn of_a_database_a_function_or_a_tablespace_the_right_to_it_is_named() {
         ("function pg_try_advisory_lock", "GRANT EXECUTE ON", lock),
         ("tablespace fast", "GRANT CREATE ON", "TABLESPACE fast"),
     ] {
-        let said = refused(&target, &[&format!("permission denied for {object}"), right]);
+        let said = refused(&target, &format!("permission denied for {object} … {right}"));
         assert!(!said.contains("the schema ciphertax"), "{said}");
         assert_eq!(server.contents(), before);
         server.query(&format!("{right} {of} TO app"));
     }
-    let sandbox = Sandbox::new();
-    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    finished.measured();
+    measured_in_a_moment(&target);
     assert_eq!(server.contents(), before);
 }
 
@@ -118,7 +109,7 @@ load = { connections = 2 }
     assert_eq!(record(&sandbox.run()).head.study.server, "postgresql");
     for (named, setting) in [("server = \"mariadb\"", "--quiet"), ("", "--set=server=mariadb")] {
         let (_, finished) = play(named, setting);
-        finished.refuses(&["about mariadb servers", "write server = \"postgresql\""]);
+        finished.refuses("about mariadb servers … write server = \"postgresql\"");
     }
 }
 
@@ -171,6 +162,6 @@ fn the_systems_cas_verify_a_server_and_its_name() {
     }
     for mode in ["require", "verify-ca"] {
         let finished = connect(&format!("&sslmode={mode}"));
-        finished.refuses(&[mode, "expected verify-full, or to leave it out"]);
+        finished.refuses(&format!("{mode} … expected verify-full, or to leave it out"));
     }
 }

@@ -12,8 +12,7 @@ fn two_runs_do_not_measure_one_server_at_the_same_time_whatever_their_database()
     server.session(|query| {
         assert_eq!(query(&format!("SELECT pg_try_advisory_lock({LOCK})")), ["t"]);
         let holder = query("SELECT pg_backend_pid()").remove(0);
-        let process = format!("process {holder};");
-        let words = ["another ciphertax measures it", &process, "wait"];
+        let words = format!("another ciphertax measures it … process {holder}; … wait");
         refused(&server.verified_url(), &words);
         refused(&server.verified_url().replace("/postgres?", "/other?"), &words);
     });
@@ -56,8 +55,7 @@ fn who_keeps_the_tables_locked_is_named_and_neither_ended_nor_waited_for_for_eve
         let holder = query("SELECT pg_backend_pid()").remove(0);
         let process = format!("the server's process {holder} (pg_dump, user {}, ", server.user());
         let remedy = format!("SELECT pg_terminate_backend({holder})");
-        let words = [&process, "keeps the table sbtest1 locked", &remedy];
-        clean(&server).refuses(&words);
+        clean(&server).refuses(&format!("{process} … keeps the table sbtest1 locked … {remedy}"));
         assert_eq!(query("SELECT 1"), ["1"], "it was ended");
         query("COMMIT");
     });
@@ -79,11 +77,7 @@ fn a_run_that_cannot_clean_up_reports_what_it_measured_and_says_what_is_left() {
     });
     finished.fails(
         4,
-        &[
-            "the schema ciphertax is left on postgresql://",
-            "(pg_dump, user ",
-            "ciphertax clean 'postgresql://",
-        ],
+        "the schema ciphertax is left on postgresql:// … (pg_dump, user  … ciphertax clean 'postgresql://",
     );
     let status = record(&sandbox.run()).head.status;
     assert!(matches!(status, RunStatus::NotCleanedUp { .. }), "{status:?}");

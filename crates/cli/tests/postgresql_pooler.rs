@@ -40,9 +40,7 @@ fn what_a_pooler_costs_and_saves_are_told_apart() {
         (finished, truth.seen())
     });
     finished.measured();
-    sandbox
-        .finish(&["report", "run", "--full"])
-        .shows(&["pooler CPU"]);
+    sandbox.finish(&["report", "run", "--full"]).shows("pooler CPU");
     assert_eq!(run.head.status, RunStatus::Complete);
     no_slice_failed(&run);
 
@@ -158,14 +156,11 @@ fn a_pooler_that_dies_ends_the_run_and_is_named() {
         kill_process(pooler, Signal::KILL).unwrap();
     }
     let finished = running.finish_within(2 * PATIENCE);
-    finished.fails(4, &["the pooler died", "pgbouncer, session pooling"]);
+    finished.fails(4, "the pooler died … pgbouncer, session pooling");
     let run = record(&sandbox.run());
     let is_its_death = |reason: &VoidReason| matches!(reason, VoidReason::PoolerDied { .. });
-    assert!(
-        run.results.void.iter().any(|row| is_its_death(&row.reason)),
-        "{:?}",
-        run.results.void
-    );
+    let holds = run.results.void.iter().any(|row| is_its_death(&row.reason));
+    assert!(holds, "{:?}", run.results.void);
     sandbox.expect_nothing_left();
 }
 
@@ -190,11 +185,11 @@ fn an_old_release_is_refused_where_it_would_lose_prepared_statements() {
     }
     let study = without(&STUDY.replace("postgresql-18", "postgresql"), "odyssey");
     let finished = start(&sandbox, &study).finish();
-    finished.fails(2, &[
-        "arm \"through\": with pool_mode = \"transaction\" pgbouncer 1.18 loses the statements that oltp_point_select prepares",
-        "`ciphertax servers install postgresql-18`",
-        "the cell \"queries\"",
-    ]);
+    finished.fails(
+        2,
+        "arm \"through\": with pool_mode = \"transaction\" pgbouncer 1.18 loses the statements that oltp_point_select \
+         prepares … `ciphertax servers install postgresql-18` … the cell \"queries\"",
+    );
     assert!(!finished.stderr.contains("connects"), "{}", finished.stderr);
     assert!(!sandbox.run().exists());
 }
@@ -214,7 +209,7 @@ fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
             .replace("\"postgresql\"", &format!("\"{server}\""))
             .replace("\"pgbouncer\"", &format!("\"{program}\""));
         let finished = start(&sandbox, &study).finish();
-        finished.fails(2, &[words]);
+        finished.fails(2, words);
         assert!(!sandbox.run().exists());
     }
 }

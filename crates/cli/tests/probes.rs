@@ -138,7 +138,7 @@ fn what_cannot_be_probed_is_refused_by_name_before_anything_is_measured() {
             _ => (server, &[][..]),
         };
         let running = sandbox.start_study(&probed(server, &format!("probe = {probe}")), target);
-        running.finish().refuses(&[words]);
+        running.finish().refuses(words);
         sandbox.expect_nothing_left();
     }
 }

@@ -16,7 +16,7 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     let mut running = resume();
     running.measures();
     let finished = running.interrupt();
-    finished.says(&["`ciphertax run --resume run` goes on with it"]);
+    finished.says("`ciphertax run --resume run` goes on with it");
     let stopped = samples(&sandbox.run());
     assert!(stopped.len() > killed.len());
     assert_eq!(stopped[..killed.len()], killed);
@@ -62,7 +62,7 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     assert_eq!(server.schemas(), before);
 
     let finished = resume().finish();
-    finished.refuses(&["the run in run cannot be resumed", "it has come to its end"]);
+    finished.refuses("the run in run cannot be resumed … it has come to its end");
     assert_eq!(samples(&sandbox.run()), all);
 }
 
@@ -73,11 +73,7 @@ fn what_was_left_out_stays_so_and_another_server_is_refused() {
     measure_and_kill(&server, &sandbox, "8");
     let resume = || start(&server, &sandbox, &["run", "--resume", "run"]).finish();
     server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
-    resume().refuses(&[
-        "cannot be resumed",
-        "innodb_flush_log_at_trx_commit = 0",
-        "begin a new run",
-    ]);
+    resume().refuses("cannot be resumed … innodb_flush_log_at_trx_commit = 0 … begin a new run");
     server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
     resume().measured();
     let run = record(&sandbox.run());
@@ -98,30 +94,30 @@ fn only_the_same_run_is_resumed() {
     running.measures();
     sandbox
         .finish(&["run", "--resume", "run"])
-        .refuses(&["another ciphertax still measures it"]);
+        .refuses("another ciphertax still measures it");
     running.kill();
     let before = (
         samples_so_far(&sandbox),
         fs::read_to_string(sandbox.run().join("run.json")).unwrap(),
     );
 
-    let refused = |arguments: &[&str], words: &[&str]| {
+    let refused = |arguments: &[&str], words: &str| {
         let finished = sandbox.finish(&[&["run", "--resume", "run"], arguments].concat());
         finished.refuses(words);
     };
     refused(
         &["mysql-tls-library"],
-        &["is of the study quick, not of mysql-tls-library"],
+        "is of the study quick, not of mysql-tls-library",
     );
     refused(
         &["mysql://app@127.0.0.1:1/"],
-        &["is of private servers, not of mysql://app@127.0.0.1:1/"],
+        "is of private servers, not of mysql://app@127.0.0.1:1/",
     );
-    refused(&["no-such-study"], &["unknown study"]);
+    refused(&["no-such-study"], "unknown study");
     let finished = sandbox.finish(&["run", "--resume", "run", "--time", "5"]);
-    finished.fails(2, &["cannot be used with"]);
+    finished.fails(2, "cannot be used with");
     let finished = sandbox.finish(&["run", "--resume", "nowhere"]);
-    finished.refuses(&["nowhere is not a run folder"]);
+    finished.refuses("nowhere is not a run folder");
     for [from, to, word] in rows(
         r#"
         "schema": "ciphertax.run/ → "schema": "ciphertax.run/9 → has the format
@@ -130,7 +126,7 @@ fn only_the_same_run_is_resumed() {
     "#,
     ) {
         fs::write(sandbox.run().join("run.json"), before.1.replace(from, to)).unwrap();
-        refused(&[], &[word]);
+        refused(&[], word);
     }
     fs::write(sandbox.run().join("run.json"), &before.1).unwrap();
     assert_eq!(samples_so_far(&sandbox), before.0);
@@ -148,11 +144,7 @@ fn only_the_same_run_is_resumed() {
         .unwrap();
         refused(
             &[],
-            &[
-                "cannot be resumed",
-                &format!("samples.jsonl, line {line}: "),
-                "begin a new run",
-            ],
+            &format!("cannot be resumed … samples.jsonl, line {line}: … begin a new run"),
         );
     };
     change(&|sample| sample.slice.block = u32::MAX);

@@ -64,7 +64,7 @@ fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
         assert!(within(PATIENCE, || server.has_ours()), "nothing was loaded");
         thread::sleep(IN_THE_MIDST);
         running.signal(Signal::INT);
-        running.finish_within(SOON).fails(130, &[]);
+        running.finish_within(SOON).fails(130, "");
         assert_eq!(server.all(), before);
         assert!(!sandbox.run().exists());
     }
@@ -85,7 +85,7 @@ fn ctrl_c_cuts_a_long_slice_short() {
         let before_it = executed(&server);
         assert!(within(PATIENCE, || executed(&server) > before_it + 5), "{load}");
         running.signal(Signal::INT);
-        running.finish_within(SOON).fails(130, &[]);
+        running.finish_within(SOON).fails(130, "");
         let samples = samples(&sandbox.run());
         let [only] = samples.as_slice() else {
             panic!("{load}: {} slices", samples.len())
@@ -203,7 +203,7 @@ fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
         assert!(problem.contains(words), "{words:?} is not in {problem}");
         assert!(last.contains(words), "{words:?} is not in {last}");
     }
-    finished.shows(&["cleaning up failed"]);
+    finished.shows("cleaning up failed");
     server.query("GRANT DROP ON ciphertax.* TO own@'%'");
     clean(&sandbox, &target, Some(0), "Removed the schema ciphertax");
 }
@@ -227,7 +227,7 @@ fn a_run_of_which_nothing_can_be_said_exits_3() {
     // Too short for a block of any cell.
     let finished = sandbox.finish(&["quick", "--time", "1", "--out", "run"]);
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    finished.shows(&["Nothing can be said"]);
+    finished.shows("Nothing can be said");
     assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
 }
 
@@ -282,7 +282,7 @@ mod test_all {
         assert!(is_disturbed_enough(), "nothing was disturbed");
         let finished = running.finish_within(Duration::from_secs(120));
         finished.measured();
-        finished.says(&["Waiting until this has passed"]);
+        finished.says("Waiting until this has passed");
         let void = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ScheduleMissed { .. }));
         assert!(
             samples(&sandbox.run())

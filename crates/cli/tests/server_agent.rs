@@ -88,7 +88,7 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
     };
     let server = OwnServer::start();
     let url = server.url_with(server.password());
-    let refused = |agent: &str, words: &[&str]| {
+    let refused = |agent: &str, words: &str| {
         let sandbox = Sandbox::new();
         start(&sandbox, &url, &sshd, agent, "--time=2")
             .finish()
@@ -97,9 +97,9 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
         sandbox.expect_nothing_left();
     };
     let missing = sshd.agent().replace("/ciphertax", "/nowhere");
-    refused(&missing, &["no agent at ssh://", "install ciphertax there"]);
-    refused("ssh://db;id@x", &["agent", "letters, digits"]);
-    refused("db.example", &["give ssh://user@host"]);
+    refused(&missing, "no agent at ssh:// … install ciphertax there");
+    refused("ssh://db;id@x", "agent … letters, digits");
+    refused("db.example", "give ssh://user@host");
     // As a release that is not this one says it.
     install(
         &sshd.client(),
@@ -108,7 +108,7 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
     );
     refused(
         &sshd.agent(),
-        &["is ciphertax 0.0.7, and this is", "install the same"],
+        "is ciphertax 0.0.7, and this is … install the same",
     );
     sshd.write_client(sshd.listens());
     let known = sshd.client().join("known-hosts");
@@ -116,7 +116,7 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
     fs::write(&known, "").unwrap();
     refused(
         &sshd.agent(),
-        &["Host key verification failed", "confirm the host's key: `ssh -p "],
+        "Host key verification failed … confirm the host's key: `ssh -p ",
     );
     // The other key stands for one that the host had before.
     let [own, other] = ["host-key.pub", "user-key.pub"].map(|name| sshd.client().with_file_name(name));
@@ -145,18 +145,16 @@ fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
     });
     refused(
         &sshd.agent(),
-        &[
-            &format!(
-                "the host's key is {own}, not the one that {}:2 has ({other}); somebody may",
-                known.display()
-            ),
-            "only if it is the new one remove that line",
-        ],
+        &format!(
+            "the host's key is {own}, not the one that {}:2 has ({other}); somebody may … \
+             only if it is the new one remove that line",
+            known.display()
+        ),
     );
 
     let sandbox = Sandbox::new();
     let finished = sandbox.finish(&["quick", "--time=2", "--out=run", "--server-agent", "ssh://db"]);
-    finished.refuses(&["an agent reads the CPU of a server of your own", "add its URL"]);
+    finished.refuses("an agent reads the CPU of a server of your own … add its URL");
 }
 
 /// Reads the server's clock at this distance and beside it.
@@ -331,15 +329,8 @@ mod test_all {
         }
         assert!(why.states.iter().any(|row| row.arm == "plain"));
         // The report says how exact it was, and the command that repeats it who read.
-        let shown = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        for words in [
-            "Server CPU is that of m",
-            ", read on the server's machine (",
-            "quiet server used",
-            &sshd.agent(),
-        ] {
-            assert!(shown.contains(words), "{shown}");
-        }
+        let read = "Server CPU is that of m … , read on the server's machine ( … quiet server used";
+        finished.shows(&format!("{read} … {}", sshd.agent()));
         says(&run.head.command, "--server-agent");
         assert!(within(PATIENCE, || sshd.agents().is_empty()));
         sandbox.expect_nothing_left();

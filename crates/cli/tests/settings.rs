@@ -56,14 +56,14 @@ fn settings_that_no_table_can_be_made_under_are_refused() {
     let before = server.all();
     refused(
         &server.url_with(server.password()),
-        &["takes no writes (innodb_read_only)"],
+        "takes no writes (innodb_read_only)",
     );
     assert_eq!(server.all(), before);
 
     let server = OwnServer::start();
     server.query("SET GLOBAL max_allowed_packet = 65536");
     let target = server.url_with(server.password());
-    let says = refused(&target, &["max_allowed_packet is 65536 bytes"]);
+    let says = refused(&target, "max_allowed_packet is 65536 bytes");
     let (_, advised) = says.split_once("have more: ").unwrap();
     server.query(advised.split_once(',').unwrap().0);
     start_study(&Sandbox::new(), &target, &[]).finish().measured();
@@ -76,9 +76,9 @@ fn an_init_connect_that_fails_is_named() {
     server.query("CREATE USER app IDENTIFIED BY 'tr0ub4dor'");
     server.query("SET GLOBAL init_connect = 'SET no_such_thing = 1'");
     for target in [server.app_url(), server.url_of("app:tr0ub4dor")] {
-        refused(&target, &["1184", "init_connect command failed"]);
+        refused(&target, "1184 … init_connect command failed");
         let cleaned = Sandbox::new().finish(&["clean", &target]);
-        cleaned.refuses(&["1184", "init_connect command failed"]);
+        cleaned.refuses("1184 … init_connect command failed");
     }
 }
 
@@ -138,10 +138,7 @@ fn what_new_connections_insert_and_would_not_commit_is_refused() {
     let mut command = sandbox.study(study, &[]);
     command.arg(server.url_with(server.password()));
     let finished = Running::start(command).finish();
-    finished.refuses(&[
-        "what short inserts would never be committed",
-        "SET GLOBAL autocommit = 1",
-    ]);
+    finished.refuses("what short inserts would never be committed … SET GLOBAL autocommit = 1");
     // As it says.
     server.query("SET GLOBAL autocommit = 1");
     let mut command = sandbox.study(study, &[]);

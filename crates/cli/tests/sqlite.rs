@@ -113,46 +113,9 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     };
     assert_eq!(data("points") + data("records"), data("open"));
     let all = sandbox.finish(&["report", "run", "--full"]);
-    all.shows(&[
-        "embedded: it runs in the application's process",
-        "key derivation",
-        "opened ",
-    ]);
+    all.shows("embedded: it runs in the application's process … key derivation … opened ");
     for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
         assert!(!all.stdout.contains(of_servers), "{of_servers}: {}", all.stdout);
-    }
-}
-
-#[test]
-fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is_made() {
-    let refused = rows(
-        r#"
-        transport = "plain", CIPHER → transport = "tls1.3" → sqlite cannot do TLSv1.3
-        CIPHER → authentication = { method = "ed25519" } → sqlite cannot do authentication by ed25519; it can do none
-        CIPHER → tunnel = { ssh = "aes256-ctr" } → so a tunnel has nothing to stand between
-        CIPHER → at_rest = { redo_log = true } → sqlite cannot do redo_log at rest; it can do sqlcipher at rest
-        time_s = 8 → time_s = 8 ¶ link = { rtt_ms = 5 } → sqlite has no distance
-        time_s = 8 → time_s = 8 ¶ storage = { memory_mb = 1000000 } → ask for fewer connections or a smaller storage.memory_mb
-        time_s = 8 → time_s = 8 ¶ placement = "together" → needs a thread for each connection
-        "ycsb_a" → "pgbench_tpcb_like" → sqlite adds no key to a table that has rows
-        server = "sqlite" → server = "mariadb" → mariadb cannot do sqlcipher at rest; it can do tables
-        time_s = 8 → time_s = 8 ¶ storage = { doublewrite = true } → sqlite cannot do storage.doublewrite; it can do storage.memory_mb
-        "#,
-    );
-    let billed = "arm \"encrypted\": sqlite runs in its client, and who works for a file system besides is billed to servers alone";
-    let shared = "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too";
-    let further = [
-        ["CIPHER", "at_rest = { file_system = \"gocryptfs\" }", billed],
-        [
-            "CIPHER",
-            "at_rest = { sqlcipher = { memory_security = true } }",
-            shared,
-        ],
-    ];
-    for [from, to, words] in refused.into_iter().chain(further) {
-        let from = from.replace("CIPHER", "at_rest = { sqlcipher = { kdf_iter = 20000 } }");
-        assert!(STUDY.contains(&from), "{from}");
-        study_refused(&STUDY.replace(&from, &to.replace(" ¶ ", "\n"))).fails(2, &[words]);
     }
 }
 
@@ -225,13 +188,7 @@ fn a_disk_that_fills_up_while_the_data_set_is_made_is_named_with_the_remedy() {
         Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish_within(2 * PATIENCE);
     finished.fails(
         2,
-        &[
-            "SQLite",
-            "database or disk is full",
-            "make room",
-            "TMPDIR",
-            "--set dataset.table_size",
-        ],
+        "SQLite … database or disk is full … make room … TMPDIR … --set dataset.table_size",
     );
     assert_eq!(
         finished.stdout, "",

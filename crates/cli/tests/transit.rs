@@ -201,38 +201,6 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn what_a_server_cannot_do_is_refused_before_anything_starts() {
-    for (settings, words) in [
-        (
-            &["server=mysql-5.6", "certificate=rsa-2048"][..],
-            &["mysql-5.6 cannot do TLSv1.3", "TLSv1"][..],
-        ),
-        (
-            &["server=mysql", "tls.group=X25519"],
-            &["mysql cannot do", "X25519", "P-256"],
-        ),
-        (&["server=mariadb-10.2"], &["ecdsa-p256", "rsa-2048"]),
-        (
-            &["arm.tls1.3.tls.group=X25519MLKEM768"],
-            &["mariadb cannot do", "X25519"],
-        ),
-        (&["server=oracle"], &["no server \"oracle\"", "mariadb-11.8"]),
-    ] {
-        let sandbox = Sandbox::new();
-        let mut arguments = vec!["run", "quick"];
-        arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
-        let finished = sandbox.finish(&arguments);
-        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-        assert!(
-            words.iter().all(|word| finished.stderr.contains(word)),
-            "{}",
-            finished.stderr
-        );
-        assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
-    }
-}
-
 mod test_all {
     use super::*;
 

@@ -53,14 +53,7 @@ fn runs_are_compared_in_every_format() {
     let sandbox = with_runs();
     let text = sandbox.finish(&["compare", "before", "same", "dearer/run.json"]);
     assert_eq!(text.code, Some(0), "{text:?}");
-    text.shows(&[
-        "A: before, ",
-        "B: same, ",
-        "C: dearer, ",
-        "is dearer",
-        "the same ±",
-        "ratio of ratios",
-    ]);
+    text.shows("A: before, … B: same, … C: dearer, … is dearer … the same ± … ratio of ratios");
     let json = sandbox.finish(&["compare", "before", "dearer", "--json"]);
     follows("comparison", &serde_json::from_str(&json.stdout).unwrap());
     let comparison: Comparison = serde_json::from_str(&json.stdout).unwrap();
@@ -73,7 +66,7 @@ fn runs_are_compared_in_every_format() {
     for (file, beginning) in [("a.html", "<!DOCTYPE html>"), ("a.md", "### "), ("a.json", "{")] {
         let finished = sandbox.finish(&["compare", "before", "dearer/", "--export", file]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
-        finished.shows(&["is dearer"]);
+        finished.shows("is dearer");
         let text = fs::read_to_string(sandbox.work().join(file)).unwrap();
         assert!(text.trim_start().starts_with(beginning), "{file}: {text}");
     }
@@ -91,14 +84,12 @@ fn what_cannot_be_compared_is_refused_by_name() {
         26.0,
         4,
     );
-    sandbox.finish(&["compare", "before", "other"]).refuses(&[
-        "nothing can be compared with before",
-        "cell select",
-        "load.connections is 4",
-    ]);
+    sandbox
+        .finish(&["compare", "before", "other"])
+        .refuses("nothing can be compared with before … cell select … load.connections is 4");
     sandbox
         .finish(&["compare", "before", "nowhere"])
-        .refuses(&["nowhere is not a run folder"]);
+        .refuses("nowhere is not a run folder");
     for (arguments, words) in [
         (&["compare", "before"][..], "RUN"),
         (
@@ -107,7 +98,7 @@ fn what_cannot_be_compared_is_refused_by_name() {
         ),
     ] {
         let finished = sandbox.finish(arguments);
-        finished.fails(2, &[words]);
+        finished.fails(2, words);
     }
 }
 
@@ -128,7 +119,7 @@ fn a_run_is_not_held_to_itself_and_runs_in_the_wrong_order_are_said_to_be() {
     ] {
         sandbox
             .finish(arguments)
-            .refuses(&["is the same run as one before it"]);
+            .refuses("is the same run as one before it");
     }
     edit(&sandbox.work().join("same"), |run| {
         run["started"] = "2025-12-24T03:04:05Z".into();
@@ -166,7 +157,7 @@ fn what_is_said_of_a_run_that_was_cut_off_does_not_end_with_0() {
     ] {
         let finished = sandbox.finish(&[&["gate"], &arguments[..]].concat());
         assert_eq!(finished.code, Some(code), "{finished:?}");
-        finished.shows(&[words]);
+        finished.shows(words);
     }
     for (runs, code) in [(["before", "same"], 4), (["before", "dearer"], 0)] {
         let finished = sandbox.finish(&[&["compare"], &runs[..]].concat());
@@ -209,7 +200,7 @@ fn a_gate_ends_with_0_within_1_over_and_3_where_it_cannot_tell() {
     ] {
         let finished = sandbox.finish(&[&["gate", "before"], arguments].concat());
         assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
-        finished.shows(&[words]);
+        finished.shows(words);
     }
     let risen = sandbox.finish(&["gate", "dearer", "--baseline", "before", "--json"]);
     assert_eq!(risen.code, Some(1), "{risen:?}");
@@ -252,7 +243,7 @@ fn a_gate_without_anything_to_hold_to_or_with_a_budget_of_nothing_is_wrong_use()
     ) {
         sandbox
             .finish(&["gate", "before", "--budget", budget])
-            .refuses(&[words]);
+            .refuses(words);
     }
     for [arguments, words] in rows(
         "
@@ -263,7 +254,7 @@ fn a_gate_without_anything_to_hold_to_or_with_a_budget_of_nothing_is_wrong_use()
         ",
     ) {
         let arguments: Vec<&str> = arguments.split(' ').collect();
-        sandbox.finish(&arguments).refuses(&[words]);
+        sandbox.finish(&arguments).refuses(words);
     }
 }
 

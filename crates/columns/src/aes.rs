@@ -260,9 +260,7 @@ mod tests {
         let first: [u8; 16] = pool.take().unwrap();
         let second: [u8; 12] = pool.take().unwrap();
         assert_eq!(pool.given, 28);
-        assert_eq!(
-            (&pool.bytes[..16], &pool.bytes[16..28]),
-            (&first[..], &second[..])
-        );
+        let found = (&pool.bytes[..16], &pool.bytes[16..28]);
+        assert_eq!(found, (&first[..], &second[..]));
     }
 }

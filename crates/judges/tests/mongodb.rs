@@ -474,10 +474,8 @@ fn a_server_without_tls_hangs_up_on_it() {
         ..shared().with_tls(shared().default_login(), TlsVersion::V1_3, TlsLibrary::OpenSsl)
     };
     let problem = refusal(&options);
-    assert!(
-        matches!(problem, WireError::HungUp { encrypted: true }),
-        "{problem}"
-    );
+    let is_one = matches!(problem, WireError::HungUp { encrypted: true });
+    assert!(is_one, "{problem}");
     assert!(problem.is_disconnect() && problem.remedy(Protocol::MongoDb).contains("does not offer TLS"));
 }
 

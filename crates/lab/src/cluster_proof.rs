@@ -419,10 +419,8 @@ mod tests {
             (captured.bytes(), captured.misses_some())
         };
         let all = MOST_CAPTURED / LENGTH;
-        assert_eq!(
-            (0..all).map(&mut take).last(),
-            Some((MOST_CAPTURED as u64, false))
-        );
+        let found = (0..all).map(&mut take).last();
+        assert_eq!(found, Some((MOST_CAPTURED as u64, false)));
         assert_eq!(take(all - 1), (MOST_CAPTURED as u64, false), "it was known");
         assert_eq!(take(all), (MOST_CAPTURED as u64, true));
     }

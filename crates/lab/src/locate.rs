@@ -315,6 +315,8 @@ impl fmt::Display for InstallStep {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
+
     use super::*;
     use crate::catalogue::{MARIADB, MARIADB_11_8};
     use std::fs::Permissions;
@@ -363,10 +365,7 @@ mod tests {
         let error = Installation::find_in(&MARIADB_11_8, Some(root.path()), &[])
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains("/elsewhere") && error.contains("servers install mariadb-11.8"),
-            "{error}"
-        );
+        says(&error, "/elsewhere … servers install mariadb-11.8");
     }
 
     #[test]
@@ -374,10 +373,7 @@ mod tests {
         let error = Installation::find_in(&MARIADB, Some(Path::new("/cache/of/nobody")), &[])
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains("/cache/of/nobody") && error.contains("ciphertax servers install mariadb"),
-            "{error}"
-        );
+        says(&error, "/cache/of/nobody … ciphertax servers install mariadb");
     }
 
     fn installation() -> tempfile::TempDir {
@@ -401,9 +397,7 @@ mod tests {
         assert_eq!(program_in(&["one"], &folders), None);
         add(second.path(), "one", 0o755);
         add(first.path(), "other", 0o755);
-        assert_eq!(
-            program_in(&["one", "other"], &folders),
-            Some(second.path().join("one"))
-        );
+        let found = program_in(&["one", "other"], &folders);
+        assert_eq!(found, Some(second.path().join("one")));
     }
 }

@@ -275,8 +275,10 @@ fn relays_are_proved_by_canaries_and_what_does_not_encrypt_is_found_out() {
         assert!(proof.claim.contains(words), "{entry}: {proof:?}");
         assert!(proof.evidence.contains("of 24 cells"), "{proof:?}");
         // Past the relay.
-        let error = prove(&relay, &plain(&server)).unwrap_err().to_string();
-        says(&error, "can read the canary in ciphertax_4294967295.`field0`");
+        says(
+            prove(&relay, &plain(&server)).unwrap_err(),
+            "can read the canary in ciphertax_4294967295.`field0`",
+        );
         let passing = start(&server, None);
         let proof = prove(&passing, &through(&server, &passing)).unwrap();
         assert!(proof.claim.contains("passes everything on"), "{proof:?}");

@@ -1,5 +1,6 @@
 //! File systems under a data folder, on the real kernel: what can be read on the disk, and without the key.
 
+use std::ops::Deref;
 use std::os::unix::fs::{OpenOptionsExt, chown};
 
 use ciphertax_lab::disk_search::search;
@@ -8,6 +9,7 @@ use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::Guard;
 use rustix::io::Errno;
 
+use crate::file_systems_left_behind::loop_devices_of;
 use crate::prelude::*;
 
 const MEGABYTES: u64 = 64;
@@ -20,11 +22,7 @@ const BEFORE: &str = "canary-from-before-91d4b6f07e2c48aa";
 #[test]
 fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
     for kind in FileSystem::ALL {
-        let Some(Mounted {
-            mounted,
-            guard: _guard,
-        }) = Mounted::new(kind)
-        else {
+        let Some(mounted) = Mounted::new(kind) else {
             continue;
         };
         let folder = mounted.folder();
@@ -53,11 +51,7 @@ fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
 #[test]
 fn what_was_deleted_is_still_on_the_disk_unless_it_was_encrypted() {
     for kind in [FileSystem::Ext4, FileSystem::Fscrypt] {
-        let Some(Mounted {
-            mounted,
-            guard: _guard,
-        }) = Mounted::new(kind)
-        else {
+        let Some(mounted) = Mounted::new(kind) else {
             continue;
         };
         let file = mounted.folder().join("file");
@@ -72,11 +66,7 @@ fn what_was_deleted_is_still_on_the_disk_unless_it_was_encrypted() {
 #[test]
 fn what_was_in_the_folder_keeps_its_owners_and_rights() {
     for kind in FileSystem::ALL {
-        let Some(Mounted {
-            mounted,
-            guard: _guard,
-        }) = Mounted::new(kind)
-        else {
+        let Some(mounted) = Mounted::new(kind) else {
             continue;
         };
         let folder = mounted.folder();
@@ -138,11 +128,7 @@ fn what_is_written_past_the_kernels_memory_is_on_neither_side_where_that_is_heed
 {
     const BYTES: usize = 4 << 20;
     for kind in FileSystem::ALL {
-        let Some(Mounted {
-            mounted,
-            guard: _guard,
-        }) = Mounted::new(kind)
-        else {
+        let Some(mounted) = Mounted::new(kind) else {
             continue;
         };
         let path = mounted.folder().join("direct");
@@ -208,22 +194,19 @@ fn a_key_in_use_is_not_gone_and_what_has_none_says_so() {
         return;
     };
     let open = File::open(mounted.folder().join("inner/before")).unwrap();
-    let error = mounted.lock(&mut guard).unwrap_err().to_string();
-    assert!(error.contains("files that are open can still be read"), "{error}");
+    says(
+        mounted.lock(&mut guard).unwrap_err(),
+        "files that are open can still be read",
+    );
     drop(open);
     mounted.lock(&mut guard).unwrap();
     let Mounted { mut guard, mounted } = Mounted::new(FileSystem::Ext4).unwrap();
-    let error = mounted.lock(&mut guard).unwrap_err().to_string();
-    assert!(error.contains("ext4 encrypts nothing"), "{error}");
+    says(mounted.lock(&mut guard).unwrap_err(), "ext4 encrypts nothing");
 }
 
 #[test]
 fn an_image_is_as_large_as_it_may_be_and_its_disk_must_have_room() {
-    let Some(Mounted {
-        mounted,
-        guard: _guard,
-    }) = Mounted::new(FileSystem::Ext4)
-    else {
+    let Some(mounted) = Mounted::new(FileSystem::Ext4) else {
         return;
     };
     let on_disk = fs::metadata(mounted.beneath()).unwrap();
@@ -239,7 +222,7 @@ fn an_image_is_as_large_as_it_may_be_and_its_disk_must_have_room() {
     let error = file_system::mount(FileSystem::Ext4, &folder, 1_000_000_000, &mut guard)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("the disk is full"), "{error}");
+    says(&error, "the disk is full");
     assert_eq!(mounts_below(guard.folder()).unwrap(), []);
 }
 
@@ -248,6 +231,14 @@ struct Mounted {
     /// It unmounts when this is dropped.
     guard: Guard,
     mounted: MountedFileSystem,
+}
+
+impl Deref for Mounted {
+    type Target = MountedFileSystem;
+
+    fn deref(&self) -> &MountedFileSystem {
+        &self.mounted
+    }
 }
 
 impl Mounted {
@@ -292,13 +283,4 @@ fn owner() -> u32 {
         true => 65_533,
         false => rustix::process::geteuid().as_raw(),
     }
-}
-
-/// The files of loop devices in a folder.
-fn loop_devices_of(folder: &Path) -> Vec<String> {
-    let devices = fs::read_dir("/sys/block").unwrap().flatten();
-    let files = devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
-    files
-        .filter(|file| file.starts_with(folder.to_str().unwrap()))
-        .collect()
 }

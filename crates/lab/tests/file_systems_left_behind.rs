@@ -213,7 +213,7 @@ fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// The files of loop devices in a folder.
-fn loop_devices_of(folder: &Path) -> Vec<String> {
+pub(crate) fn loop_devices_of(folder: &Path) -> Vec<String> {
     let devices = fs::read_dir("/sys/block").unwrap().flatten();
     let files = devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
     files

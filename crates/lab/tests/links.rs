@@ -241,33 +241,20 @@ fn nothing_is_left_of_a_link_that_was_dropped() {
 }
 
 #[test]
-fn an_owner_killed_by_sigkill_leaves_nothing() {
-    let Some(owner) = Owner::start(true) else { return };
-    kill_process(owner.pid(), Signal::KILL).unwrap();
-    owner.expect_nothing_left();
-}
-
-#[test]
-fn an_owner_ended_by_sigterm_leaves_nothing() {
-    let Some(owner) = Owner::start(false) else { return };
-    kill_process(owner.pid(), Signal::TERM).unwrap();
-    owner.expect_nothing_left();
-}
-
-#[test]
-fn ctrl_c_at_the_terminal_leaves_nothing() {
-    let Some(owner) = Owner::start(false) else { return };
-    kill_process_group(owner.pid(), Signal::INT).unwrap();
-    owner.expect_nothing_left();
-}
-
-#[test]
-fn an_owner_that_ends_by_itself_leaves_nothing() {
-    let Some(mut owner) = Owner::start(true) else {
-        return;
-    };
-    drop(owner.stdin.take());
-    owner.expect_nothing_left();
+fn an_owner_leaves_nothing_however_it_ends() {
+    type End = fn(&mut Owner);
+    let killed: End = |owner| kill_process(owner.pid(), Signal::KILL).unwrap();
+    let ended: End = |owner| kill_process(owner.pid(), Signal::TERM).unwrap();
+    // At the terminal.
+    let ctrl_c: End = |owner| kill_process_group(owner.pid(), Signal::INT).unwrap();
+    let by_itself: End = |owner| drop(owner.stdin.take());
+    for (with_server, end) in [(true, killed), (false, ended), (false, ctrl_c), (true, by_itself)] {
+        let Some(mut owner) = Owner::start(with_server) else {
+            return;
+        };
+        end(&mut owner);
+        owner.expect_nothing_left();
+    }
 }
 
 #[test]
@@ -291,11 +278,8 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         owner.kill().unwrap();
         owner.wait().unwrap();
     }
-    assert!(
-        within(PATIENCE, || devices_here() == ["lo"]),
-        "{:?}",
-        devices_here()
-    );
+    let in_time = within(PATIENCE, || devices_here() == ["lo"]);
+    assert!(in_time, "{:?}", devices_here());
     assert!(within(PATIENCE, || processes_with(folder.path()).is_empty()));
     // A folder made just before there was a guard is left to the next start.
     let folder = Rc::new(folder);
@@ -334,12 +318,7 @@ fn the_next_link_removes_a_device_that_a_killed_one_left() {
     // A socket inside holds the namespace.
     let held = listen_inside(&link);
     let addresses = Addresses::of(&link);
-    kill_process(
-        Pid::from_raw(link.process.pid.try_into().unwrap()).unwrap(),
-        Signal::KILL,
-    )
-    .unwrap();
-    assert!(within(PATIENCE, || !link.process.is_alive()));
+    kill(&link);
     drop(link);
     assert!(addresses.exist());
     let next = link_of(rtt(1.0)).unwrap();
@@ -352,12 +331,7 @@ fn the_next_link_removes_a_device_that_a_killed_one_left() {
 fn a_killed_link_process_is_known_to_be_gone() {
     let Some(link) = link_of(rtt(1.0)) else { return };
     let addresses = Addresses::of(&link);
-    kill_process(
-        Pid::from_raw(link.process.pid.try_into().unwrap()).unwrap(),
-        Signal::KILL,
-    )
-    .unwrap();
-    assert!(within(PATIENCE, || !link.process.is_alive()));
+    kill(&link);
     assert!(within(PATIENCE, || !addresses.exist()));
     let error = link.report().unwrap_err().to_string();
     assert!(error.contains("is gone"), "{error}");
@@ -387,6 +361,13 @@ fn rtt(rtt_ms: f64) -> Link {
         jitter_ms: 0.0,
         bandwidth_mbit: None,
     }
+}
+
+/// Kills a link's process.
+fn kill(link: &RunningLink) {
+    let pid = Pid::from_raw(link.process.pid.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    assert!(within(PATIENCE, || !link.process.is_alive()));
 }
 
 /// `None` where there can be no link.

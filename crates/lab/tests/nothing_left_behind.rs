@@ -133,11 +133,8 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         process.kill().unwrap();
         process.wait().unwrap();
     }
-    assert!(
-        within(PATIENCE, || processes_with(parent.path()).is_empty()),
-        "{:?}",
-        processes_with(parent.path())
-    );
+    let in_time = within(PATIENCE, || processes_with(parent.path()).is_empty());
+    assert!(in_time, "{:?}", processes_with(parent.path()));
     // A folder made just before there was a guard is left to the next start.
     let owner = owner_of(MARIADB_SERVER, parent);
     assert!(within(PATIENCE, || folders_in(owner.parent.path(), "")

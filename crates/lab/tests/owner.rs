@@ -75,15 +75,10 @@ impl Owner {
     pub(crate) fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
         assert!(within(PATIENCE, || !self.runs()), "{:?} still run", self.pids);
-        assert!(
-            within(PATIENCE, || !self.folder.exists()),
-            "the folder is still there"
-        );
-        assert!(
-            within(PATIENCE, || processes_with(self.parent.path()).is_empty()),
-            "{:?}",
-            processes_with(self.parent.path())
-        );
+        let in_time = within(PATIENCE, || !self.folder.exists());
+        assert!(in_time, "the folder is still there");
+        let in_time = within(PATIENCE, || processes_with(self.parent.path()).is_empty());
+        assert!(in_time, "{:?}", processes_with(self.parent.path()));
         assert_eq!(folders_in(self.parent.path(), self.prefix), Vec::<PathBuf>::new());
         assert!(TcpStream::connect(self.address).is_err());
     }

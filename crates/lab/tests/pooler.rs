@@ -63,10 +63,8 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
                 &format!("behind the pooler a canary value {can_be_read} in plaintext")
             );
             let tls = behind.tls_version().map_or("no TLS", TlsVersion::name);
-            assert!(
-                said.contains(&format!("of the server says: {tls} from 127.0.0.1:")),
-                "{said}"
-            );
+            let is_told = said.contains(&format!("of the server says: {tls} from 127.0.0.1:"));
+            assert!(is_told, "{said}");
             let socket = format!(", which is a socket of {} (process ", program.name());
             assert!(said.contains(&socket), "{said}");
             let is_its_first = said.ends_with(&format!("(process {})", pooler.pid()));
@@ -144,12 +142,8 @@ fn sessions_keep_a_connection_and_transactions_share_one() {
         backends.sort_unstable();
         backends.dedup();
         let found = backends.len();
-        assert!(
-            connections.contains(&found),
-            "{found}: {}, {}",
-            program.name(),
-            mode.name()
-        );
+        let holds = connections.contains(&found);
+        assert!(holds, "{found}: {}, {}", program.name(), mode.name());
     }
 }
 

@@ -152,9 +152,9 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
             None => {
                 says(&word, "cipher_status=0 … journal_mode=wal");
                 // As its header has it.
-                assert!(word.contains("reserved_bytes_per_page=0,"), "{word}");
+                says(&word, "reserved_bytes_per_page=0,");
                 assert_eq!(fs::read(options.path()).unwrap()[20], 0);
-                assert!(disk.contains("found in its write-ahead log"), "{disk}");
+                says(&disk, "found in its write-ahead log");
                 assert_eq!(witness(Witness::Authentication), None);
             }
             Some(settings) => {
@@ -164,7 +164,7 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
                 for words in ["cipher_status=1", "cipher_provider=openssl", &rounds, reserved] {
                     assert!(word.contains(words), "{words}: {word}");
                 }
-                assert!(disk.contains("cannot be read on the disk"), "{disk}");
+                says(&disk, "cannot be read on the disk");
                 let words = "no passphrase";
                 assert!(witness(Witness::Authentication).unwrap().contains(words));
             }
@@ -209,8 +209,10 @@ fn a_file_that_is_not_as_its_arm_says_is_not_measured() {
         .query_row("PRAGMA journal_mode = DELETE", (), |_| Ok(()))
         .unwrap();
     drop(connection);
-    let refusal = prove("plain", &plain_options).unwrap_err().to_string();
-    says(&refusal, "journal_mode = \"delete\"; expected \"wal\"");
+    says(
+        prove("plain", &plain_options).unwrap_err(),
+        "journal_mode = \"delete\"; expected \"wal\"",
+    );
 }
 
 /// What stays readable if somebody asks for temporary files on the disk, which ciphertax does not: SQLCipher does not

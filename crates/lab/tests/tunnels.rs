@@ -209,11 +209,8 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
             process.kill().unwrap();
             process.wait().unwrap();
         }
-        assert!(
-            within(PATIENCE, || processes_with(parent.path()).is_empty()),
-            "{kind}: {:?}",
-            processes_with(parent.path())
-        );
+        let in_time = within(PATIENCE, || processes_with(parent.path()).is_empty());
+        assert!(in_time, "{kind}: {:?}", processes_with(parent.path()));
         // A folder made just before there was a guard is left to the next start.
         let owner = owner(kind, target, parent);
         assert!(within(PATIENCE, || folders_in(

@@ -107,8 +107,6 @@ fn a_wrong_password_that_is_passed_on_to_a_plugin_that_is_not_spoken_is_refused(
         .proofs
         .iter()
         .find(|proof| proof.claim.contains("wrong password"));
-    assert!(
-        by_password.is_some_and(|proof| proof.evidence.contains("dialog")),
-        "{proved:?}"
-    );
+    let is_told = by_password.is_some_and(|proof| proof.evidence.contains("dialog"));
+    assert!(is_told, "{proved:?}");
 }

@@ -71,16 +71,6 @@ fn what_no_statement_or_server_could_answer_is_refused() {
         { feature = "stored", columns = "payload" } ; "tpcc" ⇒ "ycsb_a"
             → encrypts payload columns of TPC-C, which ycsb_a does not ask; take columns = "all"
         { feature = "stored", columns = ["fields0"] } ; "tpcc" ⇒ "ycsb_a" → unknown column "fields0"; did you mean "field0"?
-        { feature = "stored", columns = "all" } ; "tpcc" ⇒ "oltp_read_only"
-            → stores cells, which tpcc and YCSB's workloads can, and not oltp_read_only
-        { feature = "in_results", format = "csfle", columns = "all" } → csfle is what a client stores in MongoDB
-        { feature = "stored", format = "aead_cbc_hmac", algorithm = "aes128_gcm", columns = "payload" }
-            → only cells of encdb have algorithms to choose, and aead_cbc_hmac has one of its own
-        { feature = "in_results", mode = "deterministic", columns = "all" } → GCM must never have one vector for two values
-        { feature = "stored", columns = ["customer.c_balance"] }
-            → customer.c_balance cannot be stored as a cell: payment subtracts from it in the server
-            → (UPDATE … SET c_balance = c_balance - ?)
-            → ; take
         { feature = "stored", mode = "deterministic", columns = "keys" }
             → new_order.no_o_id cannot be stored as a cell: delivery asks for the smallest (ORDER BY no_o_id LIMIT 1)
             → ; nor can oorder.o_id, order_line.ol_o_id;
@@ -88,15 +78,7 @@ fn what_no_statement_or_server_could_answer_is_refused() {
             → customer.c_last is compared for equality in the server, and random cells of equal values differ
         { feature = "stored", mode = "deterministic", columns = ["stock.s_i_id"] }
             → stock.s_i_id would be stored as a cell and order_line.ol_i_id not
-        { feature = "stored", columns = "payload" } ; , batch = 400 ⇒ → take load = { connections = 8, batch = 400 }
-        transport = "plain" ¶ columns ⇒ transport = "tls1.3" ¶ columns → reads what the server sends, which TLS hides
-        columns = ⇒ tunnel = "stunnel" ¶ columns = → columns are measured without a tunnel alone, so far
-        "tpcc" ⇒ "ycsb_a" ; columns = ⇒ at_rest = { columns = "aes_encrypt" } ¶ columns = ; { feature = "stored", columns = "all" }
-            → at_rest.columns by the server's functions; leave one of them out
         columns = ⇒ pooler = { program = "pgpool", pool_mode = "session" } ¶ columns = → columns are measured without a pooler alone, so far
-        columns = ⇒ authentication = { method = "unix_socket" } ¶ columns = → where a login by unix_socket does not pass
-        [[cell]] ⇒ [[arm]] ¶ name = "stored" ¶ transport = "plain" ¶ columns = { feature = "stored", columns = "payload" } ¶ [[cell]]
-            → arm "stored": it stores cells in tables of its own, and arm "cells" shares its tables with the baseline
     "#;
     refused(cases, refusal);
 }

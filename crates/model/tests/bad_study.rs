@@ -3,7 +3,7 @@
 use ciphertax_model::{Position, StudyText};
 use insta::assert_snapshot;
 
-use crate::refused;
+use crate::{refused, rule_cases};
 
 fn refusal(text: &str) -> String {
     StudyText::new("study.toml", text)
@@ -116,18 +116,6 @@ arms = ["plain", 3]
     study.toml:33:59: "poll_delay_us" is 99999999999; it must lie between 0 and 4294967295
     study.toml:34:18: an entry of "arms" must be a string, not a whole number
     "#);
-}
-
-#[test]
-fn a_key_of_a_former_release_is_refused_with_its_new_name() {
-    let message = changed("connections = 8 }", "connections = 8, gather_us = 100 }");
-    assert_snapshot!(message, @"study.toml:21:27: gather_us was removed: it is poll_delay_us now");
-}
-
-#[test]
-fn a_value_of_a_former_release_is_refused_with_what_to_use_instead() {
-    let message = changed("{ ssh = \"aes256-ctr\" }", "\"wireguard\"");
-    assert_snapshot!(message, @r#"study.toml:16:10: "tunnel" cannot be "wireguard": wireguard was removed: take the tunnel ssh, stunnel or haproxy"#);
 }
 
 #[test]
@@ -335,25 +323,12 @@ fn numbers_that_are_none_are_refused() {
     }
 }
 
-#[test]
-fn a_cell_without_the_baseline_is_refused() {
-    assert_snapshot!(changed("[\"plain\", \"tls\"]", "[\"tls\"]"), @r#"study.toml:28:8: cell "far": its arms must include "plain", the baseline they are compared with; add it"#);
-}
-
 /// The study with a cell of a command instead of its first.
 fn of_command(cell: &str) -> String {
     let (from, _) = STUDY.split_once("[[cell]]").unwrap();
     refusal(&format!(
         "{from}[[cell]]\nname = \"mine\"\nworkload = \"command\"\n{cell}\n"
     ))
-}
-
-#[test]
-fn a_command_and_its_workload_belong_together() {
-    assert_snapshot!(of_command(""), @r#"study.toml:20:12: cell "mine": the workload "command" needs a program; add command = { run = ["sysbench", …] }"#);
-    assert_snapshot!(changed("\nload =", "\ncommand = { run = [\"x\"] }\nload ="), @r#"study.toml:21:11: cell "near": a command is run by workload = "command" alone, not by "oltp_point_select"; leave one of them out"#);
-    assert_snapshot!(changed("load = { connections = 8 }\n", ""), @r#"study.toml:18:1: cell "near": load must say how many connections; add load = { connections = 8 }, from 1 to 100000"#);
-    assert_snapshot!(of_command("command = { run = [\"x\"] }\nload = { connections = 8 }"), @r#"study.toml:22:8: cell "mine": load says nothing of a command, which is a load of its own; leave it out and tell the program"#);
 }
 
 #[test]
@@ -376,31 +351,6 @@ fn an_argument_never_holds_the_password() {
     study.toml:21:19: cell "mine": {password} would show the password to everybody who lists processes; the program finds it in its environment as CIPHERTAX_PASSWORD, in the file {my_cnf}, or for sysbench in {sysbench_cnf}
     study.toml:21:19: cell "mine": {url} would show the password to everybody who lists processes; the program finds it in its environment as CIPHERTAX_URL, in the file {my_cnf}, or for sysbench in {sysbench_cnf}
     "#);
-}
-
-#[test]
-fn a_program_cannot_be_held_to_what_clients_have_no_word_for() {
-    let text = STUDY
-        .replacen("oltp_point_select", "command", 1)
-        .replacen("load = { connections = 8 }", "command = { run = [\"x\"] }", 1)
-        .replace("\"tls1.3\"", "\"tls1.3\"\ntls = { group = \"X25519\" }");
-    assert_snapshot!(refusal(&text), @r#"study.toml:21:12: arm "tls" in cell "near": it sets tls.group, which a program of your own cannot be held to; leave the arm out with arms = […]"#);
-}
-
-#[test]
-fn a_load_is_a_batch_or_has_a_rate_and_both_have_bounds() {
-    let load = |keys: &str| {
-        changed(
-            "load = { connections = 8 }",
-            &format!("load = {{ connections = 8, {keys} }}"),
-        )
-    };
-    assert_snapshot!(load("batch = 100, rate = 5"), @r#"study.toml:21:47: cell "near": batch asks for operations as fast as possible, rate for so many a second; leave one out"#);
-    assert_snapshot!(load("batch = 0"), @r#"study.toml:21:35: cell "near": load.batch is 0; it must lie between 1 and 1000000"#);
-    assert_snapshot!(load("batch = 7"), @r#"study.toml:21:35: cell "near": a batch of 7 keeps no 8 connections busy; make it at least as large as connections"#);
-    assert_snapshot!(load("rate = 0"), @r#"study.toml:21:34: cell "near": load.rate is 0; it must lie between 1 and 1000000"#);
-    assert_snapshot!(load("rate = 1"), @r#"study.toml:21:34: cell "near": at a rate of 1 a second no operation falls into a slice of 0.5 s; raise rate or slice_s"#);
-    assert_snapshot!(load("rate = 0.5"), @r#"study.toml:21:34: "rate" must be a whole number, not a number with a fraction"#);
 }
 
 #[test]
@@ -436,289 +386,6 @@ fn contradictions_made_by_a_program_are_told_without_a_line() {
 }
 
 #[test]
-fn what_postgresql_cannot_do_is_refused_in_an_arm_that_can_only_be_its() {
-    let message = changed(
-        "[[cell]]",
-        r#"
-[[arm]]
-name = "direct"
-transport = "tls1.3"
-tls = { negotiation = "direct", resumption = "ticket" }
-
-[[arm]]
-name = "bound"
-transport = "plain"
-authentication = { method = "SCRAM-SHA-256-PLUS", scram_iterations = 0 }
-
-[[arm]]
-name = "md5"
-transport = "plain"
-authentication = { method = "md5", scram_iterations = 4096, password_cache = "cold" }
-
-[[arm]]
-name = "cert"
-transport = "tls1.3"
-authentication = { method = "cert" }
-
-[[arm]]
-name = "plain cert"
-transport = "plain"
-authentication = { method = "cert" }
-
-[[arm]]
-name = "pooled"
-transport = "tls1.3"
-tls = { negotiation = "direct" }
-tunnel = "stunnel"
-pooler = { program = "pgbouncer", pool_mode = "transaction" }
-authentication = { method = "SCRAM-SHA-256-PLUS" }
-
-[[arm]]
-name = "pooled mysql"
-transport = "tls1.3"
-pooler = { program = "pgbouncer", pool_mode = "session", server_transport = "tls1.2" }
-authentication = { method = "ed25519" }
-
-[[cell]]
-name = "last id"
-workload = "connect_insert_count"
-load = { connections = 1 }
-
-[[cell]]
-"#,
-    );
-    assert_snapshot!(message, @r#"
-    11 problems in study.toml
-    study.toml:22:46: arm "direct": PostgreSQL resumes no TLS sessions; leave resumption out
-    study.toml:27:29: arm "bound": SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take SCRAM-SHA-256
-    study.toml:27:70: arm "bound": authentication.scram_iterations is 0; it must lie between 1000 and 1000000
-    study.toml:32:55: arm "md5": only SCRAM-SHA-256 and SCRAM-SHA-256-PLUS on PostgreSQL have iterations to choose; leave scram_iterations out or set method
-    study.toml:32:78: arm "md5": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
-    study.toml:37:29: arm "cert": cert is a login by certificate; add tls = { client_certificate = "ecdsa-p256" }
-    study.toml:42:29: arm "plain cert": cert is a login by TLS; give it a TLS transport
-    study.toml:47:23: arm "pooled": a pooler must be asked for TLS; leave negotiation out
-    study.toml:49:10: arm "pooled": it has a tunnel and a pooler; leave one of them out
-    study.toml:50:29: arm "pooled": a pooler binds no login to its TLS session; take SCRAM-SHA-256
-    study.toml:60:12: arm "pooled" in cell "last id": connect_insert_count asks its session for the last id, and its pooler gives every transaction another; take pool_mode = "session", or leave the arm out with arms = […]
-    "#);
-}
-
-#[test]
-fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
-    let refusal = |more: &str| {
-        let pooled = "name = \"pooled\"\ntransport = \"tls1.3\"\npooler = { program = \"pgbouncer\", pool_mode = \"session\" }";
-        changed("[[cell]]", &format!("[[arm]]\n{pooled}\n{more}\n\n[[cell]]"))
-    };
-    let cases = r#"
-        authentication = { method = "password" }
-            → a pooler cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust
-            → "pooled"
-        authentication = { method = "cert" } ¶ tls = { client_certificate = "ecdsa-p256" }
-            → a pooler cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
-            → "pooled"
-        tls = { client_certificate = "ecdsa-p256" }
-            → a pooler asks no client for a certificate; leave client_certificate out
-            → "pooled"
-        [[cell]] ¶ name = "program" ¶ workload = "command" ¶ command = { run = ["true"] }
-            → the server sees none of a program's own connections
-            → "pooled"
-    "#;
-    refused(cases, refusal);
-}
-
-#[test]
-fn poolers_that_no_package_client_has_are_refused_by_name() {
-    let refusal = |pooler: &str| {
-        let arm =
-            format!("[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {pooler}\n\n[[cell]]");
-        changed("[[cell]]", &arm)
-    };
-    let proxysql = "ProxySQL is not available, since no package client here has it; pgbouncer is, before PostgreSQL, \
-                    and mysqlrouter before MySQL";
-    assert_eq!(refusal("\"proxysql\""), format!("study.toml:21:10: {proxysql}"));
-    assert_eq!(
-        refusal("{ proxysql = \"transaction\" }"),
-        format!("study.toml:21:12: {proxysql}")
-    );
-    assert!(refusal("\"maxscale\"").contains("MaxScale is not available"));
-    let program = refusal("{ program = \"proxysql\", pool_mode = \"session\" }");
-    assert_eq!(program, format!("study.toml:21:22: {proxysql}"));
-    assert!(refusal("\"pgbouncer\"").ends_with("\"pooler\" must be a table, not a string"));
-    let mode = refusal("{ program = \"pgbouncer\", pool_mode = \"statement\" }");
-    assert!(
-        mode.ends_with("\"pool_mode\" cannot be \"statement\"; known are \"session\", \"transaction\""),
-        "{mode}"
-    );
-    let former = refusal("{ pgbouncer = \"session\" }");
-    assert!(
-        former.contains("pgbouncer was removed: a pooler is {"),
-        "{former}"
-    );
-}
-
-#[test]
-fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
-    let refusal = |at_rest: &str| {
-        let arm = format!("[[arm]]\nname = \"at rest\"\ntransport = \"plain\"\n{at_rest}\n\n[[cell]]");
-        changed("[[cell]]", &arm)
-    };
-    let cases = r#"
-        at_rest = { algorithm = "AES-CTR" } → AES-CTR encrypts nothing yet; add tables = true
-        at_rest = { aria = true, encryption_threads = 2 } → encryption threads encrypt tables; add tables
-        at_rest = { tables = true, encryption_threads = 17 } → it must lie between 0 and 16
-        at_rest = { sqlcipher = { kdf_iter = 0 } } → sqlcipher.kdf_iter is 0; it must lie between 1 and 10000000
-        at_rest = { sqlcipher = { page_size = 512 } } → sqlcipher.page_size is 512; it must lie between 1024 and 65536
-        at_rest = { sqlcipher = { memory_security = true } } → what it costs is what the same arm takes more in a run that has it
-        at_rest = { sqlcipher = { kdf = 1 } } → did you mean "kdf_iter"?
-        at_rest = { tabels = true } → did you mean "tables"?
-        at_rest = { file_system = "fscypt" } → did you mean "fscrypt"?
-    "#;
-    refused(cases, refusal);
-}
-
-#[test]
-fn columns_are_encrypted_where_ycsb_asks_for_them_and_the_key_and_the_values_stay_with_the_session() {
-    let text = |arm: &str, rest: &str| {
-        format!(
-            "name = \"s\"\nquestion = \"?\"\ntime_s = 60\n{rest}\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n\
-             [[arm]]\nname = \"columns\"\ntransport = \"plain\"\n{arm}\n[[cell]]\nname = \"c\"\nworkload = \"ycsb_a\"\n\
-             load = {{ connections = 1 }}\n"
-        )
-    };
-    let by = "at_rest = { columns = \"pgcrypto\" }";
-    StudyText::new("study.toml", &text(by, "")).study().unwrap();
-    for (text, words) in [
-        (
-            text(by, "").replace("ycsb_a", "oltp_point_select"),
-            "which oltp_point_select does not ask",
-        ),
-        (
-            text(
-                &format!("{by}\npooler = {{ program = \"pgbouncer\", pool_mode = \"session\" }}"),
-                "",
-            ),
-            "which a pooler gives to others",
-        ),
-        (
-            text(by, "storage = { binary_log = true }"),
-            "a binary log may hold the statements",
-        ),
-        (
-            text("at_rest = { columns = \"pg_crypto\" }", ""),
-            "did you mean \"pgcrypto\"?",
-        ),
-    ] {
-        let refusal = refusal(&text);
-        assert!(refusal.contains(words), "{refusal}");
-    }
-}
-
-#[test]
-fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
-    let arm = "[[arm]]\nname = \"log\"\ntransport = \"plain\"\nat_rest = { binary_log = true }\n\n[[cell]]";
-    let text = STUDY.replacen("[[cell]]", arm, 1);
-    let refusal = refusal(&text);
-    let words = "it encrypts the binary log, and the server writes none; add storage = { binary_log = true }";
-    assert!(refusal.contains(words), "{refusal}");
-    let written = text.replacen(
-        "time_s",
-        "storage = { binary_log = true, sync_binlog = 1 }\ntime_s",
-        1,
-    );
-    StudyText::new("study.toml", &written).study().unwrap();
-    let storage = |storage: &str| changed("time_s", &format!("storage = {storage}\ntime_s"));
-    let cases = r#"
-        { sync_binlog = 1 } → says nothing without a binary log; add binary_log = true
-        { binary_log = true, sync_binlog = 1000001 } → it must lie between 0 and 1000000
-        { memory_mb = 4 } → storage.memory_mb is 4; it must lie between 8 and 1048576
-        { flush_log_at_trx_commit = 3 } → it must lie between 0 and 2
-        { flush = "O_DIRECT" } → "flush" cannot be "O_DIRECT"
-    "#;
-    refused(cases, storage);
-}
-
-#[test]
-fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
-    let with = |nodes: &str, arm: &str| {
-        let arm = format!("[[arm]]\nname = \"nodes\"\ntransport = \"plain\"\n{arm}\n\n[[cell]]");
-        let text = STUDY.replacen("time_s", &format!("{nodes}\ntime_s"), 1);
-        let text = text.replacen("tunnel = { ssh = \"aes256-ctr\" }\n", "", 1);
-        StudyText::new("study.toml", &text.replacen("[[cell]]", &arm, 1)).study()
-    };
-    for nodes in ["nodes = 3", "nodes = 5", "replica_set = { members = 3 }"] {
-        with(nodes, "cluster_tls = true").unwrap();
-        with(
-            &format!("{nodes}\nnode_link = {{ rtt_ms = 10, jitter_ms = 1 }}"),
-            "",
-        )
-        .unwrap();
-    }
-    let cases = r#"
-        nodes = 3 ¶ replica_set = { members = 3 } / → nodes are those of MariaDB and MySQL, replica_set is MongoDB's
-        nodes = 2 / → a cluster has 3 or 5 nodes
-        nodes = 3 / at_rest = { tables = true } → it encrypts at rest, which is measured on single servers
-        nodes = 3 / probe = { cpus = 1 } → a probe changes one server, and a cluster or replica set has several
-        node_link = { rtt_ms = 10 } / → node_link is the distance between servers, and there is one
-        nodes = 3 ¶ node_link = { rtt_ms = -1 } / → rtt_ms is -1
-        nodes = 3 ¶ node_link = { rtt_ms = 10, bandwidth_mbit = 10 } / → leave bandwidth_mbit out of node_link
-    "#;
-    refused(cases, |case| {
-        let (nodes, arm) = case.split_once(" /").unwrap();
-        with(nodes, arm).unwrap_err().to_string()
-    });
-}
-
-#[test]
-fn a_probe_says_one_thing_by_harmless_words_and_is_a_deviation_from_the_baseline() {
-    let probed = |probe: &str| {
-        let arm = format!("[[arm]]\nname = \"probed\"\ntransport = \"plain\"\nprobe = {probe}\n\n[[cell]]");
-        STUDY.replacen("[[cell]]", &arm, 1)
-    };
-    for good in [
-        "{ variable = \"sync_binlog\", value = 0 }",
-        "{ variable = \"innodb_adaptive_hash_index\", value = \"OFF\" }",
-        "{ cpus = 1 }",
-    ] {
-        StudyText::new("study.toml", &probed(good)).study().unwrap();
-    }
-    let cases = r#"
-        {} → a probe says one thing; give either variable and value
-        { variable = "sync_binlog" } → a probe says one thing
-        { value = 0 } → a probe says one thing
-        { variable = "sync_binlog", value = 0, cpus = 1 } → a probe says one thing
-        { cpus = 0 } → a server needs a CPU
-        { cpus = 70000 } → it must lie between 0 and 65535
-        { variable = "a = 1; DROP TABLE x", value = 0 } → is no name of a variable
-        { variable = "sync_binlog", value = "0'; --" } → is no value for a probe
-        { variable = "sync_binlog", value = 0.5 } → "value" must be a whole number or a string
-        { varible = "sync_binlog", value = 0 } → did you mean "variable"?
-        "sync_binlog" → "probe" must be a table
-    "#;
-    refused(cases, |probe| refusal(&probed(probe)));
-    let of_baseline = changed(
-        "transport = \"plain\"",
-        "transport = \"plain\"\nprobe = { cpus = 1 }",
-    );
-    assert!(
-        of_baseline.contains("is the baseline, from which a probe is a deviation"),
-        "{of_baseline}"
-    );
-    let together = probed("{ cpus = 1 }").replacen("time_s", "placement = \"together\"\ntime_s", 1);
-    let together = refusal(&together);
-    assert!(
-        together.contains("leaves the server one CPU already"),
-        "{together}"
-    );
-    let at_rest = probed("{ cpus = 1 }").replacen(
-        "transport = \"tls1.3\"",
-        "transport = \"tls1.3\"\nat_rest = { tables = true }",
-        1,
-    );
-    let at_rest = refusal(&at_rest);
-    assert!(at_rest.contains("where arms differ in at_rest"), "{at_rest}");
-}
-
-#[test]
 fn how_far_blocks_are_looked_into_is_one_of_three() {
     for depth in ["off", "waits", "full"] {
         let text = STUDY.replacen("time_s", &format!("profile = \"{depth}\"\ntime_s"), 1);
@@ -727,4 +394,76 @@ fn how_far_blocks_are_looked_into_is_one_of_three() {
     }
     let refusal = changed("time_s", "profile = \"ful\"\ntime_s");
     assert!(refusal.contains("did you mean \"full\"?"), "{refusal}");
+}
+
+/// Each rule has a case of its own in the reference of what is refused.
+#[test]
+fn what_rules_and_types_refuse_besides() {
+    let cases = r#"
+        connections = 8 ⇒ connections = 8, gather_us = 100 → study.toml:16:27: gather_us was removed: it is poll_delay_us now
+        tunnel = "wireguard" → "tunnel" cannot be "wireguard": wireguard was removed: take the tunnel ssh, stunnel or haproxy
+        connections = 8 ⇒ connections = 8, batch = 0 → load.batch is 0; it must lie between 1 and 1000000
+        connections = 8 ⇒ connections = 8, rate = 0 → load.rate is 0; it must lie between 1 and 1000000
+        connections = 8 ⇒ connections = 8, rate = 0.5 → "rate" must be a whole number, not a number with a fraction
+        time_s ⇒ dataset = { tables = 0 } ¶ time_s → dataset.tables
+        time_s ⇒ dataset = { table_size = 4000000000 } ¶ time_s → dataset.table_size
+        time_s ⇒ storage = { binary_log = true, sync_binlog = 1000001 } ¶ time_s → it must lie between 0 and 1000000
+        time_s ⇒ storage = { memory_mb = 4 } ¶ time_s → storage.memory_mb is 4; it must lie between 8 and 1048576
+        time_s ⇒ storage = { flush_log_at_trx_commit = 3 } ¶ time_s → it must lie between 0 and 2
+        time_s ⇒ storage = { flush = "O_DIRECT" } ¶ time_s → "flush" cannot be "O_DIRECT"
+        time_s ⇒ nodes = 3 ¶ node_link = { rtt_ms = -1 } ¶ time_s → rtt_ms is -1
+        authentication = { method = "SCRAM-SHA-256", scram_iterations = 0 } → it must lie between 1000 and 1000000
+        transport = "plain" ⇒ transport = "plain" ¶ authentication = { method = "cert" } → cert is a login by TLS
+        authentication.method = "cert" ¶ tls.client_certificate = "ecdsa-p256" ¶ pooler = { program = "pgbouncer", pool_mode = "session" }
+            → a pooler cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust
+        pooler = "proxysql" → study.toml:12:10: ProxySQL is not available, since no package client here has it; pgbouncer is, before
+            → is, before PostgreSQL, and mysqlrouter before MySQL
+        pooler = { proxysql = "transaction" } → study.toml:12:12: ProxySQL is not available
+        pooler = { program = "proxysql", pool_mode = "session" } → study.toml:12:22: ProxySQL is not available
+        pooler = "maxscale" → MaxScale is not available
+        pooler = "pgbouncer" → "pooler" must be a table, not a string
+        pooler = { program = "pgbouncer", pool_mode = "statement" } → "statement"; known are "session", "transaction"
+        pooler = { pgbouncer = "session" } → pgbouncer was removed: a pooler is {
+        at_rest = { tables = true, encryption_threads = 17 } → it must lie between 0 and 16
+        at_rest = { sqlcipher = { kdf_iter = 0 } } → sqlcipher.kdf_iter is 0; it must lie between 1 and 10000000
+        at_rest = { sqlcipher = { page_size = 512 } } → sqlcipher.page_size is 512; it must lie between 1024 and 65536
+        at_rest = { sqlcipher = { kdf = 1 } } → did you mean "kdf_iter"?
+        at_rest = { tabels = true } → did you mean "tables"?
+        at_rest = { file_system = "fscypt" } → did you mean "fscrypt"?
+        at_rest = { columns = "pg_crypto" } → did you mean "pgcrypto"?
+        probe = { variable = "sync_binlog" } → a probe says one thing
+        probe = { value = 0 } → a probe says one thing
+        probe = { variable = "sync_binlog", value = 0, cpus = 1 } → a probe says one thing
+        probe = { cpus = 70000 } → it must lie between 0 and 65535
+        probe = { variable = "a = 1; DROP TABLE x", value = 0 } → is no name of a variable
+        probe = { variable = "sync_binlog", value = "0'; --" } → is no value for a probe
+        probe = { variable = "sync_binlog", value = 0.5 } → "value" must be a whole number or a string
+        probe = { varible = "sync_binlog", value = 0 } → did you mean "variable"?
+        probe = "sync_binlog" → "probe" must be a table
+        time_s ⇒ placement = "together" ¶ time_s ; probe = { cpus = 1 } → leaves the server one CPU already
+        probe = { cpus = 1 } ¶ at_rest = { tables = true } → where arms differ in at_rest
+        load = { ⇒ mix = { read = 0.5 } ¶ load = { → mix of its own
+        "oltp_point_select" ⇒ "ycsb" ¶ mix = { read = 0.5, insert = 0.4 } → add up to 1
+        load = { ⇒ replica_set = { members = 2 } ¶ load = { → 1, 3 or 5
+    "#;
+    refused(cases, |change| refusal(&rule_cases::changed(change)));
+}
+
+#[test]
+fn what_no_rule_refuses_is_taken() {
+    for change in [
+        r#"oltp_point_select ⇒ ycsb_a ; at_rest = { columns = "pgcrypto" }"#,
+        "time_s ⇒ storage = { binary_log = true, sync_binlog = 1 } ¶ time_s ; at_rest = { binary_log = true }",
+        "time_s ⇒ nodes = 3 ¶ time_s ; cluster_tls = true",
+        "time_s ⇒ nodes = 5 ¶ node_link = { rtt_ms = 10, jitter_ms = 1 } ¶ time_s",
+        "time_s ⇒ replica_set = { members = 3 } ¶ time_s ; cluster_tls = true",
+        "time_s ⇒ replica_set = { members = 3 } ¶ node_link = { rtt_ms = 10, jitter_ms = 1 } ¶ time_s",
+        r#"probe = { variable = "sync_binlog", value = 0 }"#,
+        r#"probe = { variable = "innodb_adaptive_hash_index", value = "OFF" }"#,
+        "probe = { cpus = 1 }",
+    ] {
+        let text = rule_cases::changed(change);
+        let study = StudyText::new("study.toml", &text).study();
+        assert!(study.is_ok(), "{change}: {study:?}");
+    }
 }

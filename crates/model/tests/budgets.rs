@@ -81,10 +81,8 @@ fn a_budget_of_what_is_not_measured_is_refused_where_it_stands() {
             .study()
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains(words) && error.contains("study.toml:3"),
-            "{budget}: {error}"
-        );
+        let holds = error.contains(words) && error.contains("study.toml:3");
+        assert!(holds, "{budget}: {error}");
     }
 }
 

@@ -7,6 +7,8 @@ mod bad_columns;
 mod bad_study;
 mod budgets;
 mod reference;
+#[expect(dead_code, reason = "part of it is for the tests of rules alone")]
+mod rule_cases;
 mod settings;
 mod study;
 

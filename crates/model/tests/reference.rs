@@ -13,19 +13,15 @@ fn the_reference_mentions_every_key_and_every_name() {
     let reference = reference();
     let mut words = BTreeSet::new();
     collect(&schemars::schema_for!(Study).to_value(), &mut words);
-    assert!(
-        words.contains("connections") && words.contains("rsa-4096"),
-        "{words:?}"
-    );
+    let holds = words.contains("connections") && words.contains("rsa-4096");
+    assert!(holds, "{words:?}");
     let is_mentioned = |word: &&String| {
         let forms = [format!("`{word}`"), format!("`\"{word}\"`"), format!("{word} =")];
         forms.iter().any(|form| reference.contains(form))
     };
     let missing: Vec<&String> = words.iter().filter(|word| !is_mentioned(word)).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/study-files.md does not mention {missing:?}"
-    );
+    let holds = missing.is_empty();
+    assert!(holds, "docs/study-files.md does not mention {missing:?}");
 }
 
 #[test]
@@ -116,10 +112,8 @@ fn the_pooler_that_the_reference_shows_is_an_arm() {
     let study = format!("{}\n{arm}", example(&reference, "name ="));
     let study = Study::from_toml(&study).unwrap();
     let pooler = study.arms[2].pooler.unwrap();
-    assert_eq!(
-        pooler.to_string(),
-        "pgbouncer, transaction pooling, TLSv1.3 behind it"
-    );
+    let found = pooler.to_string();
+    assert_eq!(found, "pgbouncer, transaction pooling, TLSv1.3 behind it");
 }
 
 #[test]

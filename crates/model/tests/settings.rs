@@ -91,21 +91,15 @@ fn a_setting_changes_any_key() {
         "cell.near.arms=[\"plain\", \"tls1.2\"]",
         "published=[]",
     ]);
-    assert_eq!(
-        (study.time_s, study.certificate),
-        (60.0, CertificateKind::Rsa4096)
-    );
+    let found = (study.time_s, study.certificate);
+    assert_eq!(found, (60.0, CertificateKind::Rsa4096));
     let link = study.link.unwrap();
-    assert_eq!(
-        (study.server.as_str(), link.rtt_ms, link.jitter_ms),
-        ("mysql-5.6", 45.0, 2.5)
-    );
+    let found = (study.server.as_str(), link.rtt_ms, link.jitter_ms);
+    assert_eq!(found, ("mysql-5.6", 45.0, 2.5));
     assert_eq!(study.arms[1].tls.group, Some(Group::P384));
     assert!(matches!(study.arms[1].tunnel, Some(Tunnel::Ssh(cipher)) if cipher.name() == "aes256-ctr"));
-    assert_eq!(
-        (study.arms[2].transport, study.arms[2].name.as_str()),
-        (Transport::Tls12, "tls1.2")
-    );
+    let found = (study.arms[2].transport, study.arms[2].name.as_str());
+    assert_eq!(found, (Transport::Tls12, "tls1.2"));
     assert_eq!(study.cells[0].load.connections, 64);
     assert_eq!(study.arms_of(&study.cells[0]).count(), 2);
 }
@@ -246,10 +240,8 @@ fn an_unknown_scale_names_those_there_are() {
         .scale(Some("published"))
         .study()
         .unwrap_err();
-    assert!(
-        error.to_string().contains("no scale \"published\"; it has none"),
-        "{error}"
-    );
+    let is_told = error.to_string().contains("no scale \"published\"; it has none");
+    assert!(is_told, "{error}");
 }
 
 #[test]

@@ -242,10 +242,8 @@ mod tests {
         assert!(used.context_switches >= 20, "{used:?}");
         // Of each millisecond a part may be the way into the sleep.
         let awake = began.elapsed() - Duration::from_millis(10);
-        assert!(
-            u128::from(used.cpu.total_ns) < awake.as_nanos(),
-            "{used:?}, {awake:?}"
-        );
+        let holds = u128::from(used.cpu.total_ns) < awake.as_nanos();
+        assert!(holds, "{used:?}, {awake:?}");
     }
 
     /// Uses 50 ms of CPU time, and says how much it was.

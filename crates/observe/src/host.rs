@@ -196,11 +196,8 @@ mod tests {
         let pages: u64 = output_of("getconf", &["_PHYS_PAGES"]).parse().unwrap();
         let expected = pages * procfs::page_size();
         let ratio = host().memory_bytes as f64 / expected as f64;
-        assert!(
-            (0.9..=1.1).contains(&ratio),
-            "{} against {expected}",
-            host().memory_bytes
-        );
+        let holds = (0.9..=1.1).contains(&ratio);
+        assert!(holds, "{} against {expected}", host().memory_bytes);
     }
 
     #[test]
@@ -246,10 +243,8 @@ mod tests {
     #[test]
     fn totals_are_found_by_their_lines() {
         let text = "some avg10=0.00 avg60=1.00 avg300=0.00 total=17\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=4\n";
-        assert_eq!(
-            (total_ns(text, "some"), total_ns(text, "full")),
-            (Some(17_000), Some(4_000))
-        );
+        let found = (total_ns(text, "some"), total_ns(text, "full"));
+        assert_eq!(found, (Some(17_000), Some(4_000)));
         for broken in [
             "",
             "some",
@@ -297,9 +292,7 @@ mod tests {
         );
         // Threads may take a while to begin.
         assert!(waited.cpu_some_ns > Some(wall / 2), "{waited:?} of {wall} ns");
-        assert!(
-            waited.cpu_some_ns < Some(wall * 11 / 10),
-            "{waited:?} of {wall} ns"
-        );
+        let holds = waited.cpu_some_ns < Some(wall * 11 / 10);
+        assert!(holds, "{waited:?} of {wall} ns");
     }
 }

@@ -84,11 +84,8 @@ fn as_user(program: &Path) -> Command {
 
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let holds = output.status.success();
+    assert!(holds, "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A server that ends with this.

@@ -478,11 +478,8 @@ mod tests {
             };
             assert_eq!(reason.to_string(), said);
             let json = serde_json::to_string(&reason).unwrap();
-            assert_eq!(
-                serde_json::from_str::<LeftOutReason>(&json).unwrap(),
-                reason,
-                "{json}"
-            );
+            let found = serde_json::from_str::<LeftOutReason>(&json).unwrap();
+            assert_eq!(found, reason, "{json}");
         }
     }
 }

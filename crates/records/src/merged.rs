@@ -185,10 +185,8 @@ mod tests {
         let (one, other) = (&merged.operations[0], &alone.operations[0]);
         assert_eq!(one.latency, other.latency);
         assert_eq!(percentiles(&one.latency), percentiles(&other.latency));
-        assert_eq!(
-            (one.count, one.latency_sum_ns),
-            (other.count, other.latency_sum_ns)
-        );
+        let found = (one.count, one.latency_sum_ns);
+        assert_eq!(found, (other.count, other.latency_sum_ns));
         assert_eq!(one.errors, 5);
         let response = |sum: &Yield| sum.open_loop.as_ref().unwrap().response.clone();
         assert_eq!(response(&merged), response(&alone));

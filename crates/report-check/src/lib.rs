@@ -103,7 +103,7 @@ impl Shown {
                 self.verdict, run.results.verdict
             ));
         }
-        match unpacked(&self.record) {
+        match unpacked(&self.record).and_then(|record| Ok(Run::from_json(&record)?)) {
             Ok(record) if record == *run => {}
             Ok(_) => faults.push("the embedded record is not the run".into()),
             Err(problem) => faults.push(format!("the embedded record cannot be read: {problem}")),
@@ -140,16 +140,13 @@ impl Shown {
     }
 }
 
-/// The record, as the page has it: JSON in zlib in base64.
-fn unpacked(record: &str) -> Result<Run, Box<dyn std::error::Error>> {
-    let packed = BASE64_STANDARD.decode(record)?;
-    Ok(serde_json::from_reader(ZlibDecoder::new(&packed[..]))?)
+/// The text of what is packed in a page: it is in zlib in base64.
+pub fn unpacked(packed: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let packed = BASE64_STANDARD.decode(packed)?;
+    Ok(std::io::read_to_string(ZlibDecoder::new(&packed[..]))?)
 }
 
 /// The page, and after it the text of all that is packed in it: its record and its folded parts.
-///
-/// # Errors
-/// When a part is damaged.
 pub fn with_packed(page: &str) -> Result<String, Box<dyn std::error::Error>> {
     let parts = page
         .split(" data-packed=\"")
@@ -161,8 +158,7 @@ pub fn with_packed(page: &str) -> Result<String, Box<dyn std::error::Error>> {
         .map(|part| part.split('<').next());
     let mut whole = page.to_owned();
     for packed in parts.chain(records).flatten() {
-        let packed = BASE64_STANDARD.decode(packed)?;
-        whole += &std::io::read_to_string(ZlibDecoder::new(&packed[..]))?;
+        whole += &unpacked(packed)?;
     }
     Ok(whole)
 }

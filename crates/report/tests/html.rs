@@ -1,17 +1,13 @@
 //! What the page is made of; `browser.rs` looks at it as a reader does.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use ciphertax_base::{Interval, Witness};
 use ciphertax_records::{
     ArmRecord, EstimateRow, Finding, RoundsOfCell, Run, RunStatus, Severity, VoidReason,
 };
 use ciphertax_report::html;
-
-use flate2::read::ZlibDecoder;
+use ciphertax_report_check::unpacked;
 
 use crate::fixture;
 
@@ -23,16 +19,9 @@ pub(crate) fn unfolded(page: &str) -> String {
     for part in parts {
         let (packed, rest) = part.split_once('"').unwrap();
         let (summary, rest) = rest.split_once("</summary>").unwrap();
-        whole += &format!("{summary}</summary>{}{rest}", unpacked(packed));
+        whole += &format!("{summary}</summary>{}{rest}", unpacked(packed).unwrap());
     }
     whole
-}
-
-fn unpacked(packed: &str) -> String {
-    let packed = BASE64_STANDARD.decode(packed).unwrap();
-    let mut text = String::new();
-    ZlibDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
-    text
 }
 
 #[test]
@@ -69,7 +58,10 @@ fn the_embedded_record_is_the_run() {
     let page = html::render(&run).unwrap();
     let start = page.find(r#"id="run">"#).unwrap() + r#"id="run">"#.len();
     let end = start + page[start..].find("</script>").unwrap();
-    assert_eq!(Run::from_json(&unpacked(&page[start..end])).unwrap(), run);
+    assert_eq!(
+        Run::from_json(&unpacked(&page[start..end]).unwrap()).unwrap(),
+        run
+    );
 }
 
 #[test]

@@ -226,10 +226,8 @@ mod tests {
         assert_eq!(proved.disk.of(FIELDS), Some(Readability::Encrypted));
         assert_eq!(proved.disk.of(OTHERS), Some(Readability::Readable));
         let proofs = &proved.proofs;
-        assert_eq!(
-            proofs.iter().map(|proof| proof.witness).collect::<Vec<_>>(),
-            [Witness::Server, Witness::Disk]
-        );
+        let found = proofs.iter().map(|proof| proof.witness).collect::<Vec<_>>();
+        assert_eq!(found, [Witness::Server, Witness::Disk]);
         assert!(
             judged(right(), true, true)
                 .unwrap_err()

@@ -212,6 +212,8 @@ fn with_connections(study: &Study, connections: u32) -> Study {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
+
     use super::*;
 
     fn study(cells: &str) -> Study {
@@ -277,9 +279,9 @@ mod tests {
             "{never}"
         );
         // One for each of three arms, or for each that loads, whatever is more, and the control session.
-        assert!(
-            never.contains("it fits with no load.connections: with the fewest it opens 5; "),
-            "{never}"
+        says(
+            &never,
+            "it fits with no load.connections: with the fewest it opens 5; ",
         );
     }
 
@@ -289,6 +291,6 @@ mod tests {
         let problem = too_many(&study(&with_workers), &[limit(10, 1)]).unwrap();
         assert!(!problem.contains("--set"), "{problem}");
         let problem = too_many(&study(&with_workers), &[limit(15, 1)]).unwrap();
-        assert!(problem.contains("load.connections=2"), "{problem}");
+        says(&problem, "load.connections=2");
     }
 }

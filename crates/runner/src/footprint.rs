@@ -101,11 +101,8 @@ mod tests {
             );
             let study = Study::from_toml(&text).unwrap();
             let record = footprint.of(&study.cells[0], "plain");
-            assert_eq!(
-                record.as_ref().map(|record| record.data_bytes),
-                data_bytes,
-                "{workload}"
-            );
+            let found = record.as_ref().map(|record| record.data_bytes);
+            assert_eq!(found, data_bytes, "{workload}");
             if let Some(record) = record {
                 assert_eq!(record.disk_bytes, record.data_bytes << 10, "{workload}");
             }

@@ -294,7 +294,7 @@ mod tests {
     use std::os::unix::process::parent_id;
     use std::process::{self, Command, Stdio};
 
-    use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
+    use ciphertax_testkit::{PATIENCE, is_root, not_tested, says, within};
 
     use super::*;
 
@@ -322,18 +322,15 @@ mod tests {
                 ServerProcess::listening_at(&Endpoint::new("192.0.2.1", 3306), ServedBy::Threads, asker);
             assert!(!elsewhere.same_host);
             let reason = elsewhere.process.unwrap_err();
-            assert!(
-                reason.contains("another machine") && reason.contains(words),
-                "{reason}"
-            );
+            let holds = reason.contains("another machine") && reason.contains(words);
+            assert!(holds, "{reason}");
         }
         let agent =
             |listener: &SocketOwner| process_of(listener, ServedBy::Threads, Asker::Agent).unwrap_err();
         let hidden = agent(&SocketOwner::Hidden("mysql".into()));
-        assert!(
-            hidden.contains("ssh://mysql@")
-                && hidden.contains("setcap cap_sys_ptrace,cap_dac_read_search+ep"),
-            "{hidden}"
+        says(
+            &hidden,
+            "ssh://mysql@ … setcap cap_sys_ptrace,cap_dac_read_search+ep",
         );
         assert!(agent(&SocketOwner::Nobody).contains("beside the server"));
     }
@@ -387,10 +384,8 @@ mod tests {
             ),
         ] {
             // What other tests start has our sockets too, until it becomes another program.
-            assert!(
-                within(PATIENCE, || serving(&seen, served_by) == expected),
-                "{seen:?}"
-            );
+            let in_time = within(PATIENCE, || serving(&seen, served_by) == expected);
+            assert!(in_time, "{seen:?}");
         }
         let [one, both] = [vec![own], vec![own, 1]].map(SocketOwner::Several);
         for (listener, server, name) in [
@@ -443,10 +438,8 @@ mod tests {
         let pid = found.process.map(|meter| meter.root.pid());
         server.kill().unwrap();
         server.wait().unwrap();
-        assert_eq!(
-            (pid, found.same_host, found.through),
-            (Ok(server.id()), true, None)
-        );
+        let what_is_there = (pid, found.same_host, found.through);
+        assert_eq!(what_is_there, (Ok(server.id()), true, None));
     }
 
     #[test]

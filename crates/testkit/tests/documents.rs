@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::tidy::{root, walk};
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
@@ -45,22 +47,9 @@ fn every_page_is_in_the_book() {
 /// The Markdown files that are committed.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    walk(&root(), &mut found);
+    walk(&root(), "md", &mut found);
     assert!(found.len() > 20, "{found:?}");
     found
-}
-
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let is_ours = !name.starts_with('.') && !["target", "dist"].contains(&name.as_str());
-        if path.is_dir() && is_ours {
-            walk(&path, found);
-        } else if name.ends_with(".md") {
-            found.push(path);
-        }
-    }
 }
 
 /// A document without its blocks of code.
@@ -93,11 +82,4 @@ fn anchors(text: &str) -> Vec<String> {
             }
         })
         .collect()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
 }

@@ -242,10 +242,8 @@ mod tests {
         assert_eq!(expectation.cipher, arm.tls.cipher);
         assert_eq!(expectation.group, arm.tls.group);
         let login = expectation.login.unwrap();
-        assert_eq!(
-            (login.method.as_deref(), login.path),
-            (Some("caching_sha2_password"), Some(LoginPath::Full))
-        );
+        let found = (login.method.as_deref(), login.path);
+        assert_eq!(found, (Some("caching_sha2_password"), Some(LoginPath::Full)));
     }
 
     #[test]
@@ -255,10 +253,8 @@ mod tests {
             assert_eq!(path(method, PasswordCache::Warm), Some(LoginPath::Cached));
             assert_eq!(path(method, PasswordCache::Cold), Some(LoginPath::Derived));
         }
-        assert_eq!(
-            path(AuthenticationMethod::MongodbX509, PasswordCache::Warm),
-            Some(LoginPath::Single)
-        );
+        let found = path(AuthenticationMethod::MongodbX509, PasswordCache::Warm);
+        assert_eq!(found, Some(LoginPath::Single));
     }
 
     #[test]

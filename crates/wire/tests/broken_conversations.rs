@@ -117,10 +117,7 @@ fn every_tls() -> &'static [ConnectOptions; 4] {
         let libraries = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
         let kinds = [0, 1, 2, 3].map(|kind| (libraries[kind / 2], [V1_2, V1_3][kind % 2]));
         kinds.map(|(library, version)| {
-            let policy = TlsPolicy {
-                library,
-                ..policy(server(), version)
-            };
+            let policy = by(library, policy(server(), version));
             with_policy(plain(server()), &policy)
         })
     })

@@ -17,7 +17,10 @@ fn every_version_is_negotiated_when_it_is_pinned() {
         assert_eq!(tls.version, version.name());
     }
     for version in [V1_2, V1_3] {
-        let tls = negotiated(old_server(), &with_rustls(policy(old_server(), version)));
+        let tls = negotiated(
+            old_server(),
+            &by(TlsLibrary::Rustls, policy(old_server(), version)),
+        );
         assert_eq!(tls.version, version.name());
     }
 }
@@ -25,10 +28,7 @@ fn every_version_is_negotiated_when_it_is_pinned() {
 #[test]
 fn the_highest_version_that_both_can_is_negotiated_when_none_is_pinned() {
     for library in LIBRARIES {
-        let policy = |server| TlsPolicy {
-            library,
-            ..policy(server, None)
-        };
+        let policy = |server| by(library, policy(server, None));
         assert_eq!(negotiated(old_server(), &policy(old_server())).version, "TLSv1.3");
         let server = server_of("TLSv1.2");
         assert_eq!(negotiated(&server, &policy(&server)).version, "TLSv1.2");
@@ -39,10 +39,7 @@ fn the_highest_version_that_both_can_is_negotiated_when_none_is_pinned() {
 fn an_old_server_is_taken_only_by_those_who_ask_for_it() {
     let server = server_of("TLSv1.1");
     for library in LIBRARIES {
-        let policy = TlsPolicy {
-            library,
-            ..policy(&server, None)
-        };
+        let policy = by(library, policy(&server, None));
         refusal(&with_policy(plain(&server), &policy));
     }
     let legacy = TlsPolicy {
@@ -193,13 +190,13 @@ fn every_certificate_of_a_chain_is_counted() {
         .sum();
     for library in LIBRARIES {
         for version in [V1_2, V1_3] {
-            let policy = TlsPolicy {
+            let policy = by(
                 library,
-                ..TlsPolicy::new(
+                TlsPolicy::new(
                     version,
                     Verification::HostName(files.ca.clone(), "127.0.0.1".into()),
-                )
-            };
+                ),
+            );
             let certificate = negotiated(&server, &policy).certificate;
             let found = (certificate.chain_length, certificate.chain_bytes);
             assert_eq!(found, (3, bytes as u32));
@@ -230,10 +227,10 @@ fn an_account_that_requires_a_certificate_lets_only_those_in_who_have_it() {
                 .into_iter()
                 .flat_map(|library| [(library, V1_2), (library, V1_3)])
             {
-                let bare = TlsPolicy {
+                let bare = by(
                     library,
-                    ..TlsPolicy::new(version, Verification::Ca(files.ca.clone()))
-                };
+                    TlsPolicy::new(version, Verification::Ca(files.ca.clone())),
+                );
                 let certified = TlsPolicy {
                     client_certificate: Some(ClientCertificate {
                         certificate: client.certificate.clone(),
@@ -317,13 +314,6 @@ fn server_with(files: &CertificateFiles) -> PrivateServer {
         .option(format!("--ssl-key={}", files.key.display()))
         .start()
         .unwrap()
-}
-
-fn with_rustls(policy: TlsPolicy) -> TlsPolicy {
-    TlsPolicy {
-        library: TlsLibrary::Rustls,
-        ..policy
-    }
 }
 
 /// What a session of this policy negotiates, once client and server agree on it.

@@ -159,11 +159,8 @@ fn the_answer_to_a_prepared_statement_is_one_too() {
         [&prepared[..], &message(b'2', []), &message(b's', [])].concat(),
     ] {
         let problem = execute(script.clone()).unwrap_err();
-        assert!(
-            matches!(problem, WireError::Protocol(_)),
-            "{}: {problem}",
-            String::from_utf8_lossy(&script)
-        );
+        let is_one = matches!(problem, WireError::Protocol(_));
+        assert!(is_one, "{}: {problem}", String::from_utf8_lossy(&script));
     }
 }
 

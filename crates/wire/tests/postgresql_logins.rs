@@ -25,11 +25,8 @@ fn each_account_is_logged_in_by_the_method_that_the_server_asks_for() {
         for wanted in [None, Some(method)] {
             let options = by(server.plain(user), wanted);
             let facts = facts(&options);
-            assert_eq!(
-                (facts.0.as_str(), facts.1),
-                (method.name(), path),
-                "{user} {wanted:?}"
-            );
+            let found = (facts.0.as_str(), facts.1);
+            assert_eq!(found, (method.name(), path), "{user} {wanted:?}");
         }
     }
     for (library, version) in LIBRARIES {

@@ -82,10 +82,7 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
             (of_name(&ca, "192.0.2.1"), (Distrust::OtherName, address)),
         ] {
             for (library, reason) in [TlsLibrary::OpenSsl, TlsLibrary::Rustls].into_iter().zip(reasons) {
-                let policy = TlsPolicy {
-                    library,
-                    ..TlsPolicy::new(version, verification.clone())
-                };
+                let policy = by(library, TlsPolicy::new(version, verification.clone()));
                 let problem = refusal(&with_policy(plain(server()), &policy));
                 let is_expected = matches!(problem, WireError::NotTrusted { why, .. } if why == expected);
                 assert!(is_expected, "{problem:?}");
@@ -113,10 +110,7 @@ fn a_certificate_that_is_not_valid_at_the_time_is_told_from_one_of_another_autho
                 Verification::Ca(ca.clone()),
                 Verification::HostName(ca.clone(), "127.0.0.1".into()),
             ] {
-                let policy = TlsPolicy {
-                    library,
-                    ..TlsPolicy::new(V1_3, verification)
-                };
+                let policy = by(library, TlsPolicy::new(V1_3, verification));
                 let problem = refusal(&with_policy(plain(&server), &policy));
                 let is_expected = matches!(problem, WireError::NotTrusted { why, .. } if why == expected);
                 assert!(is_expected, "{problem:?}");
@@ -204,10 +198,7 @@ fn a_ca_file_that_cannot_be_used_is_named() {
         (key, "no PEM certificate"),
     ] {
         for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
-            let policy = TlsPolicy {
-                library,
-                ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
-            };
+            let policy = by(library, TlsPolicy::new(V1_3, Verification::Ca(path.clone())));
             let problem = impossible(&policy);
             let is_told = problem.contains(path.to_str().unwrap()) && problem.contains(reason);
             assert!(is_told, "{problem}");
@@ -246,10 +237,7 @@ fn what_can_be_read_of_a_ca_file_is_used_and_the_rest_is_named_by_its_number() {
         let expected = words.map(|words| format!("{words}{} cannot be read", path.display()));
         assert_eq!(said, expected, "{text}");
         for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
-            let policy = TlsPolicy {
-                library,
-                ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
-            };
+            let policy = by(library, TlsPolicy::new(V1_3, Verification::Ca(path.clone())));
             crate::policies::negotiated(server(), &policy);
         }
     }
@@ -334,14 +322,10 @@ fn a_key_that_is_encrypted_in_whatever_format_takes_its_password_and_names_it_as
             ] {
                 let policy = with(password);
                 let problem = impossible(&policy);
-                assert!(
-                    problem.contains(words) && problem.contains("client-key.pem"),
-                    "{problem}"
-                );
-                assert_eq!(
-                    policy.client_certificate.unwrap().lacks_password(),
-                    password.is_none()
-                );
+                let holds = problem.contains(words) && problem.contains("client-key.pem");
+                assert!(holds, "{problem}");
+                let found = policy.client_certificate.unwrap().lacks_password();
+                assert_eq!(found, password.is_none());
             }
         }
     }
@@ -403,10 +387,7 @@ fn a_tls_version_that_the_server_does_not_speak_is_an_error_and_no_other_version
             .start()
             .unwrap();
         for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
-            let policy = TlsPolicy {
-                library,
-                ..policy(&server, asked)
-            };
+            let policy = by(library, policy(&server, asked));
             let problem = refusal(&with_policy(plain(&server), &policy)).to_string();
             let is_told = problem.contains("TLS") && problem.to_lowercase().contains("version");
             assert!(is_told, "{problem}");

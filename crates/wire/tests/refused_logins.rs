@@ -1,127 +1,59 @@
 //! What servers say when they refuse a login, as recorded, and what a user can do about it.
 
+use ciphertax_testkit::rows;
 use ciphertax_wire::{mysql, postgresql};
 
 use crate::common::{packets, pg_messages, *};
 
-fn assert_told(refusal: &WireError, protocol: Protocol, words: &str, is_of_password: bool) {
+/// What is `wrong` is the password or something else.
+fn assert_told(refusal: &WireError, protocol: Protocol, words: &str, wrong: &str) {
     let remedy = refusal.remedy(protocol);
-    assert!(
-        refusal.is_access_denied() && remedy.contains(words),
-        "{refusal}{remedy}"
-    );
-    assert_eq!(refusal.is_of_password(), is_of_password, "{refusal}");
+    let is_told = refusal.is_access_denied() && remedy.contains(words);
+    assert!(is_told, "{refusal}{remedy}");
+    assert_eq!(refusal.is_of_password(), wrong == "password", "{refusal}");
 }
 
 /// The same two codes are for all of PostgreSQL's, whose messages are in the server's language: its function tells them apart.
 #[test]
 fn what_a_postgresql_refuses_a_login_for_is_told_by_its_function() {
-    for (code, routine, message, is_of_password, words) in [
-        (
-            "28P01",
-            "auth_failed",
-            "password authentication failed for user \"app\"",
-            true,
-            "check user and password",
-        ),
-        (
-            "28P01",
-            "auth_failed",
-            "Passwort-Authentifizierung für Benutzer »app« fehlgeschlagen",
-            true,
-            "check user and password",
-        ),
-        (
-            "28000",
-            "InitializeSessionUserId",
-            "role \"app\" is not permitted to log in",
-            false,
-            "ALTER ROLE … LOGIN",
-        ),
-        (
-            "28000",
-            "InitializeSessionUserId",
-            "Rolle »app« existiert nicht",
-            false,
-            "CREATE ROLE … LOGIN",
-        ),
-        (
-            "28000",
-            "auth_failed",
-            "Peer authentication failed for user \"app\"",
-            false,
-            "by peer",
-        ),
-        (
-            "28000",
-            "auth_failed",
-            "certificate authentication failed for user \"app\"",
-            false,
-            "sslcert=FILE",
-        ),
-        (
-            "28000",
-            "ClientAuthentication",
-            "connection requires a valid client certificate",
-            false,
-            "sslcert=FILE",
-        ),
-        (
-            "28000",
-            "ClientAuthentication",
-            "pg_hba.conf rejects connection for host \"10.0.0.1\"",
-            false,
-            "pg_hba.conf, and",
-        ),
-        ("28000", "", "login rejected", true, "check user and password"),
-    ] {
-        let routine = if routine.is_empty() {
-            String::new()
-        } else {
-            format!("R{routine}\0")
-        };
+    for [code, routine, message, wrong, words] in rows(
+        r#"
+        28P01 → Rauth_failed¶ → password authentication failed for user "app" → password → check user and password
+        28P01 → Rauth_failed¶ → Passwort-Authentifizierung für Benutzer »app« fehlgeschlagen → password → check user and password
+        28000 → RInitializeSessionUserId¶ → role "app" is not permitted to log in → another → ALTER ROLE … LOGIN
+        28000 → RInitializeSessionUserId¶ → Rolle »app« existiert nicht → another → CREATE ROLE … LOGIN
+        28000 → Rauth_failed¶ → Peer authentication failed for user "app" → another → by peer
+        28000 → Rauth_failed¶ → certificate authentication failed for user "app" → another → sslcert=FILE
+        28000 → RClientAuthentication¶ → connection requires a valid client certificate → another → sslcert=FILE
+        28000 → RClientAuthentication¶ → pg_hba.conf rejects connection for host "10.0.0.1" → another → pg_hba.conf, and
+        28000 →  → login rejected → password → check user and password
+    "#,
+    ) {
+        let routine = routine.replace('¶', "\0");
         let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0Fauth.c\0L1\0{routine}\0");
         let server = FakeServer::start(pg_messages::message(b'E', fields), Ending::Close);
         let refusal = refusal_of::<postgresql::Session>(&server.postgresql_options());
-        assert_told(&refusal, Protocol::PostgreSql, words, is_of_password);
+        assert_told(&refusal, Protocol::PostgreSql, words, wrong);
     }
 }
 
 #[test]
 fn what_a_mysql_refuses_a_login_for_is_told_by_its_code() {
-    for (code, message, is_of_password, words) in [
-        (
-            1045,
-            "Access denied for user 'app'@'localhost' (using password: YES)",
-            true,
-            "REQUIRE X509",
-        ),
-        (
-            1698,
-            "Access denied for user 'root'@'localhost'",
-            false,
-            "system's user",
-        ),
-        (
-            4151,
-            "Access denied, this account is locked",
-            true,
-            "ACCOUNT UNLOCK",
-        ),
-        (
-            1862,
-            "Your password has expired",
-            true,
-            "IDENTIFIED BY sets a new one",
-        ),
-    ] {
+    for [code, message, wrong, words] in rows(
+        "
+        1045 → Access denied for user 'app'@'localhost' (using password: YES) → password → REQUIRE X509
+        1698 → Access denied for user 'root'@'localhost' → another → system's user
+        4151 → Access denied, this account is locked → password → ACCOUNT UNLOCK
+        1862 → Your password has expired → password → IDENTIFIED BY sets a new one
+    ",
+    ) {
         let script = [
             packets::greeting("mysql_native_password"),
-            packets::error(2, code, message),
+            packets::error(2, code.parse().unwrap(), message),
         ];
         let server = FakeServer::start(script.concat(), Ending::Close);
         let refusal = refusal_of::<mysql::Session>(&server.options());
-        assert_told(&refusal, Protocol::MySql, words, is_of_password);
+        assert_told(&refusal, Protocol::MySql, words, wrong);
     }
 }
 

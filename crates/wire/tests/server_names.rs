@@ -36,10 +36,7 @@ fn a_server_is_told_its_name_whatever_is_verified_and_never_an_address() {
 /// The name in the first message of a client that was given this host.
 fn told(host: &str, library: TlsLibrary, verification: &Verification) -> Option<String> {
     let server = FakeServer::start(packets::greeting("mysql_native_password"), Ending::Close);
-    let policy = TlsPolicy {
-        library,
-        ..TlsPolicy::new(None, verification.clone())
-    };
+    let policy = by(library, TlsPolicy::new(None, verification.clone()));
     let options = ConnectOptions {
         host: host.to_owned(),
         tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),

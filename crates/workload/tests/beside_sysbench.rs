@@ -162,11 +162,8 @@ impl Bed {
         let deadline = Instant::now() + PATIENCE;
         let mut counters = self.look();
         while counters["Threads_connected"] != sessions {
-            assert!(
-                Instant::now() < deadline,
-                "{} sessions",
-                counters["Threads_connected"]
-            );
+            let holds = Instant::now() < deadline;
+            assert!(holds, "{} sessions", counters["Threads_connected"]);
             counters = self.look();
         }
         *counters.get_mut("Questions").unwrap() -= self.looks;
@@ -231,11 +228,8 @@ fn finish<T>(reactor: &Reactor, task: impl Future<Output = T>) -> T {
 /// A slice of operations that all succeed.
 fn slice(engine: &mut Engine, duration: Duration) -> SliceYield {
     let slice = engine.slice(0, duration).unwrap();
-    assert!(
-        slice.is_whole() && slice.operation_count() > 0,
-        "{:?}",
-        slice.first_failure
-    );
+    let holds = slice.is_whole() && slice.operation_count() > 0;
+    assert!(holds, "{:?}", slice.first_failure);
     slice
 }
 

@@ -281,12 +281,8 @@ impl Compare<PostgresqlAccess> for Bed {
 /// A slice of operations that all succeed, and how many.
 fn slice(engine: &mut Engine) -> u64 {
     let yielded = engine.slice(0, SLICE).unwrap();
-    assert_eq!(
-        (yielded.failures, yielded.restarts),
-        (0, 0),
-        "{:?}",
-        yielded.first_failure
-    );
+    let found = (yielded.failures, yielded.restarts);
+    assert_eq!(found, (0, 0), "{:?}", yielded.first_failure);
     yielded.operations.iter().map(|operations| operations.count).sum()
 }
 

@@ -15,19 +15,16 @@ const DATASET: Dataset = Dataset {
 fn what_is_prepared_passes_the_check_and_can_be_removed() {
     let server = empty_server();
     for _ in 0..2 {
-        let mut heard = Vec::new();
-        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
+        let heard = prepare(&server, &DATASET).unwrap();
         assert_eq!(heard.len(), 6, "three chunks a table: {heard:?}");
         assert!(heard.is_sorted() && heard.last() == Some(&5000), "{heard:?}");
-        with_session(&server, async |session| {
-            dataset::check(session, &DATASET).await.unwrap();
-        });
+        check_tables(&server, &DATASET).unwrap();
         assert_eq!(
             tables(&server),
             ["bulk 16", "made_by_ciphertax 1", "sbtest1 2500", "sbtest2 2500"]
         );
         for _ in 0..2 {
-            with_session(&server, async |session| dataset::remove(session).await.unwrap());
+            remove(&server).unwrap();
             assert!(tables(&server).is_empty());
         }
     }
@@ -38,10 +35,8 @@ fn the_same_data_are_made_every_time_and_every_table_has_its_own() {
     let made = || checksums(&server_with(&DATASET));
     let (first, second) = (made(), made());
     assert_eq!(first, second);
-    assert_ne!(
-        first[0].split_once(' ').unwrap().1,
-        first[1].split_once(' ').unwrap().1
-    );
+    let found = first[0].split_once(' ').unwrap().1;
+    assert_ne!(found, first[1].split_once(' ').unwrap().1);
 }
 
 #[test]
@@ -73,8 +68,7 @@ fn what_several_load_a_part_of_each_is_whole_and_what_none_of_them_did_is_made()
         let expected = [1000, 2000, 1000, 2000, 500, 1000];
         assert_eq!(rows.collect::<Vec<_>>(), expected[..2 * parts as usize]);
         assert!(!begin::<Session>(&options, &contents));
-        let mut heard = Vec::new();
-        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
+        let heard = prepare(&server, &DATASET).unwrap();
         match parts {
             3 => assert_eq!(heard, [5000]),
             // The third part is the last chunk of each table.
@@ -99,8 +93,7 @@ fn what_an_interrupted_load_left_is_kept() {
     let loading = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'ciphertax'";
     assert!(within(PATIENCE, || administer(&server, &[loading]) == ["0"]));
     let before = written();
-    let mut heard = Vec::new();
-    prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
+    let heard = prepare(&server, &DATASET).unwrap();
     assert!(heard[0] >= 2000, "{heard:?}");
     assert!(written() - before <= 4, "of six chunks two at least were there");
     assert_eq!(checksums(&server), checksums(&server_with(&DATASET)));
@@ -117,13 +110,12 @@ fn what_is_wrong_is_made_anew_and_the_rest_is_kept() {
     ];
     for (damage, chunks) in DAMAGE.into_iter().chain(others) {
         administer(&server, &[damage]);
-        let mut heard = Vec::new();
-        prepare(&server, &DATASET, &mut |rows| heard.push(rows)).unwrap();
+        let heard = prepare(&server, &DATASET).unwrap();
         assert_eq!(heard.len(), chunks + 1, "{damage}: {heard:?}");
         assert_eq!(checksums(&server), right, "{damage}");
     }
     let before = inserted();
-    prepare(&server, &DATASET, &mut |_| ()).unwrap();
+    prepare(&server, &DATASET).unwrap();
     assert_eq!(inserted(), before, "what is right is not written again");
 }
 
@@ -135,8 +127,7 @@ fn another_data_set_takes_the_place_of_one_of_ours() {
         table_size: 700,
         distribution: Distribution::Zipfian,
     };
-    let mut heard = Vec::new();
-    prepare(&server, &smaller, &mut |rows| heard.push(rows)).unwrap();
+    let heard = prepare(&server, &smaller).unwrap();
     assert_eq!(heard, [700]);
     assert_eq!(tables(&server), ["bulk 16", "made_by_ciphertax 1", "sbtest1 700"]);
 }
@@ -157,7 +148,7 @@ fn the_check_notices_every_change() {
     ) {
         let [change, repair] = [change, repair].map(|sql| sql.replace(" T", &format!(" ciphertax.{table}")));
         administer(&server, &[&change]);
-        match with_session(&server, async |session| dataset::check(session, &DATASET).await) {
+        match check_tables(&server, &DATASET) {
             Err(DatasetError::Wrong(problem)) => assert!(problem.starts_with(table), "{problem}"),
             other => panic!("{change}: {other:?}"),
         }
@@ -179,10 +170,7 @@ fn a_schema_of_somebody_else_is_refused_and_left_as_it_is() {
         administer(&server, &["CREATE DATABASE ciphertax"]);
         administer(&server, &made);
         let before = contents(&server);
-        let outcomes = [
-            prepare(&server, &DATASET, &mut |_| ()),
-            with_session(&server, async |session| dataset::remove(session).await.map(drop)),
-        ];
+        let outcomes = [prepare(&server, &DATASET).map(drop), remove(&server).map(drop)];
         for outcome in outcomes {
             let problem = outcome.expect_err("it was taken for ours").to_string();
             assert!(problem.contains("left alone"), "{made:?}: {problem}");
@@ -199,8 +187,8 @@ fn schemas_of_similar_names_are_no_obstacle_and_stay() {
     for other in others {
         administer(&server, &[&format!("CREATE DATABASE `{other}`")]);
     }
-    prepare(&server, &DATASET, &mut |_| ()).unwrap();
-    with_session(&server, async |session| dataset::remove(session).await.unwrap());
+    prepare(&server, &DATASET).unwrap();
+    remove(&server).unwrap();
     let left = administer(&server, &["SHOW DATABASES"]);
     for other in others {
         assert!(left.iter().any(|name| name == other), "{other} is gone: {left:?}");
@@ -270,12 +258,8 @@ fn a_schema_whose_mark_was_not_written_yet_is_ours() {
             "CREATE TABLE ciphertax.made_by_ciphertax (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)",
         ],
     );
-    assert!(with_session(&server, async |session| dataset::remove(session)
-        .await
-        .unwrap()));
-    assert!(!with_session(&server, async |session| dataset::remove(session)
-        .await
-        .unwrap()));
+    assert!(remove(&server).unwrap());
+    assert!(!remove(&server).unwrap());
 }
 
 #[test]
@@ -283,15 +267,13 @@ fn an_empty_schema_of_the_name_is_taken_over_unless_somebody_wrote_a_routine_or_
     let server = empty_server();
     // What is left of a run that was killed between making the schema and marking it.
     administer(&server, &["CREATE DATABASE ciphertax"]);
-    assert!(with_session(&server, async |session| dataset::remove(session)
-        .await
-        .unwrap()));
+    assert!(remove(&server).unwrap());
     for object in ["PROCEDURE ciphertax.p() SELECT 1", "VIEW ciphertax.v AS SELECT 1"] {
         administer(
             &server,
             &["CREATE DATABASE ciphertax", &format!("CREATE {object}")],
         );
-        let refused = with_session(&server, async |session| dataset::remove(session).await);
+        let refused = remove(&server);
         assert!(matches!(refused, Err(DatasetError::NotOurs(_))), "{refused:?}");
         administer(&server, &["DROP DATABASE ciphertax"]);
     }

@@ -3,7 +3,6 @@
 use std::sync::mpsc::{Sender, channel};
 
 use ciphertax_engine::Workload;
-use ciphertax_workload::dataset;
 use ciphertax_workload::sql::*;
 
 use crate::common::*;
@@ -62,9 +61,7 @@ fn transactions_leave_as_many_rows_as_there_were_however_often_they_meet() {
     for scenario in [Scenario::ReadWrite, Scenario::WriteOnly] {
         let workload = oltp(access(&server, None), tables, scenario);
         without_failure(crowd(vec![workload]).remove(0));
-        with_session(&server, async |session| {
-            dataset::check(session, &tables.dataset).await.unwrap();
-        });
+        check_tables(&server, &tables.dataset).unwrap();
     }
 }
 
@@ -82,9 +79,7 @@ fn a_transaction_that_waits_in_vain_for_a_lock_is_rolled_back_and_begun_anew() {
             batch(oltp(access(&server, None), tables, scenario), 20)
         });
         assert!(without_failure(yielded).restarts > 0, "{scenario:?}");
-        with_session(&server, async |session| {
-            dataset::check(session, &tables.dataset).await.unwrap();
-        });
+        check_tables(&server, &tables.dataset).unwrap();
     }
     administer(&server, &["SET GLOBAL innodb_lock_wait_timeout = DEFAULT"]);
 }
@@ -202,12 +197,8 @@ fn load(connections: u32) -> Load {
 }
 
 fn without_failure(yielded: SliceYield) -> SliceYield {
-    assert_eq!(
-        (yielded.failures, yielded.unfinished),
-        (0, 0),
-        "{:?}",
-        yielded.first_failure
-    );
+    let found = (yielded.failures, yielded.unfinished);
+    assert_eq!(found, (0, 0), "{:?}", yielded.first_failure);
     assert!(yielded.operations[0].count > 0);
     yielded
 }

@@ -5,6 +5,7 @@ use ciphertax_model::Pgbench;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_workload::connect::Task;
 use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::{BULK_BYTES, BULK_ROWS};
 use ciphertax_workload::postgresql::end_sessions;
@@ -71,22 +72,12 @@ fn every_scenario_runs_and_a_transaction_leaves_as_many_rows_as_it_found() {
     let server = server();
     let tables = TABLES();
     prepared(&server, &crate::common::sbtest(tables.dataset)).unwrap();
-    runs(BulkRead {
-        access: access(&server),
-    });
-    runs(BulkInsert::new(access(&server)));
-    runs(Connect {
-        access: access(&server),
-        task: SelectRow(tables),
-    });
-    runs(Connect {
-        access: access(&server),
-        task: InsertAndCount,
-    });
-    runs(Connect {
-        access: access(&server),
-        task: Nothing,
-    });
+    let access = || access(&server);
+    runs(BulkRead { access: access() });
+    runs(BulkInsert::new(access()));
+    connects(access(), SelectRow(tables));
+    connects(access(), InsertAndCount);
+    connects(access(), Nothing);
     compare_scenarios(&mut Rows(&server), tables);
 }
 
@@ -114,12 +105,8 @@ impl Compare<PostgresqlAccess> for Rows<'_> {
 fn a_bulk_read_carries_one_mebibyte() {
     let server = server();
     prepared(&server, &crate::common::sbtest(tables(1, 10).dataset)).unwrap();
-    let yielded = slice(
-        BulkRead {
-            access: access(&server),
-        },
-        SLICE,
-    );
+    let access = access(&server);
+    let yielded = slice(BulkRead { access }, SLICE);
     let operations = yielded.operations[0].count;
     let rows = u64::from(BULK_ROWS);
     let received = yielded.bytes_received / operations;
@@ -348,6 +335,11 @@ fn sessions_of_the_account_that_still_load_are_ended_and_no_others() {
         other.query("SELECT 1").await.unwrap();
         shop.query("SELECT 1").await.unwrap();
     });
+}
+
+/// Connections that do this.
+fn connects<T: Task<PostgresqlAccess>>(access: PostgresqlAccess, task: T) {
+    runs(Connect { access, task });
 }
 
 /// One slice of a workload, without a failure: its operations and its restarts.

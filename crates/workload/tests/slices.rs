@@ -250,12 +250,8 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(MysqlAccess) ->
     [0, 1, 2].map(|arm| {
         engine.prepare(arm).unwrap().unwrap();
         let yielded = engine.slice(arm, SLICE).unwrap();
-        assert_eq!(
-            (yielded.failures, yielded.unfinished),
-            (0, 0),
-            "{:?}",
-            yielded.first_failure
-        );
+        let found = (yielded.failures, yielded.unfinished);
+        assert_eq!(found, (0, 0), "{:?}", yielded.first_failure);
         assert_eq!(yielded.operations.len(), W::KINDS.len());
         assert_eq!(yielded.operations[0].kind, W::KINDS[0]);
         assert!(yielded.operations[0].count > 0 && yielded.client_cpu.total_ns > 0);
@@ -270,7 +266,7 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(MysqlAccess) ->
 /// Kills the server while a slice runs, and again asks for connections afterwards.
 fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
     let server = PrivateServer::builder(&MARIADB).start().unwrap();
-    prepare(&server, &tables(1, ROWS).dataset, &mut |_| ()).unwrap();
+    prepare(&server, &tables(1, ROWS).dataset).unwrap();
     let pid = Pid::from_raw(server.pids()[0] as i32).unwrap();
     let mut engine = engine(vec![workload(access(&server, Some(V1_3)))]);
     engine.prepare(0).unwrap().unwrap();

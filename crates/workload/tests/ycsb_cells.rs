@@ -222,11 +222,8 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
         let stored = binary(&server, "field3");
         let found = (stored.subtype, stored.bytes[0]);
         assert_eq!(found, (BinarySubtype::Encrypted, kind));
-        assert_eq!(
-            stored.bytes.len(),
-            18 + 16 + 112 + 32,
-            "as MongoDB's own drivers make it"
-        );
+        let seen = stored.bytes.len();
+        assert_eq!(seen, 18 + 16 + 112 + 32, "as MongoDB's own drivers make it");
         let record = find(&server);
         assert!(!contains(record.as_bytes(), &canary[..16]));
         core_workloads(

@@ -114,11 +114,8 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
         ..store(&server, TABLE)
     };
     core_workloads(encrypted, || count(&server), |_| ());
-    assert_eq!(
-        administer(&server, &[padded]),
-        ["1050"],
-        "what was updated is encrypted too"
-    );
+    let found = administer(&server, &[padded]);
+    assert_eq!(found, ["1050"], "what was updated is encrypted too");
 
     let of_another_key = Contents {
         columns: Some(Columns::new(ColumnFunctions::AesEncrypt)),

@@ -53,12 +53,10 @@ fn cost_per_operation(repeats: u32) -> Result<Table> {
     for connections in CONNECTIONS {
         engines.push(Engine::start(vec![Nothing], &Load::closed(connections), 1)?);
     }
-    let figures = in_turns(
-        "connections that answer at once",
-        &CONNECTIONS,
-        repeats,
-        |index| Ok(Slice::without_server(&mut engines[index], 0, TURN)?.turn),
-    )?;
+    let what = "connections that answer at once";
+    let figures = in_turns(what, &CONNECTIONS, repeats, |index| {
+        Ok(Slice::without_server(&mut engines[index], 0, TURN)?.turn)
+    })?;
     let mut table = Table::new("connections | µs/op | bar | met | million op/s");
     for (connections, figures) in CONNECTIONS.iter().zip(&figures) {
         let (client_us, millions) = (figures.client_us(), figures.of(|turn| turn.throughput / 1e6));

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use ciphertax_base::Direction;
-use ciphertax_base::Interval;
 use ciphertax_base::format::{ABSENT, change_with_interval, share_of};
+use ciphertax_base::{Direction, Interval};
 use ciphertax_bench::{Document, Figures, MariadbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_explain::why::categories::Rules;

@@ -96,9 +96,8 @@ impl BesideSysbench {
             let slice = Slice::measure(&self.ground.cpu, engine, index, duration)?;
             let (counted, said) = (self.ground.counter(counter)? - before, slice.operations);
             if counted < said {
-                return Err(
-                    format!("{said} operations are said, MariaDB counted {counted} {counter}").into(),
-                );
+                let problem = format!("{said} operations are said, MariaDB counted {counted} {counter}");
+                return Err(problem.into());
             }
             Ok(slice.turn)
         })

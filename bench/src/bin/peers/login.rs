@@ -71,10 +71,8 @@ fn on_mongodb(document: &mut Document, repeats: u32) -> Result<Logins> {
     document.fact("MongoDB of the logins", &locked.identity);
     document.fact("MongoDB without logins", &open.identity);
     let iterations = locked.server.settings()["scramSHA256IterationCount"].parse()?;
-    document.fact(
-        "iterations of MongoDB",
-        format!("{iterations}, {AT_A_TIME} connection at a time, {TURN:?} a turn"),
-    );
+    let asked = format!("{iterations}, {AT_A_TIME} connection at a time, {TURN:?} a turn");
+    document.fact("iterations of MongoDB", asked);
     let (cold, warm) = (PasswordCache::Cold, PasswordCache::Warm);
     let mut arms = Vec::new();
     for transport in TRANSPORTS {

@@ -75,10 +75,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 fn load(beside: &mut BesidePgbench, repeats: u32) -> Result<Table> {
     let drop_all = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
     let options = access(beside, Transport::Plain, TlsLibrary::OpenSsl, 1)?.options;
-    let contents = Contents {
-        pgbench: Some(TABLES),
-        ..Contents::NONE
-    };
+    let mut contents = Contents::NONE;
+    contents.pgbench = Some(TABLES);
     let user = &options.user;
     let figures = in_turns("load", &["ciphertax", "pgbench"], repeats, |index| {
         // Each begins without tables, and without what the other left to be written.

@@ -43,10 +43,8 @@ pub(crate) fn measure(document: &mut Document, repeats: u32) -> Result<()> {
 fn prove(beside: &mut BesideSysbench, transport: Transport) -> Result<()> {
     const QUERIES: u32 = 10;
     let before = beside.ground.counter(EXECUTED)?;
-    beside.run(
-        &call(SCENARIO, transport, QUERIES),
-        Limit::Transactions(QUERIES.into()),
-    )?;
+    let limit = Limit::Transactions(QUERIES.into());
+    beside.run(&call(SCENARIO, transport, QUERIES), limit)?;
     let executed = beside.ground.counter(EXECUTED)? - before;
     if executed != u64::from(QUERIES) {
         return Err(format!("sysbench executed {executed} prepared statements; expected {QUERIES}").into());

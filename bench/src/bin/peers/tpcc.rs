@@ -83,11 +83,9 @@ fn ground() -> Result<MariadbGround> {
     let server = PrivateServer::builder(&MARIADB).cache_mb(4096);
     let ground = MariadbGround::prepare_on(server, &TABLES.dataset)?;
     eprintln!("writing {WAREHOUSES} warehouses …");
-    let contents = Contents {
-        sbtest: Some(TABLES.dataset),
-        tpcc: Some(TpccContents::plain(tables(StatementKind::Prepared))),
-        ..Contents::NONE
-    };
+    let mut contents = Contents::NONE;
+    contents.sbtest = Some(TABLES.dataset);
+    contents.tpcc = Some(TpccContents::plain(tables(StatementKind::Prepared)));
     ground.load(&ground.access(Transport::Plain)?.options, &contents)?;
     Ok(ground)
 }

@@ -106,13 +106,10 @@ fn of_checks(checks: &Figures) -> Table {
 /// What the twelve conditions take.
 fn check(ground: &MariadbGround, contents: &TpccContents) -> Result<Measured> {
     let options = ground.access(Transport::Plain)?.options;
-    let limit = Contents {
-        tpcc: Some(contents.clone()),
-        ..Contents::NONE
-    }
-    .patience();
+    let mut all = Contents::NONE;
+    all.tpcc = Some(contents.clone());
     used(ground, 1.0, || {
-        ground.run(limit, async |reactor| {
+        ground.run(all.patience(), async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await?;
             for set in &contents.sets {
                 tpcc::check(&mut session, set.names, &contents.tables, When::AfterLoad, &[]).await?;
@@ -127,14 +124,9 @@ fn by_ourselves(ground: &mut MariadbGround, contents: &TpccContents, takes_lines
     ground.ask(&format!("DROP SCHEMA IF EXISTS {SCHEMA}"))?;
     ground.ask(&format!("SET GLOBAL local_infile = {}", u8::from(takes_lines)))?;
     let options = ground.access(Transport::Plain)?.options;
-    let (rows, contents) = (
-        contents.rows() as f64,
-        Contents {
-            tpcc: Some(contents.clone()),
-            ..Contents::NONE
-        },
-    );
-    used(ground, rows, || ground.load(&options, &contents))
+    let mut all = Contents::NONE;
+    all.tpcc = Some(contents.clone());
+    used(ground, all.rows() as f64, || ground.load(&options, &all))
 }
 
 /// CPU time of both sides for something, by the operations that it is.

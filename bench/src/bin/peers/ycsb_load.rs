@@ -74,14 +74,11 @@ fn load(
             written.get_or_insert_with(|| (began.elapsed(), ThreadUsage::now()));
         }
     };
-    ground.run(
-        Contents {
-            usertable: Some(*table),
-            ..Contents::NONE
-        }
-        .patience(),
-        async |reactor| dataset::prepare(reactor, &options, table, None, &mut progress).await,
-    )??;
+    let mut contents = Contents::NONE;
+    contents.usertable = Some(*table);
+    ground.run(contents.patience(), async |reactor| {
+        dataset::prepare(reactor, &options, table, None, &mut progress).await
+    })??;
     let records = f64::from(table.record_count);
     checked.0.push(records / began.elapsed().as_secs_f64());
     let (elapsed, now) = written.ok_or("nothing was said to be written")?;

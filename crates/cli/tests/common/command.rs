@@ -27,12 +27,8 @@ impl Finished {
     /// Makes sure that it measured to its end. In the seconds that a test may take there need not be blocks enough for an
     /// interval, and then the exit code says that nothing can be told. Returns what it printed.
     pub(crate) fn measured(&self) -> &str {
-        assert!(
-            matches!(self.code, Some(0 | 3)),
-            "{}\n{}",
-            self.stdout,
-            self.stderr
-        );
+        let is_one = matches!(self.code, Some(0 | 3));
+        assert!(is_one, "{}\n{}", self.stdout, self.stderr);
         &self.stdout
     }
 }
@@ -156,37 +152,28 @@ impl Drop for Running {
 }
 
 impl Finished {
-    /// It ends with this code, and standard error holds each of `words`.
+    /// It ends with this code, and standard error holds all of `words`, which ` … ` parts.
     #[track_caller]
-    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         self.says(words);
     }
 
-    /// Standard error holds each of `words`.
+    /// Standard error holds all of `words`, which ` … ` parts.
     #[track_caller]
-    pub(crate) fn says(&self, words: &[&str]) {
-        for word in words {
-            assert!(self.stderr.contains(word), "{word:?} is not in: {}", self.stderr);
-        }
+    pub(crate) fn says(&self, words: &str) {
+        says(&self.stderr, words);
     }
 
-    /// Standard output holds each of `words`, wherever its lines are broken.
+    /// Standard output holds all of `words`, which ` … ` parts, wherever its lines are broken.
     #[track_caller]
-    pub(crate) fn shows(&self, words: &[&str]) {
+    pub(crate) fn shows(&self, words: &str) {
         let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let shown = in_one_line(&self.stdout);
-        for word in words {
-            assert!(
-                shown.contains(&in_one_line(word)),
-                "{word:?} is not in: {}",
-                self.stdout
-            );
-        }
+        says(in_one_line(&self.stdout), &in_one_line(words));
     }
 
-    /// It measured nothing and says why in one sentence that holds each of `words`.
-    pub(crate) fn refuses(&self, words: &[&str]) {
+    /// It measured nothing and says why in one sentence that holds all of `words`, which ` … ` parts.
+    pub(crate) fn refuses(&self, words: &str) {
         assert_eq!(self.code, Some(2), "{self:?}");
         assert_eq!(self.stdout, "");
         let sentences: Vec<&str> = self.stderr.lines().filter(|line| !is_progress(line)).collect();
@@ -194,9 +181,7 @@ impl Finished {
             panic!("not one sentence: {sentences:?}")
         };
         assert!(sentence.starts_with("ciphertax: "), "{sentence}");
-        for word in words {
-            assert!(sentence.contains(word), "{word:?} is not in: {sentence}");
-        }
+        says(sentence, words);
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) use rustix::process::{Pid, Signal, kill_process};
 pub(crate) use serde_json::Value;
 
 pub(crate) use command::{Finished, Running};
-pub(crate) use own::{AnyOwn, Own, on_each, refused, start_study, study};
+pub(crate) use own::{AnyOwn, Own, measured_in_a_moment, on_each, refused, start_study, study};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
@@ -248,15 +248,10 @@ impl Sandbox {
     /// Neither a process nor a file of a private server is there, at the latest after `CLEANED_UP`.
     pub(crate) fn expect_nothing_left(&self) {
         let processes = || processes_with(self.root());
-        assert!(
-            within(CLEANED_UP, || processes().is_empty()),
-            "still running: {:?}",
-            processes()
-        );
-        assert!(
-            within(CLEANED_UP, || is_empty(&self.temporary())),
-            "a folder of a private server is left"
-        );
+        let in_time = within(CLEANED_UP, || processes().is_empty());
+        assert!(in_time, "still running: {:?}", processes());
+        let in_time = within(CLEANED_UP, || is_empty(&self.temporary()));
+        assert!(in_time, "a folder of a private server is left");
     }
 }
 

@@ -154,8 +154,16 @@ pub(crate) fn start_study(sandbox: &Sandbox, target: &str, options: &[&str]) -> 
     sandbox.start(&study(target, options))
 }
 
+/// Where `quick` has measured a target in two seconds.
+pub(crate) fn measured_in_a_moment(target: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", target, "--time", "2", "--out", "run"]);
+    finished.measured();
+    sandbox
+}
+
 /// A run that is refused, of which nothing is left; returns what it says.
-pub(crate) fn refused(target: &str, words: &[&str]) -> String {
+pub(crate) fn refused(target: &str, words: &str) -> String {
     let sandbox = Sandbox::new();
     let finished = start_study(&sandbox, target, &[]).finish();
     finished.refuses(words);

@@ -72,11 +72,8 @@ impl OwnSshd {
             listens,
             daemon,
         };
-        assert!(
-            within(PATIENCE, || TcpStream::connect(listens).is_ok()),
-            "{}",
-            own.log()
-        );
+        let in_time = within(PATIENCE, || TcpStream::connect(listens).is_ok());
+        assert!(in_time, "{}", own.log());
         own.write_client(listens);
         Some(own)
     }

@@ -72,11 +72,8 @@ impl PostgreSqlCopy {
             folder,
         };
         let said = || fs::read_to_string(&log).unwrap();
-        assert!(
-            within(PATIENCE, || said().contains("database system is ready to accept")),
-            "{}",
-            said()
-        );
+        let in_time = within(PATIENCE, || said().contains("database system is ready to accept"));
+        assert!(in_time, "{}", said());
         Some(copy)
     }
 
@@ -132,11 +129,8 @@ fn copy(of: &OwnPostgreSql, programs: &Path, data: &Path, arguments: &[&str]) {
         .args(arguments)
         .output()
         .unwrap();
-    assert!(
-        copied.status.success(),
-        "{}",
-        String::from_utf8_lossy(&copied.stderr)
-    );
+    let holds = copied.status.success();
+    assert!(holds, "{}", String::from_utf8_lossy(&copied.stderr));
 }
 
 /// What comes before a command of root so that it runs as this user, who may read whatever root may, and sees a small disk

@@ -19,8 +19,6 @@ pub(crate) fn no_secret_is_left(sandbox: &Sandbox, finished: &Finished, password
     }
     assert!(report.contains(url), "the search is blind");
     let record = sandbox.run().join("run.json");
-    assert!(
-        files_with(sandbox.root(), url).contains(&record),
-        "the search is blind"
-    );
+    let holds = files_with(sandbox.root(), url).contains(&record);
+    assert!(holds, "the search is blind");
 }

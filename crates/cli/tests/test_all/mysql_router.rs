@@ -42,7 +42,7 @@ fn a_router_is_billed_beside_the_server_and_proved_by_client_and_wire() {
         (finished, truth.seen())
     });
     finished.measured();
-    finished.shows(&["pooler CPU", "not proved by the server: MySQL Router ends TLS"]);
+    finished.shows("pooler CPU … not proved by the server: MySQL Router ends TLS");
     no_slice_failed(&run);
     for arm in &run.head.arms {
         let is_routed = ROUTED.contains(&&*arm.name);

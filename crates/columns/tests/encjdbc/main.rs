@@ -64,11 +64,8 @@ fn encjdbc_reads_what_we_encrypt_and_not_what_was_changed() {
         .env("JUDGE_CELLS", judged.len().to_string())
         .output()
         .unwrap();
-    assert!(
-        answer.status.success(),
-        "{}",
-        String::from_utf8_lossy(&answer.stderr)
-    );
+    let holds = answer.status.success();
+    assert!(holds, "{}", String::from_utf8_lossy(&answer.stderr));
     let answer = String::from_utf8(answer.stdout).unwrap();
     let mut read = BTreeMap::<&str, usize>::new();
     assert_eq!(answer.lines().count(), judged.len());

@@ -274,10 +274,8 @@ mod tests {
         assert_eq!(package.upstream_version(), "11.8.9+ds-4");
         let replaced = Package::in_plan("Inst libc6 [2.36-9] (2.41-12 Debian:unstable [amd64])").unwrap();
         assert_eq!(replaced.to_string(), "libc6=2.41-12");
-        assert_eq!(
-            Package::in_plan("Conf libc6 (2.41-12 Debian:unstable [amd64])"),
-            None
-        );
+        let found = Package::in_plan("Conf libc6 (2.41-12 Debian:unstable [amd64])");
+        assert_eq!(found, None);
     }
 
     #[test]
@@ -297,9 +295,7 @@ mod tests {
         let settings = "Acquire::http::Proxy \"http://proxy.test\";\n\
                         APT::Update::Post-Invoke-Success:: \"notify everybody\";\n\
                         DPkg::Pre-Install-Pkgs:: \"ask everybody\";\n";
-        assert_eq!(
-            without_hooks(settings),
-            "Acquire::http::Proxy \"http://proxy.test\";\n"
-        );
+        let found = without_hooks(settings);
+        assert_eq!(found, "Acquire::http::Proxy \"http://proxy.test\";\n");
     }
 }

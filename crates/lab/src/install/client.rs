@@ -132,7 +132,7 @@ fn complaint(text: &str) -> Option<String> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use ciphertax_testkit::{PATIENCE, within};
+    use ciphertax_testkit::{PATIENCE, says, within};
 
     use super::*;
     use crate::catalogue::MYSQL_5_6;
@@ -144,17 +144,15 @@ mod tests {
         with_job(&AtomicBool::new(false), |job| {
             let mut command = SHELL.command();
             command.args(["-c", "echo second; echo first >&2; exit 3"]);
-            let error = SHELL.run(job, &mut command).unwrap_err().to_string();
-            assert!(
-                error.contains("mysql-5.6") && error.contains("first | second"),
-                "{error}"
+            says(
+                SHELL.run(job, &mut command).unwrap_err(),
+                "mysql-5.6 … first | second",
             );
 
             let missing = Client::new("no-such-program", "nothing");
-            let error = missing.run(job, &mut missing.command()).unwrap_err().to_string();
-            assert!(
-                error.contains("no-such-program") && error.contains("package nothing"),
-                "{error}"
+            says(
+                missing.run(job, &mut missing.command()).unwrap_err(),
+                "no-such-program … package nothing",
             );
         });
     }

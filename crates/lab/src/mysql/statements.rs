@@ -387,10 +387,8 @@ mod tests {
                 };
                 assert!(account.user.len() <= longest, "{}", account.user);
                 for statement in account_statements(&account, variant.dialect) {
-                    assert!(
-                        statement.ends_with(';') && !statement.contains('\n'),
-                        "{statement}"
-                    );
+                    let holds = statement.ends_with(';') && !statement.contains('\n');
+                    assert!(holds, "{statement}");
                 }
             }
         }

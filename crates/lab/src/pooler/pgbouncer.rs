@@ -187,10 +187,8 @@ mod tests {
             ..Account::without_password("a", AuthenticationMethod::ScramSha256)
         };
         assert_eq!(known(&account), "\"a\" \"SCRAM-SHA-256$1:a$b:c\"\n");
-        assert_eq!(
-            login(&account),
-            format!("host {DATABASE} a 0.0.0.0/0 scram-sha-256\n")
-        );
+        let found = login(&account);
+        assert_eq!(found, format!("host {DATABASE} a 0.0.0.0/0 scram-sha-256\n"));
     }
 
     #[test]

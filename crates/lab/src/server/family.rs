@@ -205,11 +205,8 @@ mod tests {
             ("/tmp/ciphertax-server-it/disk/data-0", false, false),
         ] {
             let works_in = |entry: &'static Entry| (family(entry).works_in())(argument.as_bytes(), folder);
-            assert_eq!(
-                (works_in(&MYSQL), works_in(&MONGODB)),
-                (mysql, mongodb),
-                "{argument}"
-            );
+            let found = (works_in(&MYSQL), works_in(&MONGODB));
+            assert_eq!(found, (mysql, mongodb), "{argument}");
         }
     }
 }

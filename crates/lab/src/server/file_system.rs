@@ -252,10 +252,8 @@ mod tests {
             };
             assert_eq!(contradiction(Some(kind), false, &right), None, "{kind}");
             let problem = contradiction(Some(kind), false, &wrong).unwrap();
-            assert!(
-                problem.starts_with("a row can") && problem.contains(kind.name()),
-                "{problem}"
-            );
+            let holds = problem.starts_with("a row can") && problem.contains(kind.name());
+            assert!(holds, "{problem}");
             let other_name = Found {
                 name: !right.name,
                 ..right

@@ -252,6 +252,8 @@ fn disproved(tunnel: Tunnel, problem: impl Into<String>) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
+
     use super::*;
     use crate::tunnel::testing::{echo, echoed};
 
@@ -259,14 +261,14 @@ mod tests {
     fn a_tunnel_that_does_not_encrypt_is_found_out() {
         let between = Relay::start(echo()).unwrap();
         let error = send(between.address(), &between, &mut echoed).unwrap_err();
-        assert!(error.contains("read a canary value"), "{error}");
+        says(&error, "read a canary value");
     }
 
     #[test]
     fn a_way_around_the_relay_is_found_out() {
         let between = Relay::start(echo()).unwrap();
         let error = send(echo(), &between, &mut echoed).unwrap_err();
-        assert!(error.contains("only 0 bytes passed"), "{error}");
+        says(&error, "only 0 bytes passed");
     }
 
     #[test]
@@ -276,7 +278,7 @@ mod tests {
             echoed(address, &canary.to_uppercase())
         })
         .unwrap_err();
-        assert!(error.contains("nothing can be said"), "{error}");
+        says(&error, "nothing can be said");
     }
 
     #[test]
@@ -286,10 +288,7 @@ mod tests {
             Err("nothing came back".into())
         })
         .unwrap_err();
-        assert!(
-            error.contains("SSH aes256-ctr") && error.contains("nothing came back"),
-            "{error}"
-        );
+        says(&error, "SSH aes256-ctr … nothing came back");
     }
 
     fn send(entry: SocketAddr, between: &Relay, exchange: &mut Exchange<'_>) -> Result<u64, String> {

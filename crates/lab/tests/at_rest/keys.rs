@@ -112,10 +112,8 @@ fn a_start_of_mysql_without_its_keyring_is_called_that_whatever_it_is_to_encrypt
             .option(format!("--plugin-dir={}", folder.path().display()))
             .start()
             .unwrap_err();
-        assert!(
-            matches!(error, Error::NoKey { server: "mysql", .. }),
-            "{parts:?}: {error}"
-        );
+        let is_one = matches!(error, Error::NoKey { server: "mysql", .. });
+        assert!(is_one, "{parts:?}: {error}");
         let said = error.to_string();
         for words in [
             "its key is lost, or it is another",
@@ -200,12 +198,8 @@ impl Again {
         });
         process.kill().unwrap();
         process.wait().unwrap();
-        assert!(
-            is_ready,
-            "{}: {}",
-            server.entry().name,
-            said_since(server, before)
-        );
+        let holds = is_ready;
+        assert!(holds, "{}: {}", server.entry().name, said_since(server, before));
     }
 }
 

@@ -38,10 +38,8 @@ fn hold_the_same(entry: &'static Entry, name: &str, encryption: &str) {
         ask(server, addresses[0], "INSERT INTO d.t VALUES (42)");
         for address in addresses {
             let there = || ask(server, address, "SELECT MAX(id) FROM d.t");
-            assert!(
-                ciphertax_testkit::within(ciphertax_testkit::PATIENCE, || there() == "42"),
-                "{address}"
-            );
+            let in_time = ciphertax_testkit::within(ciphertax_testkit::PATIENCE, || there() == "42");
+            assert!(in_time, "{address}");
         }
     }
     are_proved(&servers);

@@ -52,11 +52,8 @@ fn the_second_of_two_installations_waits_for_the_first() {
 }
 
 fn expect_installed(output: Output) {
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let holds = output.status.success();
+    assert!(holds, "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout).unwrap();
     let program = said.lines().last().unwrap().rsplit(' ').next().unwrap();
     assert!(Path::new(program).is_file(), "{said}");

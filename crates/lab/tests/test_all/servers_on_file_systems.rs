@@ -118,7 +118,7 @@ fn an_image_without_room_is_named_with_the_remedy_from_the_start_or_later() {
     let error = builder.clone().disk_mb(30).start().unwrap_err().to_string();
     let words = "the disk is full: mariadb found no space left on its ext4";
     assert!(error.contains(words), "{error}");
-    assert!(error.contains("on gocryptfs and bind"), "{error}");
+    says(&error, "on gocryptfs and bind");
 
     let server = builder.start().unwrap();
     let mut file = File::create(server.disk().join("large")).unwrap();
@@ -166,8 +166,10 @@ fn a_file_system_that_is_not_there_any_more_is_disproved() {
     };
     let server = builder.start().unwrap();
     unmount(&server.disk()).unwrap();
-    let error = server.prove_file_system("arm").unwrap_err().to_string();
-    says(&error, "arm arm … is not the ext4 it was to be");
+    says(
+        server.prove_file_system("arm").unwrap_err(),
+        "arm arm … is not the ext4 it was to be",
+    );
 }
 
 /// One without TLS; `None` where there can be none.

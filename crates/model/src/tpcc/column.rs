@@ -285,10 +285,8 @@ mod tests {
             let columns = COLUMNS.iter().filter(move |column| column.stored_use == used);
             columns.map(|column| column.column).collect::<Vec<_>>()
         };
-        assert_eq!(
-            used(StoredUse::Order),
-            ["no_o_id", "o_id", "ol_o_id", "s_quantity"]
-        );
+        let found = used(StoredUse::Order);
+        assert_eq!(found, ["no_o_id", "o_id", "ol_o_id", "s_quantity"]);
         assert_eq!(used(StoredUse::Arithmetic).len(), 11);
         let of_keys = COLUMNS.iter().filter(|column| column.share == ColumnShare::Keys);
         assert!(

@@ -205,10 +205,8 @@ mod tests {
     #[test]
     fn every_workload_has_the_name_that_study_files_have() {
         for workload in Workload::ALL {
-            assert_eq!(
-                serde_json::to_value(workload).unwrap(),
-                serde_json::Value::from(workload.name())
-            );
+            let found = serde_json::to_value(workload).unwrap();
+            assert_eq!(found, serde_json::Value::from(workload.name()));
         }
     }
 

@@ -85,11 +85,8 @@ fn samples_with_this_stack(events: &mut Events, collector: &Arc<Mutex<Collector>
             panic!("no user part")
         };
         let (sp, ip) = (registers.values[7], registers.values[16]);
-        assert!(
-            sp <= here && here < sp + stack.len() as u64,
-            "{sp:x} {here:x} {}",
-            stack.len()
-        );
+        let holds = sp <= here && here < sp + stack.len() as u64;
+        assert!(holds, "{sp:x} {here:x} {}", stack.len());
         assert!(ip != 0 && ip < 1 << 47, "{ip:x}");
         assert!(sample.kernel.iter().all(|address| *address > u64::MAX / 2));
     }

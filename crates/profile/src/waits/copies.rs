@@ -239,15 +239,11 @@ mod tests {
         let own = std::process::id();
         let words = [1_u8, 2, 3, 4];
         let mut copy = [0; 4];
-        assert_eq!(
-            read_memory(own, words.as_ptr().addr() as u64, &mut copy).unwrap(),
-            4
-        );
+        let found = read_memory(own, words.as_ptr().addr() as u64, &mut copy).unwrap();
+        assert_eq!(found, 4);
         assert_eq!(copy, words);
-        assert!(
-            read_memory(own, 8, &mut copy).is_err(),
-            "nobody has the first page"
-        );
+        let holds = read_memory(own, 8, &mut copy).is_err();
+        assert!(holds, "nobody has the first page");
         assert!(read_memory(own, u64::MAX - 1, &mut copy).is_err());
         assert!(read_memory(u32::MAX, 8, &mut copy).is_err());
     }
@@ -265,9 +261,7 @@ mod tests {
         };
         let mut copy = vec![0; 32768];
         let from = base.addr() as u64 + 100;
-        assert_eq!(
-            read_memory(std::process::id(), from, &mut copy).unwrap(),
-            8192 - 100
-        );
+        let found = read_memory(std::process::id(), from, &mut copy).unwrap();
+        assert_eq!(found, 8192 - 100);
     }
 }

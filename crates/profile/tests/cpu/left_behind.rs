@@ -27,11 +27,8 @@ fn nothing_stays_open_or_mapped() {
             .env(IN_ITS_OWN, "")
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let holds = output.status.success();
+        assert!(holds, "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
     let open = || {
@@ -65,11 +62,8 @@ fn nothing_stays_open_or_mapped() {
     assert!(is_opened, "{during:?}");
     bed.profiler.begin(&watched, &mut bed.stacks).unwrap();
     drop(bed);
-    assert!(
-        within(PATIENCE, || open() == before),
-        "{:?}, not {before:?}",
-        open()
-    );
+    let in_time = within(PATIENCE, || open() == before);
+    assert!(in_time, "{:?}, not {before:?}", open());
 }
 
 #[test]

@@ -173,10 +173,8 @@ fn another_users_server_is_passed_over_or_refused_with_a_remedy() {
 fn where_a_filter_forbids_it_the_remedy_is_for_containers() {
     let output = try_as(forbid_perf_events, "own");
     let said = said(&output);
-    assert!(
-        said.contains(REFUSED) && said.contains("--cap-add=PERFMON"),
-        "{said}"
-    );
+    let holds = said.contains(REFUSED) && said.contains("--cap-add=PERFMON");
+    assert!(holds, "{said}");
     if is_root() {
         let as_user = |command: &mut Command| {
             as_ordinary_user(command);

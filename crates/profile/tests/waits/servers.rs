@@ -35,19 +35,13 @@ fn look_at(entry: &'static Entry) {
     let waits = looker.look(Duration::from_millis(500));
     looker.print(&waits);
     assert_eq!(waits.idle, 3 * waits.rounds);
-    assert_eq!(
-        of_sessions(&waits),
-        3 * waits.rounds,
-        "kept threads are no sessions"
-    );
+    let found = of_sessions(&waits);
+    assert_eq!(found, 3 * waits.rounds, "kept threads are no sessions");
     // Whoever looks for the first time knows no more than what is to be seen.
     let mut looker = Looker::at(server.pids(), false);
     let waits = looker.look(Duration::from_millis(300));
-    assert_eq!(
-        of_sessions(&waits),
-        3 * waits.rounds,
-        "kept threads are no sessions"
-    );
+    let found = of_sessions(&waits);
+    assert_eq!(found, 3 * waits.rounds, "kept threads are no sessions");
 }
 
 #[test]

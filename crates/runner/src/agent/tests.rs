@@ -1,5 +1,6 @@
 //! An agent that is asked in this process, and programs that are none.
 
+use ciphertax_testkit::says;
 use std::cell::RefCell;
 use std::fs;
 use std::io::{BufReader, Cursor};
@@ -77,10 +78,8 @@ fn the_server_is_who_has_the_session_whoever_listens() {
     let _its_end = own.accept().unwrap();
     let seen = SeenByServer::from_peer(&session.local_addr().unwrap().to_string());
     let said = answers_of_one_that_finds(&find_by(1, seen));
-    assert!(
-        said[1].contains(&format!("\"pid\":{}", std::process::id())),
-        "{said:?}"
-    );
+    let is_told = said[1].contains(&format!("\"pid\":{}", std::process::id()));
+    assert!(is_told, "{said:?}");
     let port = own.local_addr().unwrap().port();
     let of_nobody = SeenByServer::from_peer("192.0.2.1:1");
     let (said, _) = answers(&find_by(port, of_nobody));
@@ -255,7 +254,7 @@ fn one_that_is_lost_is_missed_once_and_started_again() {
     assert!(meter.read().is_ok() && meter.lost().is_none());
     fs::write(&mark, "").unwrap();
     let error = meter.read().unwrap_err().to_string();
-    assert!(error.contains("the agent ssh://me@db is gone"), "{error}");
+    says(&error, "the agent ssh://me@db is gone");
     assert_eq!(meter.lost(), Some(error));
     assert!(meter.read().is_ok() && meter.lost().is_none());
 
@@ -325,8 +324,7 @@ fn one_that_cannot_come_back_is_not_waited_for_at_every_reading() {
         "echo >>$0.tried; echo 'ssh: connect to host db port 22: No route to host' >&2; exit 255",
     );
     let began = Instant::now();
-    let error = meter.read().unwrap_err().to_string();
-    assert!(error.contains("No route to host"), "{error}");
+    says(meter.read().unwrap_err(), "No route to host");
     assert!(meter.read().is_err());
     let tries = fs::read(folder.path().join("ssh.tried")).unwrap().len();
     assert!(tries == 1 || began.elapsed() >= AGAIN_AFTER, "{tries}");

@@ -121,6 +121,8 @@ fn or_fewer(asked: &Asked<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
+
     use super::*;
 
     fn refused(study: &Study, target: Option<&Target>, limits: &OwnLimits) -> Vec<String> {
@@ -158,16 +160,10 @@ mod tests {
             panic!("{refusals:?}")
         };
         // Three arms with the baseline again.
-        assert!(
-            files.contains("opens 30002 connections") && files.contains("ulimit -n 32768"),
-            "{files}"
-        );
-        assert!(files.contains("--set load.connections=1331"), "{files}");
-        assert!(
-            ports.contains("wants 30002 ports") && ports.contains("there are 28232"),
-            "{ports}"
-        );
-        assert!(ports.contains("--set load.connections=1331"), "{ports}");
+        says(files, "opens 30002 connections … ulimit -n 32768");
+        says(files, "--set load.connections=1331");
+        says(ports, "wants 30002 ports … there are 28232");
+        says(ports, "--set load.connections=1331");
         assert_eq!(refused(&study(10_000), None, &OwnLimits::NONE), [""; 0]);
     }
 

@@ -291,15 +291,11 @@ mod tests {
     #[test]
     fn the_first_in_order_is_taken_though_others_answer_earlier() {
         assert_eq!(first(&[Some((50, Ok("one"))), Some((0, Ok("other")))]), Ok("one"));
-        assert_eq!(
-            first(&[Some((0, Err("refused"))), Some((50, Ok("other")))]),
-            Ok("other")
-        );
+        let found = first(&[Some((0, Err("refused"))), Some((50, Ok("other")))]);
+        assert_eq!(found, Ok("other"));
         // One that is silent holds up nobody for long.
-        assert_eq!(
-            first(&[None, Some((0, Ok("other"))), Some((0, Ok("third")))]),
-            Ok("other")
-        );
+        let found = first(&[None, Some((0, Ok("other"))), Some((0, Ok("third")))]);
+        assert_eq!(found, Ok("other"));
     }
 
     #[test]

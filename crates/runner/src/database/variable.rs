@@ -116,10 +116,8 @@ mod tests {
         }
         assert!(matches!(Variable::read("1.5"), Some(Variable::Number(_))));
         for text in ["", "1.", ".5", "1e5", "-", "1.2.3", "NULL"] {
-            assert!(
-                matches!(Variable::read(text), Some(Variable::Text(_))),
-                "{text:?}"
-            );
+            let is_one = matches!(Variable::read(text), Some(Variable::Text(_)));
+            assert!(is_one, "{text:?}");
         }
     }
 }

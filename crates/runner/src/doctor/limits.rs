@@ -198,20 +198,16 @@ mod tests {
         assert_eq!(files(1_024).remedy.as_deref(), Some("ulimit -n 65536"));
         assert_eq!(files(65_536).status, CheckStatus::Good);
         let unlimited = files(u64::MAX);
-        assert_eq!(
-            (unlimited.status, unlimited.found.as_str()),
-            (CheckStatus::Good, "as many as wanted")
-        );
+        let seen = (unlimited.status, unlimited.found.as_str());
+        assert_eq!(seen, (CheckStatus::Good, "as many as wanted"));
         assert_eq!(ports("32768\t60999").unwrap().figures["ports"], 28_232.0);
         assert_eq!(ports("40000 40999").unwrap().status, CheckStatus::Limited);
         assert_eq!(ports("nothing"), None);
         assert_eq!(ports("1 1").map(|check| check.status), Some(CheckStatus::Limited));
         let text = "MemTotal: 9 kB\nMemAvailable:    4096000 kB\nSwapTotal: 0 kB\n";
         assert_eq!(memory(text).unwrap().found, "4.19 GB available, no swap");
-        assert_eq!(
-            memory("MemAvailable: 512000 kB\n").unwrap().status,
-            CheckStatus::Limited
-        );
+        let seen = memory("MemAvailable: 512000 kB\n").unwrap().status;
+        assert_eq!(seen, CheckStatus::Limited);
         assert_eq!(memory(""), None);
         assert_eq!(disk("/tmp", 1 << 30).status, CheckStatus::Limited);
         assert_eq!(disk("/tmp", 100 << 30).status, CheckStatus::Good);
@@ -239,10 +235,8 @@ mod tests {
         assert_eq!(profiler(Ok(Complete::Whole)).status, CheckStatus::Good);
         for less in [Complete::KernelUnnamed, Complete::UserOnly] {
             let check = profiler(Ok(less));
-            assert_eq!(
-                (check.status, check.remedy.as_deref()),
-                (CheckStatus::Limited, Some(SYSLOG))
-            );
+            let seen = (check.status, check.remedy.as_deref());
+            assert_eq!(seen, (CheckStatus::Limited, Some(SYSLOG)));
         }
         let found = |check: Check| check.found;
         assert!(found(hardware_counters(Ok(true))).starts_with("there"));

@@ -84,10 +84,8 @@ mod tests {
             (300, CheckStatus::Bad),
         ] {
             let check = others(passed(0, idle), 2);
-            assert_eq!(
-                (check.status, check.remedy.is_some()),
-                (status, status != CheckStatus::Good)
-            );
+            let found = (check.status, check.remedy.is_some());
+            assert_eq!(found, (status, status != CheckStatus::Good));
         }
         // What is stolen is not what others use here.
         assert_eq!(others(passed(600, 400), 2).status, CheckStatus::Good);

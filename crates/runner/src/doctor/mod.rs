@@ -121,6 +121,8 @@ fn line(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
+
     use super::*;
 
     #[test]
@@ -131,10 +133,7 @@ mod tests {
         let precise = check("noise").with(noise::IN_TWO_MINUTES, 0.004);
         assert_eq!(summary(&[check("CPUs")]), "This machine can measure.");
         let found = summary(&[limited.clone(), precise]);
-        assert!(
-            found.contains("to within ± 0.4 %. What limits it: timers."),
-            "{found}"
-        );
+        says(&found, "to within ± 0.4 %. What limits it: timers.");
         let found = summary(&[limited, bad]);
         assert_eq!(found, "Fix before measuring: steal.");
     }

@@ -176,18 +176,14 @@ mod tests {
             ("opcounters.command", 99),
         ]);
         let seen = MongoDb::counted(&change, &change);
-        assert_eq!(
-            (seen.connections, seen.handshakes, seen.completed, seen.queries),
-            (Some(3), Some(3), 3, 8)
-        );
+        let found = (seen.connections, seen.handshakes, seen.completed, seen.queries);
+        assert_eq!(found, (Some(3), Some(3), 3, 8));
         assert_eq!(seen.logins, Some(counters(&[("SCRAM-SHA-256", 2)])));
     }
 
     #[test]
     fn a_server_that_does_not_say_counts_nothing() {
-        assert_eq!(
-            MongoDb::counted(&BTreeMap::new(), &BTreeMap::new()),
-            Counted::default()
-        );
+        let found = MongoDb::counted(&BTreeMap::new(), &BTreeMap::new());
+        assert_eq!(found, Counted::default());
     }
 }

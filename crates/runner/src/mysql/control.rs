@@ -128,10 +128,8 @@ mod tests {
     fn a_statement_names_an_account_as_servers_write_it() {
         let grant = |account| format!("have its administrator run: GRANT ALL ON ciphertax.* TO {account}");
         assert_eq!(remedy("app@%"), grant("`app`@`%`"));
-        assert_eq!(
-            remedy(r"CORP\o'n`eil@home@db.example"),
-            grant(r"`CORP\o'n``eil@home`@`db.example`")
-        );
+        let found = remedy(r"CORP\o'n`eil@home@db.example");
+        assert_eq!(found, grant(r"`CORP\o'n``eil@home`@`db.example`"));
         let anonymous = remedy("@localhost");
         assert!(!anonymous.contains("GRANT") && anonymous.contains("DROP USER ''@`localhost`"));
     }

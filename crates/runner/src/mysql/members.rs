@@ -165,18 +165,12 @@ mod tests {
             );
             (standing.role, standing.takes_writes)
         };
-        assert_eq!(
-            member("OFF", "PRIMARY", "ONLINE"),
-            ("group replication, PRIMARY".to_owned(), true)
-        );
-        assert_eq!(
-            member("ON", "SECONDARY", "ONLINE"),
-            ("group replication, SECONDARY".to_owned(), false)
-        );
-        assert_eq!(
-            member("OFF", "", "OFFLINE"),
-            ("group replication, OFFLINE".to_owned(), false)
-        );
+        let found = member("OFF", "PRIMARY", "ONLINE");
+        assert_eq!(found, ("group replication, PRIMARY".to_owned(), true));
+        let found = member("ON", "SECONDARY", "ONLINE");
+        assert_eq!(found, ("group replication, SECONDARY".to_owned(), false));
+        let found = member("OFF", "", "OFFLINE");
+        assert_eq!(found, ("group replication, OFFLINE".to_owned(), false));
     }
 
     #[test]
@@ -185,18 +179,12 @@ mod tests {
             let standing = judged(&of(pairs), &Pairs::new(), None);
             (standing.role, standing.takes_writes, standing.group)
         };
-        assert_eq!(
-            role(&[("read_only", "OFF")]),
-            ("takes writes".to_owned(), true, None)
-        );
-        assert_eq!(
-            role(&[("read_only", "ON")]),
-            ("read_only".to_owned(), false, None)
-        );
-        assert_eq!(
-            role(&[("aurora_server_id", "db-1"), ("innodb_read_only", "ON")]),
-            ("Aurora reader".to_owned(), false, None)
-        );
+        let found = role(&[("read_only", "OFF")]);
+        assert_eq!(found, ("takes writes".to_owned(), true, None));
+        let found = role(&[("read_only", "ON")]);
+        assert_eq!(found, ("read_only".to_owned(), false, None));
+        let found = role(&[("aurora_server_id", "db-1"), ("innodb_read_only", "ON")]);
+        assert_eq!(found, ("Aurora reader".to_owned(), false, None));
         assert_eq!(
             role(&[("version", "8.0.11-TiDB-v8.5.0"), ("read_only", "OFF")]),
             ("TiDB, takes writes".to_owned(), true, Some("TiDB".to_owned()))

@@ -272,17 +272,13 @@ mod tests {
         let change = [(CONNECTIONS, 3), (COMMITTED, 10), (ROLLED_BACK, 1), (ASKED, 2)];
         let change = change.map(|(name, count)| (name.to_owned(), count)).into();
         let seen = PostgreSql::counted(&BTreeMap::new(), &change);
-        assert_eq!(
-            (seen.connections, seen.handshakes, seen.queries),
-            (Some(3), None, 9)
-        );
+        let found = (seen.connections, seen.handshakes, seen.queries);
+        assert_eq!(found, (Some(3), None, 9));
     }
 
     #[test]
     fn a_server_that_does_not_count_sessions_says_nothing_of_connections() {
-        assert_eq!(
-            PostgreSql::counted(&BTreeMap::new(), &BTreeMap::new()),
-            Counted::default()
-        );
+        let found = PostgreSql::counted(&BTreeMap::new(), &BTreeMap::new());
+        assert_eq!(found, Counted::default());
     }
 }

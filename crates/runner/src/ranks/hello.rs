@@ -155,10 +155,8 @@ mod tests {
         };
         let other = there(|hello| hello.version = "0.0.9 (abc)".into());
         let refusal = other.differs_from(3, &own).unwrap();
-        assert!(
-            refusal.starts_with("rank 3 on db7 has ciphertax 0.0.9 (abc), and rank 0 on "),
-            "{refusal}"
-        );
+        let is_told = refusal.starts_with("rank 3 on db7 has ciphertax 0.0.9 (abc), and rank 0 on ");
+        assert!(is_told, "{refusal}");
         let other = there(|hello| hello.openssl = "OpenSSL 1.1.1".into());
         assert!(
             other

@@ -315,10 +315,8 @@ mod tests {
         for (named, encrypted, decrypted) in [(7, 3, 3), (7, 4, 4), (0, 1, 0), (1, 0, 0), (0, u64::MAX, 1)] {
             assert!(of(named, encrypted, decrypted).is_some());
         }
-        assert_eq!(
-            of(7, 3, 2).unwrap(),
-            "3 were encrypted and 2 decrypted, of 7 that are not NULL"
-        );
+        let found = of(7, 3, 2).unwrap();
+        assert_eq!(found, "3 were encrypted and 2 decrypted, of 7 that are not NULL");
     }
 
     #[test]
@@ -342,9 +340,7 @@ mod tests {
         assert_eq!(void_reason(&silent), Some(died("its process ended")));
         // An error that the server itself tells is none of its death.
         let error = Failure::Error("disk full".into());
-        assert_eq!(
-            reason_of(&error, 3, Some(&died("its process ended"))),
-            errors("disk full")
-        );
+        let found = reason_of(&error, 3, Some(&died("its process ended")));
+        assert_eq!(found, errors("disk full"));
     }
 }

@@ -110,10 +110,8 @@ mod tests {
         let tls = r#"{ name = "tls", transport = "tls" }"#;
         assert_eq!(data_mb_of(&study(&format!("{plain}, {tls}"), CELL)), 190);
         let stored = r#"{ name = "cells", transport = "plain", columns = { feature = "stored", columns = "payload" } }"#;
-        assert_eq!(
-            data_mb_of(&study(&format!("{plain}, {stored}"), CELL)),
-            190 + 190 + 800
-        );
+        let found = data_mb_of(&study(&format!("{plain}, {stored}"), CELL));
+        assert_eq!(found, 190 + 190 + 800);
         let select = r#"{ name = "select", workload = "oltp_point_select", load = { connections = 1 } }"#;
         assert_eq!(data_mb_of(&study(&format!("{plain}, {tls}"), select)), 0);
     }

@@ -175,10 +175,8 @@ fn what_has_no_percentile_is_an_error() {
             variant: 2
         }
     );
-    assert_eq!(
-        percentile_change(&table(&one, 0.5), &table(&one, 0.5), 1).unwrap_err(),
-        StatsError::TooFewBlocks { blocks: 1 }
-    );
+    let found = percentile_change(&table(&one, 0.5), &table(&one, 0.5), 1).unwrap_err();
+    assert_eq!(found, StatsError::TooFewBlocks { blocks: 1 });
     let mut full = table(&one, 0.5);
     assert!(full.add(&counts([300])).is_err(), "there is room for one");
 }

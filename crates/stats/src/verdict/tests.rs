@@ -73,19 +73,15 @@ fn a_gain_is_never_no_cost_because_the_machine_is_noisy() {
     let gain = estimate(0.885_f64.ln(), 0.0218);
     assert!((gain.high + 0.074).abs() < 0.001, "{gain:?}");
     let found = judged(&gain, Direction::HigherCosts, 0.179_f64.ln_1p(), 0.06);
-    assert_eq!(
-        (found.verdict, found.rule),
-        (Verdict::GainsPerhaps, Rule::WithinFloor)
-    );
+    let seen = (found.verdict, found.rule);
+    assert_eq!(seen, (Verdict::GainsPerhaps, Rule::WithinFloor));
     // One that holds zero is no cost by the study's own margin alone.
     let flat = estimate(-0.01, 0.01);
     let found = |floor| judged(&flat, Direction::HigherCosts, floor, 0.06);
     assert_eq!(found(0.05).verdict, Verdict::NoCost);
     let noisy = found(0.07);
-    assert_eq!(
-        (noisy.verdict, noisy.rule),
-        (Verdict::CannotTell, Rule::FloorTooWide)
-    );
+    let seen = (noisy.verdict, noisy.rule);
+    assert_eq!(seen, (Verdict::CannotTell, Rule::FloorTooWide));
     assert!(noisy.more_blocks.is_some());
 }
 
@@ -161,10 +157,8 @@ fn a_loss_of_most_of_the_throughput_counts_under_a_floor_of_almost_a_factor_of_t
     let found = judged(&fall, Direction::LowerCosts, above, 0.06).verdict;
     assert_eq!(found, Verdict::Costs);
     let halved = judged(&estimate(-0.69, 0.05), Direction::LowerCosts, above, 0.06);
-    assert_eq!(
-        (halved.verdict, halved.rule),
-        (Verdict::CannotTell, Rule::WithinFloor)
-    );
+    let seen = (halved.verdict, halved.rule);
+    assert_eq!(seen, (Verdict::CannotTell, Rule::WithinFloor));
 }
 
 #[test]
@@ -190,10 +184,8 @@ fn every_undecided_estimate_says_why() {
         adjusted_p_value: 0.0,
     };
     let judgement = judge(&estimate(0.5, 0.01), &no_floor);
-    assert_eq!(
-        (judgement.verdict, judgement.rule),
-        (Verdict::CannotTell, Rule::NoFloor)
-    );
+    let found = (judgement.verdict, judgement.rule);
+    assert_eq!(found, (Verdict::CannotTell, Rule::NoFloor));
     assert_eq!(judgement.more_blocks, None);
 }
 

@@ -48,9 +48,6 @@ pub struct Run {
 }
 
 /// Runs a program to its end with `input` on its standard input. Its standard error goes to ours.
-///
-/// # Errors
-/// If it cannot be started or fails.
 pub fn run_program(command: &mut Command, input: &str) -> Result<Finished> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command

@@ -47,9 +47,6 @@ pub enum PgbenchScript<'a> {
 
 impl Pgbench {
     /// That of the private servers.
-    ///
-    /// # Errors
-    /// If it is not beside them.
     pub fn find() -> Result<Self> {
         let server = Installation::of(&POSTGRESQL)?;
         let program = server.program.with_file_name("pgbench");
@@ -60,18 +57,12 @@ impl Pgbench {
     }
 
     /// Name and version.
-    ///
-    /// # Errors
-    /// If it cannot be started.
     pub fn version(&self) -> Result<String> {
         let output = run_program(Command::new(&self.program).arg("--version"), "")?.output;
         Ok(output.trim().to_owned())
     }
 
     /// One run.
-    ///
-    /// # Errors
-    /// If it fails, or its report cannot be read.
     pub fn run(&self, call: &PgbenchCall<'_>, limit: Limit) -> Result<Run> {
         let mut command = self.command(call.server, call.method, call.transport)?;
         match limit {
@@ -101,9 +92,6 @@ impl Pgbench {
     }
 
     /// Has it make its tables of this scale, in plaintext.
-    ///
-    /// # Errors
-    /// If it fails.
     pub fn initialize(&self, server: &PrivateServer, method: AuthenticationMethod, scale: u32) -> Result<()> {
         let mut command = self.command(server, method, Transport::Plain)?;
         command.args(["--initialize", "--quiet", &format!("--scale={scale}")]);
@@ -167,10 +155,8 @@ mod tests {
             latency average = 0.250 ms\ntps = 3996.802 (without initial connection time)\n";
         assert_eq!(transactions(report), Some(10));
         assert_eq!(throughput(report), Some(3996.802));
-        assert_eq!(
-            transactions("number of transactions actually processed: 7\n"),
-            Some(7)
-        );
+        let found = transactions("number of transactions actually processed: 7\n");
+        assert_eq!(found, Some(7));
         assert_eq!(throughput("pgbench: error: connection refused"), None);
     }
 }

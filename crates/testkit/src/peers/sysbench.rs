@@ -35,9 +35,6 @@ pub struct SysbenchCall<'a> {
 impl Sysbench {
     /// Lays out what sysbench wants: the password in a file, and certificates of these names in its current folder. Over
     /// TLS it presents one of its own, whether the server asks for it or not.
-    ///
-    /// # Errors
-    /// If files cannot be written, or the server has no certificate.
     pub fn set_up(server: &PrivateServer, database: &str) -> Result<Self> {
         let folder = server.folder().join("sysbench");
         fs::create_dir(&folder)?;
@@ -59,18 +56,12 @@ impl Sysbench {
     }
 
     /// Name and version.
-    ///
-    /// # Errors
-    /// If sysbench cannot be started.
     pub fn version() -> Result<String> {
         let output = run_program(Command::new("sysbench").arg("--version"), "")?.output;
         Ok(output.trim().to_owned())
     }
 
     /// One run.
-    ///
-    /// # Errors
-    /// If sysbench cannot be started or fails, or its report cannot be read.
     pub fn run(&self, call: &SysbenchCall<'_>, limit: Limit) -> Result<Run> {
         let (transactions, seconds) = match limit {
             Limit::Transactions(count) => (count, 0),

@@ -181,10 +181,8 @@ mod tests {
         let duplicate = rawdoc! {
             "n": 1_i32, "writeErrors": [{ "index": 1_i32, "code": 11000_i32, "errmsg": "duplicate" }], "ok": 1.0,
         };
-        assert_eq!(
-            refused(&duplicate),
-            (11000, "WriteError".into(), "duplicate".into())
-        );
+        let found = refused(&duplicate);
+        assert_eq!(found, (11000, "WriteError".into(), "duplicate".into()));
         let gone = rawdoc! {
             "n": 1_i32, "writeConcernError": { "code": 11602_i32, "codeName": "InterruptedDueToReplStateChange" }, "ok": 1.0,
         };

@@ -393,16 +393,12 @@ mod tests {
             silent: Vec::new(),
         };
         assert_eq!(ports(&topology, ReadPreference::Primary), [Some(2); 3]);
-        assert_eq!(
-            ports(&topology, ReadPreference::Secondary),
-            [Some(1), Some(4), Some(1)]
-        );
+        let found = ports(&topology, ReadPreference::Secondary);
+        assert_eq!(found, [Some(1), Some(4), Some(1)]);
         assert_eq!(ports(&topology, ReadPreference::Nearest), [Some(4); 3]);
         topology.members[1].round_trip = Duration::from_millis(10);
-        assert_eq!(
-            ports(&topology, ReadPreference::Nearest),
-            [Some(2), Some(4), Some(2)]
-        );
+        let found = ports(&topology, ReadPreference::Nearest);
+        assert_eq!(found, [Some(2), Some(4), Some(2)]);
         topology.members.truncate(1);
         assert_eq!(ports(&topology, ReadPreference::Primary), [None; 3]);
         topology.members.clear();
@@ -417,10 +413,8 @@ mod tests {
             "hosts": ["a:1", "[::1]:2"], "passives": ["b:3"], "arbiters": ["c:4"], "ok": 1.0,
         });
         let hello = hello.unwrap();
-        assert_eq!(
-            (hello.set_name.as_deref(), hello.role),
-            (Some("rs"), Role::Secondary)
-        );
+        let found = (hello.set_name.as_deref(), hello.role);
+        assert_eq!(found, (Some("rs"), Role::Secondary));
         let hosts: Vec<_> = hello.members.iter().map(|a| (a.host.as_str(), a.port)).collect();
         assert_eq!(hosts, [("a", 1), ("::1", 2), ("b", 3)]);
     }

@@ -231,10 +231,8 @@ mod tests {
             affected_rows: 3,
             warnings: 0x0201,
         };
-        assert_eq!(
-            Accepted::read(&[3, 0xFC, 9, 9, 2, 0, 1, 2, b'x']).unwrap(),
-            warned
-        );
+        let found = Accepted::read(&[3, 0xFC, 9, 9, 2, 0, 1, 2, b'x']).unwrap();
+        assert_eq!(found, warned);
     }
 
     proptest! {

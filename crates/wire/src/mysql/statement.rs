@@ -268,10 +268,8 @@ mod tests {
     fn a_statement_without_parameters_is_its_head_alone() {
         let mut statement = Statement::new(1, &[]).unwrap();
         for _ in 0..2 {
-            assert_eq!(
-                statement.request(),
-                [10, 0, 0, 0, 0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0]
-            );
+            let found = statement.request();
+            assert_eq!(found, [10, 0, 0, 0, 0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0]);
             statement.sent().unwrap();
         }
     }

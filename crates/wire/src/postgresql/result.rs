@@ -273,10 +273,8 @@ mod tests {
     fn an_error_is_read_whatever_else_it_says() {
         let error = server_error(b"SFEHLER\0VERROR\0C42P01\0Mno such table\0P15\0Rfunction\0\0");
         assert!(!is_fatal(&error));
-        assert_eq!(
-            error.to_string(),
-            "the server refused with ERROR 42P01: no such table"
-        );
+        let found = error.to_string();
+        assert_eq!(found, "the server refused with ERROR 42P01: no such table");
         let old = server_error(b"SFATAL\0C28000\0Mgo away\0\0");
         assert!(is_fatal(&old) && old.is_access_denied());
     }
@@ -285,10 +283,8 @@ mod tests {
     fn an_error_cut_short_anywhere_is_none() {
         let whole = b"SERROR\0C42P01\0Mno such table\0\0";
         for length in 0..whole.len() {
-            assert!(
-                matches!(server_error(&whole[..length]), WireError::Protocol(_)),
-                "{length}"
-            );
+            let is_one = matches!(server_error(&whole[..length]), WireError::Protocol(_));
+            assert!(is_one, "{length}");
         }
     }
 

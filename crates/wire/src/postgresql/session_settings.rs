@@ -61,9 +61,7 @@ mod tests {
         let found = |values: [&str; 8]| to_override(&SETTINGS, |place| values[place].to_owned()).len();
         assert_eq!(found(["0", "0", "0", "0", "0", "on", "hex", "ISO, DMY"]), 0);
         assert_eq!(found([""; 8]), 0);
-        assert_eq!(
-            found(["300ms", "1s", "5s", "2min", "1h", "off", "escape", "German, DMY"]),
-            8
-        );
+        let seen = found(["300ms", "1s", "5s", "2min", "1h", "off", "escape", "German, DMY"]);
+        assert_eq!(seen, 8);
     }
 }

@@ -197,10 +197,8 @@ mod tests {
         ]
         .concat();
         assert_eq!(bind.len(), 0x30 + 1);
-        assert_eq!(
-            statement.request(Format::Binary).unwrap(),
-            [&bind, EXECUTE_AND_SYNC].concat()
-        );
+        let found = statement.request(Format::Binary).unwrap();
+        assert_eq!(found, [&bind, EXECUTE_AND_SYNC].concat());
     }
 
     #[test]

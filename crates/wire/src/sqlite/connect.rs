@@ -187,10 +187,8 @@ mod tests {
         let options = ConnectOptions::new(Path::new("/tmp/file"), Some(cipher), 1024);
         let wrong = options.with_wrong_passphrase().unwrap();
         for shown in [format!("{options:?}"), format!("{wrong:?}")] {
-            assert!(
-                shown.contains("/tmp/file") && !shown.contains("correct"),
-                "{shown}"
-            );
+            let holds = shown.contains("/tmp/file") && !shown.contains("correct");
+            assert!(holds, "{shown}");
         }
     }
 

@@ -216,10 +216,8 @@ mod tests {
         der[of_key + 4] = 0x7F;
         let unknown = openssl::x509::X509::from_der(&der).unwrap();
         let found = chain(std::iter::once(&*unknown)).unwrap().remove(0);
-        assert_eq!(
-            (found.key.as_str(), found.subject.as_str()),
-            ("unknown", "CN=db.example, O=Example")
-        );
+        let seen = (found.key.as_str(), found.subject.as_str());
+        assert_eq!(seen, ("unknown", "CN=db.example, O=Example"));
     }
 
     #[test]

@@ -192,10 +192,8 @@ mod tests {
                     ..TlsPolicy::new(version, Verification::None)
                 };
                 let outcome = handshake(&policy);
-                assert!(
-                    matches!(outcome, Ok(Progress::Done)),
-                    "{library:?}, {version:?}: {outcome:?}"
-                );
+                let is_one = matches!(outcome, Ok(Progress::Done));
+                assert!(is_one, "{library:?}, {version:?}: {outcome:?}");
             }
         }
     }

@@ -113,10 +113,8 @@ mod tests {
         store.keep_ticket(1);
         store.keep_ticket(2);
         assert!(store.suffices_for(2) && !store.suffices_for(3));
-        assert_eq!(
-            [store.take_ticket(), store.take_ticket(), store.take_ticket()],
-            [Some(1), Some(2), None]
-        );
+        let found = [store.take_ticket(), store.take_ticket(), store.take_ticket()];
+        assert_eq!(found, [Some(1), Some(2), None]);
         assert_eq!(store.received(), 2);
     }
 

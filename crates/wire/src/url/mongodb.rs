@@ -280,6 +280,8 @@ fn missing(part: &'static str) -> TargetError {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::rows;
+
     use super::*;
 
     fn parse(rest: &str) -> Result<MongoDbTarget, TargetError> {
@@ -302,10 +304,8 @@ mod tests {
     fn a_plain_url_gives_hosts_user_and_password() {
         let target = parse("my%3Aapp:p%40ss%2F@db.example:27018/").unwrap();
         let account = account(&target);
-        assert_eq!(
-            (account.user.as_str(), account.password.expose()),
-            ("my:app", "p@ss/")
-        );
+        let found = (account.user.as_str(), account.password.expose());
+        assert_eq!(found, ("my:app", "p@ss/"));
         assert_eq!((account.source.as_str(), account.mechanism), ("admin", None));
         assert_eq!(target.verification, Verification::None);
         assert!(!target.is_replica_set());
@@ -320,10 +320,8 @@ mod tests {
     #[test]
     fn without_a_user_nobody_logs_in() {
         let given = Some(Secret::new("given"));
-        assert_eq!(
-            MongoDbTarget::parse("h/?authSource=x", given).unwrap().login,
-            Login::None
-        );
+        let found = MongoDbTarget::parse("h/?authSource=x", given).unwrap().login;
+        assert_eq!(found, Login::None);
         assert!(
             parse("h/?authMechanism=SCRAM-SHA-1")
                 .unwrap_err()
@@ -338,20 +336,16 @@ mod tests {
             let target = MongoDbTarget::parse(rest, Some(Secret::new("given"))).unwrap();
             account(&target).password.expose().to_owned()
         };
-        assert_eq!(
-            (password("a@h/"), password("a:own@h/")),
-            ("given".into(), "own".into())
-        );
+        let found = (password("a@h/"), password("a:own@h/"));
+        assert_eq!(found, ("given".into(), "own".into()));
     }
 
     #[test]
     fn the_login_is_by_what_the_options_say() {
         let target = parse("a:b@h/?authsource=shop&authMechanism=SCRAM-SHA-1").unwrap();
         let account = account(&target);
-        assert_eq!(
-            (account.source.as_str(), account.mechanism),
-            ("shop", Some(Mechanism::ScramSha1))
-        );
+        let found = (account.source.as_str(), account.mechanism);
+        assert_eq!(found, ("shop", Some(Mechanism::ScramSha1)));
     }
 
     #[test]
@@ -369,17 +363,13 @@ mod tests {
         let ca = PathBuf::from("/etc/my ca.pem");
         let with = |rest: &str| parse(rest).map(|target| target.verification);
         let by_name = Verification::HostName(ca.clone(), "h".into());
-        assert_eq!(
-            with("h/?tls=true&tlsCAFile=/etc/my%20ca.pem"),
-            Ok(by_name.clone())
-        );
+        let found = with("h/?tls=true&tlsCAFile=/etc/my%20ca.pem");
+        assert_eq!(found, Ok(by_name.clone()));
         assert_eq!(with("h:1,h:2/?tlsCAFile=/etc/my%20ca.pem"), Ok(by_name));
         let any = "tlsCAFile=/etc/my%20ca.pem&tlsAllowInvalidHostnames=true";
         assert_eq!(with(&format!("h1,h2/?{any}")), Ok(Verification::Ca(ca)));
-        assert_eq!(
-            with("h1,h2/?tlsCAFile=x"),
-            Err(TargetError::HostNames(INSTEAD_OF_NAMES))
-        );
+        let found = with("h1,h2/?tlsCAFile=x");
+        assert_eq!(found, Err(TargetError::HostNames(INSTEAD_OF_NAMES)));
         for none in ["ssl=true", "tlsInsecure=true", "tlsAllowInvalidCertificates=true"] {
             assert_eq!(with(&format!("h/?{none}")), Ok(Verification::None));
         }
@@ -401,10 +391,8 @@ mod tests {
         let target = parse(text).unwrap();
         assert_eq!(target.login, Login::X509);
         let client = target.client_certificate.clone().unwrap();
-        assert_eq!(
-            (client.certificate, client.key),
-            (PathBuf::from("/c.pem"), PathBuf::from("/c.pem"))
-        );
+        let found = (client.certificate, client.key);
+        assert_eq!(found, (PathBuf::from("/c.pem"), PathBuf::from("/c.pem")));
         let url = target.url();
         let (_, rest) = url.split_once("://").unwrap();
         assert_eq!(parse(rest).unwrap(), target, "{url}");
@@ -418,41 +406,34 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named_with_what_would_be() {
-        for (rest, words) in [
-            ("h/?tlsCaFiel=x", "did you mean \"tlsCAFile\""),
-            ("h/?compresors=zstd", "known are authMechanism"),
-            ("h/?tls=maybe", "true or false"),
-            ("h/?tlsCAFile=", "PEM file"),
-            ("h/?tls=false", "TLS arms cannot be measured"),
-            ("h/?ssl=false", "TLS arms cannot be measured"),
-            ("h/?readpreference=secondary", "read_preference"),
-            ("h/?authMechanism=MONGODB-X509", "tlsCertificateKeyFile with it"),
-            (
-                "a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c",
-                "no user with it",
-            ),
-            (
-                "h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c&authSource=admin",
-                "authSource=$external",
-            ),
-            ("h/?tlsCertificateKeyFile=", "PEM file"),
-            (
-                "a@h/?authMechanism=PLAIN",
-                "SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509",
-            ),
-            ("h/shop?w=1", "database of its own"),
-            ("a@h/admin", "authSource="),
-            ("", "no host"),
-            ("a:b@/", "no host"),
-            (":b@h/", "no user"),
-            ("h,,h2", "hosts are not understood"),
-            ("h:0", "hosts are not understood"),
-            ("h:70000", "hosts are not understood"),
-            ("::1", "brackets"),
-            ("%2Ftmp%2Fmongodb-27017.sock", "host:port"),
-            ("a:p@ss@h/", "%40"),
-            ("a:p/ss@h/", "%2F"),
-        ] {
+        for [rest, words] in rows(
+            r#"
+            h/?tlsCaFiel=x → did you mean "tlsCAFile"
+            h/?compresors=zstd → known are authMechanism
+            h/?tls=maybe → true or false
+            h/?tlsCAFile= → PEM file
+            h/?tls=false → TLS arms cannot be measured
+            h/?ssl=false → TLS arms cannot be measured
+            h/?readpreference=secondary → read_preference
+            h/?authMechanism=MONGODB-X509 → tlsCertificateKeyFile with it
+            a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c → no user with it
+            h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c&authSource=admin → authSource=$external
+            h/?tlsCertificateKeyFile= → PEM file
+            a@h/?authMechanism=PLAIN → SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509
+            h/shop?w=1 → database of its own
+            a@h/admin → authSource=
+             → no host
+            a:b@/ → no host
+            :b@h/ → no user
+            h,,h2 → hosts are not understood
+            h:0 → hosts are not understood
+            h:70000 → hosts are not understood
+            ::1 → brackets
+            %2Ftmp%2Fmongodb-27017.sock → host:port
+            a:p@ss@h/ → %40
+            a:p/ss@h/ → %2F
+        "#,
+        ) {
             let message = parse(rest).unwrap_err().to_string();
             assert!(message.contains(words), "{rest}: {message}");
         }

@@ -273,10 +273,8 @@ mod tests {
     #[test]
     fn a_plain_url_gives_host_port_user_and_password() {
         let target = parse("mysql://app:p%40ss%2F@db.example:3307/").unwrap();
-        assert_eq!(
-            (target.host.as_str(), target.port, target.user.as_str()),
-            ("db.example", 3307, "app")
-        );
+        let found = (target.host.as_str(), target.port, target.user.as_str());
+        assert_eq!(found, ("db.example", 3307, "app"));
         assert_eq!(target.password.expose(), "p@ss/");
         assert_eq!(target.verification, Verification::None);
         assert_eq!(parse("mysql://app@h").unwrap().port, 3306);
@@ -308,10 +306,8 @@ mod tests {
         let ca = PathBuf::from("/etc/ca.pem");
         let with = |options: &str| parse(&format!("mysql://a:b@h/?{options}")).unwrap().verification;
         assert_eq!(with("ssl-ca=/etc/ca.pem"), Verification::Ca(ca.clone()));
-        assert_eq!(
-            with("ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem"),
-            Verification::HostName(ca, "h".into())
-        );
+        let found = with("ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem");
+        assert_eq!(found, Verification::HostName(ca, "h".into()));
         assert_eq!(with("ssl-mode=REQUIRED"), Verification::None);
     }
 

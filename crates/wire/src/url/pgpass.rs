@@ -171,10 +171,8 @@ mod tests {
             password: None,
             file: Some(file.clone()),
         };
-        assert!(
-            environment.password(WANTED).unwrap().is_none(),
-            "there is no file"
-        );
+        let holds = environment.password(WANTED).unwrap().is_none();
+        assert!(holds, "there is no file");
         fs::write(&file, "other:*:*:*:no\n*:*:shop:*:first\n*:*:*:*:second\n").unwrap();
         for (mode, is_taken) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();

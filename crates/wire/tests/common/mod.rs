@@ -102,6 +102,11 @@ pub(crate) fn policy(server: &PrivateServer, version: impl Into<Option<TlsVersio
     )
 }
 
+/// The policy with a library.
+pub(crate) fn by(library: TlsLibrary, policy: TlsPolicy) -> TlsPolicy {
+    TlsPolicy { library, ..policy }
+}
+
 pub(crate) fn as_user(options: ConnectOptions, user: &str, password: &str) -> ConnectOptions {
     ConnectOptions {
         user: user.to_owned(),

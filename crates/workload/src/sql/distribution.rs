@@ -178,9 +178,7 @@ mod tests {
 
     fn assert_near(found: &[f64], expected: &[f64]) {
         let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.006;
-        assert!(
-            found.iter().zip(expected).all(near),
-            "{found:?}, expected {expected:?}"
-        );
+        let all_hold = found.iter().zip(expected).all(near);
+        assert!(all_hold, "{found:?}, expected {expected:?}");
     }
 }

@@ -231,11 +231,8 @@ fn bulk_inserts_fill_sysbenchs_buffer_with_consecutive_rows() {
     let mut next = 1;
     for text in texts {
         // Another row would not fit: at this length a row and its comma have at most 14 bytes.
-        assert!(
-            (512 * 1024 - 15..512 * 1024).contains(&text.len()),
-            "{}",
-            text.len()
-        );
+        let holds = (512 * 1024 - 15..512 * 1024).contains(&text.len());
+        assert!(holds, "{}", text.len());
         let rows = text.strip_prefix("INSERT INTO sbbulk1 VALUES(").unwrap();
         for row in rows.strip_suffix(')').unwrap().split("),(") {
             assert_eq!(row, format!("{next},{next}"));
@@ -360,10 +357,8 @@ fn short_connections_select_a_row_or_insert_and_count_one() {
     let create =
         "CREATE TABLE IF NOT EXISTS connect_insert_count (id SERIAL PRIMARY KEY, k INTEGER NOT NULL)";
     let empty = "TRUNCATE TABLE connect_insert_count";
-    assert_eq!(
-        database.asked(),
-        [create, empty].map(|sql| Asked::Text(sql.into()))
-    );
+    let found = database.asked();
+    assert_eq!(found, [create, empty].map(|sql| Asked::Text(sql.into())));
     let yielded = engine.slice(0, Duration::ZERO).unwrap();
     let asked = database.asked();
     assert!(

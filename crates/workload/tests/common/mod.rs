@@ -104,7 +104,7 @@ pub(crate) fn server(rows: u32) -> Lease {
 /// A server with this data set.
 pub(crate) fn server_with(dataset: &Dataset) -> Lease {
     let server = empty_server();
-    prepare(&server, dataset, &mut |_| ()).unwrap();
+    prepare(&server, dataset).unwrap();
     server
 }
 
@@ -153,23 +153,19 @@ pub(crate) fn tpcc(tables: TpccContents) -> Contents {
     }
 }
 
-/// Makes a MySQL's data set.
-pub(crate) fn prepare(
-    server: &PrivateServer,
-    dataset: &Dataset,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(), DatasetError> {
-    run(async |reactor| {
-        let contents = crate::common::sbtest(*dataset);
-        dataset::prepare_contents::<Session>(
-            reactor,
-            &options(server, None, None),
-            &contents,
-            &mut Vec::new(),
-            progress,
-        )
-        .await
-    })
+/// Makes a MySQL's data set, and returns what progress was heard.
+pub(crate) fn prepare(server: &PrivateServer, dataset: &Dataset) -> Result<Vec<u64>, DatasetError> {
+    prepared::<Session>(&options(server, None, None), &sbtest(*dataset))
+}
+
+/// What is wrong with a MySQL's data set, if anything is.
+pub(crate) fn check_tables(server: &PrivateServer, dataset: &Dataset) -> Result<(), DatasetError> {
+    with_session(server, async |session| dataset::check(session, dataset).await)
+}
+
+/// Removes what was made; false where there was nothing.
+pub(crate) fn remove(server: &PrivateServer) -> Result<bool, DatasetError> {
+    with_session(server, async |session| dataset::remove(session).await)
 }
 
 /// Makes any contents on any database, and returns what progress was heard.

@@ -276,6 +276,7 @@ fn word(name: &str, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_testkit::says;
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
@@ -325,17 +326,12 @@ mod tests {
             ..unseen
         };
         assert!(contradiction(&variant, &TABLES, &leaks, |_| true).is_err());
-        assert_eq!(
-            objection(&[(FileKind::Table, false), (FileKind::RedoLog, true)]),
-            Ok(())
-        );
+        let found = objection(&[(FileKind::Table, false), (FileKind::RedoLog, true)]);
+        assert_eq!(found, Ok(()));
         let leak = objection(&[(FileKind::Table, true)]).unwrap_err();
-        assert!(leak.contains("can be read on the disk, in tables"), "{leak}");
+        says(&leak, "can be read on the disk, in tables");
         let secret = objection(&[(FileKind::RedoLog, false)]).unwrap_err();
-        assert!(
-            secret.contains("cannot be read on the disk in redo log"),
-            "{secret}"
-        );
+        says(&secret, "cannot be read on the disk in redo log");
     }
 
     #[test]

@@ -43,6 +43,20 @@ struct FakeServer {
     probed: probes::Probed,
 }
 
+impl FakeServer {
+    fn counting(self, counters: impl Into<VecDeque<Option<BTreeMap<String, i64>>>>) -> Self {
+        let counters = counters.into();
+        Self { counters, ..self }
+    }
+
+    fn dead(self, death: &str) -> Self {
+        Self {
+            death: Some(death.into()),
+            ..self
+        }
+    }
+}
+
 impl Server for FakeServer {
     fn apply_probe(&mut self, _arm: &Arm) -> Result<()> {
         self.probed.perturb()
@@ -161,15 +175,24 @@ fn recorded(change: impl FnOnce(&mut Yield)) -> SliceYield {
 }
 
 fn failing(failure: Failure) -> FakeLoad {
+    yielding(SliceYield {
+        failures: 2,
+        first_failure: Some(failure),
+        ..yielded()
+    })
+}
+
+fn yielding(yielded: SliceYield) -> FakeLoad {
     FakeLoad {
-        slice: Some(Slice {
-            yielded: SliceYield {
-                failures: 2,
-                first_failure: Some(failure),
-                ..yielded()
-            },
-            void: None,
-        }),
+        slice: Some(Slice { yielded, void: None }),
+        ..load()
+    }
+}
+
+/// One that cannot go on.
+fn broken() -> FakeLoad {
+    FakeLoad {
+        slice: None,
         ..load()
     }
 }
@@ -278,10 +301,7 @@ fn an_arm_that_cannot_be_prepared_is_not_measured() {
             detail: "no TLS".into()
         }
     );
-    let dead = FakeServer {
-        death: Some("its process ended".into()),
-        ..server()
-    };
+    let dead = server().dead("its process ended");
     let lost = || Failure::Disconnected("connection refused".into());
     assert_eq!(reason(dead, unprepared(lost())), died("its process ended"));
     let refused = reason(server(), unprepared(lost()));
@@ -303,15 +323,9 @@ fn a_server_that_does_not_answer_before_a_slice_gets_no_load() {
 
 #[test]
 fn a_server_that_does_not_answer_after_a_slice_died() {
-    let silent = || FakeServer {
-        counters: [Some(counters(10, 100)), None].into(),
-        ..server()
-    };
+    let silent = || server().counting([Some(counters(10, 100)), None]);
     assert_eq!(reason(silent(), load()), died("it does not answer any more"));
-    let dead = FakeServer {
-        death: Some("its process ended".into()),
-        ..silent()
-    };
+    let dead = silent().dead("its process ended");
     assert_eq!(reason(dead, load()), died("its process ended"));
     // What its sessions were is graver.
     let differs = failing(Failure::FactsDiffer("TLSv1.2".into()));
@@ -323,18 +337,12 @@ fn a_server_that_does_not_answer_after_a_slice_died() {
 
 #[test]
 fn a_server_that_counts_its_time_anew_was_restarted() {
-    let restarted = FakeServer {
-        counters: [Some(counters(10, 100)), Some(counters(1, 150))].into(),
-        ..server()
-    };
+    let restarted = server().counting([Some(counters(10, 100)), Some(counters(1, 150))]);
     let failed = failing(Failure::Error("gone away".into()));
     assert_eq!(reason(restarted, failed), died("it was restarted"));
     // One that does not say since when it runs cannot tell.
     let without = |questions| Some([("Questions".to_owned(), questions)].into());
-    let untold = FakeServer {
-        counters: [without(100), without(150)].into(),
-        ..server()
-    };
+    let untold = server().counting([without(100), without(150)]);
     assert_eq!(measure(untold, load()).unwrap().void, None);
 }
 
@@ -342,10 +350,7 @@ fn a_server_that_counts_its_time_anew_was_restarted() {
 fn operations_that_fail_void_a_slice_and_a_lost_connection_asks_whether_the_server_lives() {
     let failed = || failing(Failure::Error("duplicate key".into()));
     assert_eq!(reason(server(), failed()), errors(2, "duplicate key"));
-    let dead = || FakeServer {
-        death: Some("its process ended".into()),
-        ..server()
-    };
+    let dead = || server().dead("its process ended");
     assert_eq!(reason(dead(), failed()), errors(2, "duplicate key"));
     let lost = || failing(Failure::Disconnected("connection reset".into()));
     assert_eq!(reason(server(), lost()), errors(2, "connection reset"));
@@ -354,37 +359,30 @@ fn operations_that_fail_void_a_slice_and_a_lost_connection_asks_whether_the_serv
 
 #[test]
 fn what_the_load_says_of_itself_and_what_is_held_against_it_void_a_slice() {
-    let yields = |yielded: SliceYield| FakeLoad {
-        slice: Some(Slice { yielded, void: None }),
-        ..load()
-    };
     let interrupted = SliceYield {
         interrupted: true,
         ..yielded()
     };
-    assert_eq!(reason(server(), yields(interrupted)), VoidReason::Interrupted);
+    assert_eq!(reason(server(), yielding(interrupted)), VoidReason::Interrupted);
     let empty = recorded(|load| load.operations.clear());
-    assert_eq!(reason(server(), yields(empty)), VoidReason::Empty);
+    assert_eq!(reason(server(), yielding(empty)), VoidReason::Empty);
     let with_cells = |counts: [u64; 3]| {
         let counts = CELLS.map(str::to_owned).into_iter().zip(counts);
         recorded(|load| load.counts = counts.collect())
     };
     let unencrypted = with_cells([6, 0, 7]);
-    let sample = measure(server(), yields(unencrypted)).unwrap();
-    assert!(
-        matches!(sample.void, Some(VoidReason::CellsDiffer { .. })),
-        "{:?}",
-        sample.void
-    );
+    let sample = measure(server(), yielding(unencrypted)).unwrap();
+    let is_one = matches!(sample.void, Some(VoidReason::CellsDiffer { .. }));
+    assert!(is_one, "{:?}", sample.void);
     assert_eq!(sample.load.counts_of(CELLS), [6, 0, 7]);
     let encrypted = with_cells([6, 1, 7]);
-    assert_eq!(measure(server(), yields(encrypted)).unwrap().void, None);
+    assert_eq!(measure(server(), yielding(encrypted)).unwrap().void, None);
     let stalled = SliceYield {
         unfinished: 4,
         ..yielded()
     };
     assert!(matches!(
-        reason(server(), yields(stalled)),
+        reason(server(), yielding(stalled)),
         VoidReason::Stalled { .. }
     ));
     let judged = FakeLoad {
@@ -416,22 +414,13 @@ fn a_slice_from_which_too_much_was_stolen_does_not_count() {
 
 #[test]
 fn a_load_generator_that_is_the_bottleneck_is_marked_and_counts() {
-    let saturated = FakeLoad {
-        slice: Some(Slice {
-            yielded: recorded(|load| load.client_bound = true),
-            void: None,
-        }),
-        ..load()
-    };
+    let saturated = yielding(recorded(|load| load.client_bound = true));
     let sample = measure(server(), saturated).unwrap();
     assert!(sample.load.client_bound && sample.is_valid());
 }
 
 #[test]
 fn a_load_that_cannot_go_on_is_an_error() {
-    let broken = FakeLoad {
-        slice: None,
-        ..load()
-    };
+    let broken = broken();
     assert!(measure(server(), broken).is_err());
 }

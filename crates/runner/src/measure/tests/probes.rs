@@ -49,19 +49,13 @@ fn a_slice_that_fails_leaves_the_server_as_it_was() {
         prepared: Err(Failure::Error("too many connections".into())),
         ..load()
     };
-    let silent = || FakeServer {
-        counters: [None].into(),
-        ..server()
-    };
+    let silent = || server().counting([None]);
     for (server, load) in [(server(), failed), (server(), unprepared), (silent(), load())] {
         let (sample, asked) = measured(server, load);
         assert!(sample.unwrap().void.is_some());
         assert_eq!(asked, ["changed", "changed back"]);
     }
-    let broken = FakeLoad {
-        slice: None,
-        ..load()
-    };
+    let broken = broken();
     let (stopped, asked) = measured(server(), broken);
     assert!(matches!(stopped, Err(RunError::Stopped)));
     assert_eq!(asked, ["changed", "changed back"]);

@@ -253,11 +253,8 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
         assert_eq!(all, used.cpu.unwrap().total_ns, "{arm}");
     }
     for pair in rounds.windows(2) {
-        assert_eq!(
-            pair[0].end_ns(),
-            pair[1].start_ns,
-            "no time lies between two rounds"
-        );
+        let found = pair[0].end_ns();
+        assert_eq!(found, pair[1].start_ns, "no time lies between two rounds");
     }
 }
 
@@ -273,10 +270,8 @@ fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is
 
     shells.of("at rest").begin("forever");
     let others = &ARMS[..2];
-    assert!(
-        clocks.quiet(&mut shells, others, true).is_still,
-        "it is its own slice"
-    );
+    let holds = clocks.quiet(&mut shells, others, true).is_still;
+    assert!(holds, "it is its own slice");
     // On a busy machine it may get hardly any CPU time for a while.
     let quiet = (0..5)
         .map(|_| clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500)))

@@ -47,6 +47,29 @@ struct Made {
     fails: bool,
 }
 
+impl Made {
+    fn taking(self, took: Duration) -> Self {
+        Self { took, ..self }
+    }
+
+    fn stopping(self, stops: bool) -> Self {
+        Self { stops, ..self }
+    }
+
+    fn failing(self, fails: bool) -> Self {
+        Self { fails, ..self }
+    }
+}
+
+/// Slices that count, until somebody wants to stop in the one of this number.
+fn stopping_at(number: u32) -> impl FnMut(&PlannedSlice<'_>) -> Made {
+    let mut slices = 0;
+    move |slice| {
+        slices += 1;
+        noisy(slice).stopping(slices == number)
+    }
+}
+
 /// One that counts, with so little noise that twelve blocks are enough.
 fn quiet(slice: &PlannedSlice<'_>) -> Made {
     let step = slice.block * 7 + slice.position * 3;
@@ -359,11 +382,8 @@ impl Run {
 
     #[track_caller]
     fn assert_complete(&self) {
-        assert!(
-            matches!(self.status, Ok(RunStatus::Complete)),
-            "{:?}",
-            self.status
-        );
+        let is_one = matches!(self.status, Ok(RunStatus::Complete));
+        assert!(is_one, "{:?}", self.status);
     }
 
     /// The cell of every block, in order.

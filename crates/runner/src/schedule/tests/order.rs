@@ -59,11 +59,8 @@ fn cells_take_turns_until_each_is_precise() {
     assert!(!later.contains(&"quiet"));
     for cell in ["noisy", "noisy too"] {
         let blocks = later.iter().filter(|turn| **turn == cell).count();
-        assert!(
-            4 * blocks >= later.len(),
-            "{cell} has {blocks} of {}",
-            later.len()
-        );
+        let holds = 4 * blocks >= later.len();
+        assert!(holds, "{cell} has {blocks} of {}", later.len());
     }
 }
 
@@ -72,15 +69,7 @@ fn a_run_that_goes_on_has_the_orders_that_it_would_have_had() {
     let study = study(60, &[("one", ""), ("other", "")]);
     let whole = run(&study, &mut noisy);
     for blocks in [1, 3, 8] {
-        let mut slices = 0;
-        let first = run(&study, &mut |slice| {
-            slices += 1;
-            Made {
-                // At the end of a block.
-                stops: slices == blocks * 3,
-                ..noisy(slice)
-            }
-        });
+        let first = run(&study, &mut stopping_at(blocks * 3));
         assert_eq!(first.partial(), "stopped by the user");
         let second = resume(&study, first.samples.clone(), &mut noisy);
         second.assert_complete();
@@ -101,14 +90,7 @@ fn a_run_that_goes_on_has_the_orders_that_it_would_have_had() {
 #[test]
 fn a_block_that_was_cut_off_is_not_measured_again() {
     let study = study(60, &[("select", "")]);
-    let mut slices = 0;
-    let first = run(&study, &mut |slice| {
-        slices += 1;
-        Made {
-            stops: slices == 8,
-            ..noisy(slice)
-        }
-    });
+    let first = run(&study, &mut stopping_at(8));
     assert_eq!(first.samples.len(), 8);
     let second = resume(&study, first.samples, &mut noisy);
     assert_eq!((second.log[0].block, second.log[0].position), (3, 0));
@@ -128,11 +110,8 @@ fn one_block_in_four_is_looked_into_and_the_others_keep_their_balance() {
             .all(|block| block.iter().all(|slot| slot.look == block[0].look))
     );
     let looked = |block: &&&[Slot]| block[0].look.is_some();
-    assert_eq!(
-        blocks[..5].iter().filter(looked).count(),
-        0,
-        "the first are left alone"
-    );
+    let found = blocks[..5].iter().filter(looked).count();
+    assert_eq!(found, 0, "the first are left alone");
     for group in blocks[5..].chunks_exact(4) {
         assert_eq!(group.iter().filter(looked).count(), 1);
     }
@@ -150,14 +129,7 @@ fn one_block_in_four_is_looked_into_and_the_others_keep_their_balance() {
 fn a_run_that_is_looked_into_and_goes_on_has_the_orders_that_it_would_have_had() {
     let study = study(60, &[("select", "")]);
     let whole = look(&study, SampleLog::default(), &mut noisy);
-    let mut slices = 0;
-    let first = look(&study, SampleLog::default(), &mut |slice| {
-        slices += 1;
-        Made {
-            stops: slices == 12 * 3,
-            ..noisy(slice)
-        }
-    });
+    let first = look(&study, SampleLog::default(), &mut stopping_at(12 * 3));
     let second = look(&study, first.samples.clone(), &mut noisy);
     let both = [first.log, second.log].concat();
     assert_eq!(both, whole.log);
@@ -194,9 +166,6 @@ fn a_cell_that_is_ahead_lets_the_others_go_before() {
     let take_turns = equal.chunks(2).all(|turn| turn == ["steady", "unsteady"]);
     assert!(take_turns, "{equal:?}");
     let steady = later.iter().filter(|cell| **cell == "steady").count();
-    assert!(
-        (later.len() / 5..=later.len() / 5 + 1).contains(&steady),
-        "{steady} of {}",
-        later.len()
-    );
+    let holds = (later.len() / 5..=later.len() / 5 + 1).contains(&steady);
+    assert!(holds, "{steady} of {}", later.len());
 }

@@ -64,14 +64,7 @@ fn a_void_slice_does_not_keep_a_round_from_its_end() {
 #[test]
 fn a_round_that_was_cut_off_has_no_end_and_a_run_that_goes_on_has_the_others() {
     let study = at_rest(60, &[("one", "")]);
-    let mut slices = 0;
-    let first = run(&study, &mut |slice| {
-        slices += 1;
-        Made {
-            stops: slices == 8,
-            ..noisy(slice)
-        }
-    });
+    let first = run(&study, &mut stopping_at(8));
     assert_eq!(first.partial(), "stopped by the user");
     assert_eq!((first.samples.len(), first.rounds.len()), (8, 2));
     let earlier = SampleLog {

@@ -9,9 +9,8 @@ fn seconds(seconds: f64) -> Duration {
 #[test]
 fn what_is_said_of_a_cell_after_its_block_is_what_all_samples_say() {
     let study = study(3_600, &[("one", ""), ("other", "")]);
-    let begun = run(&study, &mut |slice| Made {
-        fails: (slice.block, slice.position) == (5, 1),
-        ..quiet(slice)
+    let begun = run(&study, &mut |slice| {
+        quiet(slice).failing((slice.block, slice.position) == (5, 1))
     });
     for run in [run(&study, &mut quiet), resume(&study, begun.samples, &mut quiet)] {
         run.assert_complete();
@@ -50,10 +49,7 @@ fn no_block_begins_that_would_end_after_the_time() {
 #[test]
 fn how_long_a_batch_takes_the_one_before_it_tells() {
     let batch = study(60, &[("batch", ", batch = 1000")]);
-    let run = run(&batch, &mut |slice| Made {
-        took: seconds(9.0),
-        ..noisy(slice)
-    });
+    let run = run(&batch, &mut |slice| noisy(slice).taking(seconds(9.0)));
     run.assert_complete();
     // The first is begun whatever it takes, the third would end after 81 s.
     assert_eq!((run.blocks(), run.took), (2, seconds(54.0)));
@@ -62,22 +58,13 @@ fn how_long_a_batch_takes_the_one_before_it_tells() {
 #[test]
 fn a_server_that_clears_a_backlog_is_given_the_time() {
     let open = study(60, &[("open", ", rate = 100")]);
-    let slow = run(&open, &mut |slice| Made {
-        took: seconds(4.0),
-        ..noisy(slice)
-    });
+    let slow = run(&open, &mut |slice| noisy(slice).taking(seconds(4.0)));
     slow.assert_complete();
     assert_eq!(slow.blocks(), 5);
     // A block is never thought to be shorter than its slices.
-    let fast = run(&open, &mut |slice| Made {
-        took: seconds(0.4),
-        ..noisy(slice)
-    });
-    assert!(
-        fast.took > seconds(58.0) && fast.took <= seconds(60.0),
-        "{:?}",
-        fast.took
-    );
+    let fast = run(&open, &mut |slice| noisy(slice).taking(seconds(0.4)));
+    let holds = fast.took > seconds(58.0) && fast.took <= seconds(60.0);
+    assert!(holds, "{:?}", fast.took);
 }
 
 #[test]
@@ -87,10 +74,7 @@ fn what_a_user_interrupts_is_void_and_all_else_is_kept() {
         slices += 1;
         match slices {
             // Whatever a slice that is cut short looks like.
-            8 => Made {
-                stops: true,
-                ..void(slice, failed())
-            },
+            8 => void(slice, failed()).stopping(true),
             _ => noisy(slice),
         }
     });
@@ -107,14 +91,7 @@ fn what_a_user_interrupts_is_void_and_all_else_is_kept() {
 
 #[test]
 fn a_slice_that_was_whole_when_a_user_stopped_counts() {
-    let mut slices = 0;
-    let run = run(&study(60, &[("select", "")]), &mut |slice| {
-        slices += 1;
-        Made {
-            stops: slices == 2,
-            ..noisy(slice)
-        }
-    });
+    let run = run(&study(60, &[("select", "")]), &mut stopping_at(2));
     assert_eq!(run.partial(), "stopped by the user");
     assert_eq!(run.samples.len(), 2);
     assert!(run.samples.iter().all(Sample::is_valid));
@@ -125,10 +102,7 @@ fn an_error_ends_the_run_and_loses_nothing() {
     let mut slices = 0;
     let run = run(&study(60, &[("select", "")]), &mut |slice| {
         slices += 1;
-        Made {
-            fails: slices == 5,
-            ..noisy(slice)
-        }
+        noisy(slice).failing(slices == 5)
     });
     assert!(run.status.is_err());
     assert_eq!((run.samples.len(), run.written), (4, 4));
@@ -137,9 +111,8 @@ fn an_error_ends_the_run_and_loses_nothing() {
 #[test]
 fn a_run_that_goes_on_has_the_time_that_is_left() {
     let study = study(60, &[("select", "")]);
-    let first = run(&study, &mut |slice| Made {
-        stops: slice.block == 9 && slice.position == 2,
-        ..noisy(slice)
+    let first = run(&study, &mut |slice| {
+        noisy(slice).stopping(slice.block == 9 && slice.position == 2)
     });
     assert_eq!(first.samples.len(), 30);
     let second = resume(&study, first.samples, &mut noisy);
@@ -172,10 +145,7 @@ fn slices_are_as_short_as_the_load_bears_and_what_was_tried_does_not_count() {
     // 100,000 operations in each: the more the shorter they are.
     let run = run(&study, &mut |slice| {
         asked.push((slice.arm_index, slice.duration));
-        Made {
-            took: slice.duration,
-            ..noisy(slice)
-        }
+        noisy(slice).taking(slice.duration)
     });
     run.assert_complete();
     let trial = seconds(0.1);
@@ -188,22 +158,10 @@ fn slices_are_as_short_as_the_load_bears_and_what_was_tried_does_not_count() {
 
 #[test]
 fn a_load_that_cannot_be_tried_and_one_that_is_slow_have_long_slices() {
-    let stolen = |slice: &PlannedSlice<'_>| Made {
-        took: slice.duration,
-        ..void(slice, stolen())
-    };
-    let failed = |slice: &PlannedSlice<'_>| Made {
-        took: slice.duration,
-        ..void(slice, failed())
-    };
-    let slow = |slice: &PlannedSlice<'_>| Made {
-        took: seconds(2.0),
-        ..noisy(slice)
-    };
-    let endless = |slice: &PlannedSlice<'_>| Made {
-        took: seconds(20.0),
-        ..noisy(slice)
-    };
+    let stolen = |slice: &PlannedSlice<'_>| void(slice, stolen()).taking(slice.duration);
+    let failed = |slice: &PlannedSlice<'_>| void(slice, failed()).taking(slice.duration);
+    let slow = |slice: &PlannedSlice<'_>| noisy(slice).taking(seconds(2.0));
+    let endless = |slice: &PlannedSlice<'_>| noisy(slice).taking(seconds(20.0));
     let makes: [&dyn Fn(&PlannedSlice<'_>) -> Made; 4] = [&stolen, &failed, &slow, &endless];
     // What passes is tried three times, and what is slow twice.
     for (make, trials) in makes.into_iter().zip([3, 1, 2, 2]) {
@@ -256,10 +214,7 @@ fn a_turn_of_short_slices_lasts_as_long_as_one_of_long_slices() {
     let run = run(&study, &mut |slice| {
         let is_long = slice.cell.name == "long";
         let tail = if is_long { seconds(0.01) } else { Duration::ZERO };
-        Made {
-            took: slice.duration + tail,
-            ..noisy(slice)
-        }
+        noisy(slice).taking(slice.duration + tail)
     });
     run.assert_complete();
     let turns = run.turns();

@@ -30,10 +30,7 @@ fn an_agent_that_cannot_be_reached_for_a_while_is_waited_for() {
     };
     let run = run(&study(60, &[("select", "")]), &mut |slice| match slice.block {
         // Slices without an agent end at once.
-        2..8 => Made {
-            took: Duration::from_millis(1),
-            ..void(slice, lost())
-        },
+        2..8 => void(slice, lost()).taking(Duration::from_millis(1)),
         _ => noisy(slice),
     });
     run.assert_complete();
@@ -54,10 +51,7 @@ fn begun_apart(slice: &PlannedSlice<'_>, apart: Duration) -> Made {
         ),
         false => noisy(slice),
     };
-    Made {
-        took: slice.duration,
-        ..made
-    }
+    made.taking(slice.duration)
 }
 
 /// The study of one cell, whose slices take what they need.
@@ -139,11 +133,8 @@ fn three_blocks_in_a_row_that_fail_end_the_run() {
     let reason = run.partial();
     let is_told = reason.contains("3 blocks in a row of select are void") && reason.contains("duplicate key");
     assert!(is_told, "{reason}");
-    assert_eq!(
-        (run.blocks(), run.log.len()),
-        (3, 9),
-        "blocks are measured to their end"
-    );
+    let found = (run.blocks(), run.log.len());
+    assert_eq!(found, (3, 9), "blocks are measured to their end");
     assert!(run.waits.is_empty(), "what fails does not pass");
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ciphertax_testkit::rows;
+use ciphertax_testkit::{rows, says};
 
 use super::*;
 
@@ -72,8 +72,10 @@ fn all_options_are_named_at_once_those_with_one_reason_together() {
          program; allowPublicKeyRetrieval=true: write get-server-public-key=true; write \
          'mysql://app@h:3306/?get-server-public-key=true', with the password, if there is one, in CIPHERTAX_PASSWORD"
     );
-    let any = Target::parse_any(text, None).unwrap_err().to_string();
-    assert!(any.contains("write 'mysql://app@h:3306/shop?get"), "{any}");
+    says(
+        Target::parse_any(text, None).unwrap_err(),
+        "write 'mysql://app@h:3306/shop?get",
+    );
 }
 
 #[test]
@@ -113,10 +115,8 @@ fn what_is_left_to_be_mended_is_said_in_the_place_of_a_url() {
         ",
     ) {
         let message = message_of(text);
-        assert!(
-            message.contains(words) && !message.contains("tr0ub4dor"),
-            "{text}: {message}"
-        );
+        let holds = message.contains(words) && !message.contains("tr0ub4dor");
+        assert!(holds, "{text}: {message}");
     }
     for none in ["app=x", "app:tr0ub4dor=x", "=", "host", "host=h and"] {
         assert_eq!(Target::parse(none, None), Err(TargetError::NotAUrl), "{none}");

@@ -245,56 +245,16 @@ fn a_password_file_that_the_url_names_goes_before_that_of_the_environment() {
 /// What `psql` of PostgreSQL 15 to 18 takes, as their manuals list it.
 #[test]
 fn every_parameter_of_libpq_is_read_or_refused_with_the_reason() {
-    for name in [
-        "application_name",
-        "channel_binding",
-        "client_encoding",
-        "connect_timeout",
-        "dbname",
-        "fallback_application_name",
-        "gssdelegation",
-        "gssencmode",
-        "gsslib",
-        "host",
-        "hostaddr",
-        "keepalives",
-        "keepalives_count",
-        "keepalives_idle",
-        "keepalives_interval",
-        "krbsrvname",
-        "load_balance_hosts",
-        "max_protocol_version",
-        "min_protocol_version",
-        "options",
-        "passfile",
-        "password",
-        "port",
-        "replication",
-        "require_auth",
-        "requirepeer",
-        "requiressl",
-        "scram_client_key",
-        "scram_server_key",
-        "service",
-        "servicefile",
-        "ssl_max_protocol_version",
-        "ssl_min_protocol_version",
-        "sslcert",
-        "sslcertmode",
-        "sslcompression",
-        "sslcrl",
-        "sslcrldir",
-        "sslkey",
-        "sslkeylogfile",
-        "sslmode",
-        "sslnegotiation",
-        "sslpassword",
-        "sslrootcert",
-        "sslsni",
-        "target_session_attrs",
-        "tcp_user_timeout",
-        "user",
-    ] {
+    let all = "
+        application_name channel_binding client_encoding connect_timeout dbname fallback_application_name
+        gssdelegation gssencmode gsslib host hostaddr keepalives keepalives_count keepalives_idle
+        keepalives_interval krbsrvname load_balance_hosts max_protocol_version min_protocol_version options
+        passfile password port replication require_auth requirepeer requiressl scram_client_key
+        scram_server_key service servicefile ssl_max_protocol_version ssl_min_protocol_version sslcert
+        sslcertmode sslcompression sslcrl sslcrldir sslkey sslkeylogfile sslmode sslnegotiation sslpassword
+        sslrootcert sslsni target_session_attrs tcp_user_timeout user
+    ";
+    for name in all.split_whitespace() {
         let outcome = parse(&format!("postgres://a:b@h/d?{name}=no-such-value"));
         let is_known = !outcome.is_err_and(|error| error.to_string().contains("unknown"));
         assert!(is_known, "{name}");

@@ -352,10 +352,8 @@ mod tests {
             "SELECT s_i_id, SUM(s_ytd) FROM stock_3 WHERE s_quantity < ? AND (s_w_id, s_i_id) IN ((?, ?),(?, ?)) FOR UPDATE"
         );
         let names = |columns: &[Column]| columns.iter().map(|column| column.name).collect::<Vec<_>>();
-        assert_eq!(
-            names(&text.parameters),
-            ["s_quantity", "s_w_id", "s_i_id", "s_w_id", "s_i_id"]
-        );
+        let found = names(&text.parameters);
+        assert_eq!(found, ["s_quantity", "s_w_id", "s_i_id", "s_w_id", "s_i_id"]);
         assert_eq!(names(&text.results), ["s_i_id", "SUM(s_ytd)"]);
         assert_eq!(text.results[0].known.map(|known| known.table), Some("stock"));
         assert_eq!(text.results[1].known, None);

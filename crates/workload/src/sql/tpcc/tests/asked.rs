@@ -31,21 +31,12 @@ fn an_order_is_asked_for_as_benchmarksql_does() {
         ]
     );
     let insert = format!("VALUES (3001, {district}, 1, {customer}, '");
-    assert!(
-        asked[3].contains(&insert) && asked[3].ends_with("', 5, 1)"),
-        "{}",
-        asked[3]
-    );
-    assert!(
-        asked[4].ends_with(&format!("VALUES (3001, {district}, 1)")),
-        "{}",
-        asked[4]
-    );
-    assert!(
-        asked[5].ends_with(&format!("i_id IN ({})", items.join(","))),
-        "{}",
-        asked[5]
-    );
+    let holds = asked[3].contains(&insert) && asked[3].ends_with("', 5, 1)");
+    assert!(holds, "{}", asked[3]);
+    let is_told = asked[4].ends_with(&format!("VALUES (3001, {district}, 1)"));
+    assert!(is_told, "{}", asked[4]);
+    let is_told = asked[5].ends_with(&format!("i_id IN ({})", items.join(",")));
+    assert!(is_told, "{}", asked[5]);
     let list = format!("IN ({}) ORDER BY s_w_id, s_i_id FOR UPDATE", stock.join(","));
     assert!(asked[6].ends_with(&list), "{}", asked[6]);
     let mut lines = Vec::new();
@@ -71,11 +62,8 @@ fn an_order_is_asked_for_as_benchmarksql_does() {
             cents % 100
         ));
     }
-    assert!(
-        asked[12].ends_with(&format!("VALUES {}", lines.join(","))),
-        "{}",
-        asked[12]
-    );
+    let is_told = asked[12].ends_with(&format!("VALUES {}", lines.join(",")));
+    assert!(is_told, "{}", asked[12]);
     assert_eq!(asked[13..], ["COMMIT"]);
 }
 

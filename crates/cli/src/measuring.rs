@@ -282,7 +282,7 @@ pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
 fn with_key_password(target: Result<Target, TargetError>) -> Result<Target, String> {
     let mut target = target.map_err(|error| error.to_string())?;
     if let Some(client) = target.client_certificate_mut()
-        && client.password.is_none()
+        && client.lacks_password()
     {
         let given = env::var(KEY_PASSWORD_VARIABLE).ok();
         client.password = given.filter(|given| !given.is_empty()).map(Secret::new);

@@ -156,6 +156,10 @@ fn an_arm_whose_library_does_not_take_the_certificate_is_left_out_and_the_others
 
 /// A short run of these arms on a server of the user's own: what was left out, and why.
 fn left_out(server: &OwnServer, arms: &str) -> Vec<(String, String)> {
+    left_out_of(&server.verified_url(), arms)
+}
+
+fn left_out_of(target: &str, arms: &str) -> Vec<(String, String)> {
     let sandbox = Sandbox::new();
     let study = format!(
         "name = \"arms\"\nquestion = \"What does it cost?\"\ntime_s = 2\nslice_s = 0.05\ndataset = {{ table_size = 1000 }}\n\
@@ -163,7 +167,7 @@ fn left_out(server: &OwnServer, arms: &str) -> Vec<(String, String)> {
          cell = [{{ name = \"queries\", workload = \"oltp_point_select\", load = {{ connections = 1 }} }}]\n"
     );
     let mut command = sandbox.study(&study, &[]);
-    command.arg(server.verified_url());
+    command.arg(target);
     Running::start(command).finish().measured();
     let left_out = record(&sandbox.run()).head.left_out.into_iter();
     left_out
@@ -198,6 +202,29 @@ fn an_arm_whose_cipher_or_group_the_server_does_not_take_is_left_out_with_one_th
             assert_eq!(others, [("hybrid".to_owned(), reason.to_owned())]);
         }
     }
+}
+
+/// TLS 1.2 has the suite that the URL names and TLS 1.3 does not, so only what is of TLS 1.2 lacks it.
+#[test]
+fn a_suite_of_the_url_that_the_server_does_not_take_is_named_with_one_that_it_takes() {
+    let server = OwnServer::start();
+    let url = |suite: &str| format!("{}&ssl-cipher={suite}", server.verified_url());
+    let arms =
+        ["tls1.3", "tls1.2"].map(|version| format!("{{ name = \"{version}\", transport = \"{version}\" }}"));
+    let wanted = "ECDHE-RSA-AES256-GCM-SHA384";
+    let found = left_out_of(&url(wanted), &arms.join(", "));
+    let [(arm, reason)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(arm, "tls1.2");
+    let begin = format!(
+        "the server does not take {wanted} in TLSv1.2, because its certificate has an ECDSA key; it takes "
+    );
+    let takes = reason
+        .strip_prefix(&begin)
+        .and_then(|takes| takes.split_once(": give that as ssl-cipher"));
+    let (takes, _) = takes.unwrap_or_else(|| panic!("{reason}"));
+    assert_eq!(left_out_of(&url(takes), &arms.join(", ")), []);
 }
 
 #[test]

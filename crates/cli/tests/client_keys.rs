@@ -72,6 +72,26 @@ fn the_password_of_a_key_is_in_the_environment_or_the_url_and_else_named_as_miss
     no_secret_is_left(&sandbox, &finished, PASSWORD, &server.url());
 }
 
+const OF_PSQL: &str = r#"
+name = "psql"
+question = "What does TLS cost psql?"
+server = "postgresql"
+time_s = 2
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "mine", workload = "command", command = { run = ["psql", "--no-psqlrc", "--command=SELECT 1"] } }]
+"#;
+
+#[test]
+fn a_program_is_not_given_an_encrypted_key() {
+    let (server, sandbox) = (OwnPostgreSql::start(), Sandbox::new());
+    let mut command = sandbox.study(OF_PSQL, &[]);
+    command.arg(url(&server)).env("CIPHERTAX_KEY_PASSWORD", PASSWORD);
+    Running::start(command).finish().refuses(&[
+        "a program is not told the password of the target's encrypted key",
+        "name a key that is not encrypted",
+    ]);
+}
+
 #[test]
 fn the_password_of_mongodbs_one_file_is_an_option_too() {
     let server = OwnMongoDb::start_with(|builder| builder.account(AuthenticationMethod::MongodbX509));

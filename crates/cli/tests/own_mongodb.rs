@@ -444,4 +444,30 @@ mod test_all {
         assert_eq!(found, all);
         no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     }
+
+    /// By default a set waits for most members that hold data, as one of a primary, a secondary that is down and an arbiter does.
+    #[test]
+    fn what_a_killed_run_left_is_removed_while_no_secondary_writes() {
+        let set = ReplicaSet {
+            members: 3,
+            read_only_member: false,
+        };
+        let server = OwnMongoDb::start_with(|builder| builder.replica_set(set));
+        let before = server.contents();
+        let mark = "this database was made by ciphertax, which removes it after a run";
+        server.insert(
+            "ciphertax",
+            "ciphertax_mark",
+            [rawdoc! { "mark": mark, "dataset": "x" }],
+        );
+        server.insert("ciphertax", "usertable", [rawdoc! { "_id": "user1" }]);
+        server.hold_secondaries(true);
+        let finished = Sandbox::new().finish(&[
+            "clean",
+            &format!("{}&replicaSet=ciphertax", server.verified_url()),
+        ]);
+        server.hold_secondaries(false);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert_eq!(server.contents(), before);
+    }
 }

@@ -28,15 +28,17 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     let own = databases::target(target);
     let arms = &plan.study.arms;
     progress.stage(&Stage::Connecting(target.to_string()));
-    let tried = try_arms(own.as_ref(), arms, target.protocol())?;
+    let tried = try_arms(own.as_ref(), arms, target)?;
+    let without_arm = |arm: &Arm, reason: &LeftOutReason| {
+        let (arm, reason) = (arm.name.clone(), reason.clone());
+        LeftOut { arm, reason }
+    };
     for arm in arms.iter().filter(|arm| arm.transport.is_encrypted()) {
         let of_arm = |(version, tls, _): &&Lacking| {
             *version == arm.transport.tls_version() && tls.as_ref().is_none_or(|tls| *tls == asked(arm))
         };
-        left_out.extend(tried.iter().flatten().find(of_arm).map(|(_, _, reason)| LeftOut {
-            arm: arm.name.clone(),
-            reason: reason.clone(),
-        }));
+        let lacking = tried.iter().flatten().find(of_arm);
+        left_out.extend(lacking.map(|(_, _, reason)| without_arm(arm, reason)));
     }
     let without = |left_out: &[LeftOut]| {
         let names: Vec<&str> = left_out.iter().map(|left_out| left_out.arm.as_str()).collect();
@@ -46,12 +48,8 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
         && let Some(password_withheld) = own.withheld(&without(&left_out))?
     {
         let plain = arms.iter().filter(|arm| !arm.transport.is_encrypted());
-        left_out.extend(plain.map(|arm| LeftOut {
-            arm: arm.name.clone(),
-            reason: LeftOutReason::PasswordWithheld {
-                password_withheld: password_withheld.clone(),
-            },
-        }));
+        let reason = LeftOutReason::PasswordWithheld { password_withheld };
+        left_out.extend(plain.map(|arm| without_arm(arm, &reason)));
     }
     let mut study = without(&left_out);
     let refused = |problem: String| Err(unusable(&target.to_string(), problem));
@@ -79,8 +77,11 @@ pub(crate) fn leave_out(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
         progress.stage(&Stage::LeavingOut(left_out.clone()));
     }
     let study = with_resolution(study, own.as_ref(), target, progress)?;
-    let plan = plan.clone();
-    Ok((Plan { study, ..plan }, left_out))
+    let plan = Plan {
+        study,
+        ..plan.clone()
+    };
+    Ok((plan, left_out))
 }
 
 /// The study with the resolution of its counter, which is found out while a session keeps the server busy; one that the study says is
@@ -129,7 +130,13 @@ fn asked(arm: &Arm) -> TlsSettings {
 /// All TLS of the arms that the server does not take: each version is tried alone, verified as the target wants it, and then with
 /// what arms ask for besides. `None` where it lets nobody in: whoever connects next says why, and a wrong password is tried no more
 /// often than it must.
-fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], protocol: Protocol) -> Result<Option<Vec<Lacking>>> {
+fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], target: &Target) -> Result<Option<Vec<Lacking>>> {
+    let protocol = target.protocol();
+    let (mut without_suite, mut of_url) = (target.clone(), TlsSettings::default());
+    if let Target::MySql(target) = &mut without_suite {
+        of_url.cipher = target.cipher.take();
+    }
+    let without_suite = databases::target(&without_suite);
     let mut versions: BTreeMap<Option<TlsVersion>, (Transport, Vec<TlsSettings>)> = BTreeMap::new();
     for arm in arms.iter().filter(|arm| arm.transport.is_encrypted()) {
         let nothing = (arm.transport, Vec::new());
@@ -140,7 +147,7 @@ fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], protocol: Protocol) -> Result<O
             more.push(tls);
         }
     }
-    versions.retain(|version, (_, more)| version.is_some() || !more.is_empty());
+    versions.retain(|version, (_, more)| version.is_some() || of_url.cipher.is_some() || !more.is_empty());
     let mut lacking = Vec::new();
     for (version, (transport, more)) in versions {
         let with = |tls: TlsSettings| Arm {
@@ -148,7 +155,22 @@ fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], protocol: Protocol) -> Result<O
             ..Arm::new("", transport)
         };
         let bare = with(TlsSettings::default());
-        let has = match own.negotiate(&bare)? {
+        let (mut taken, mut has) = (own, own.negotiate(&bare)?);
+        if let Err(error) = &has
+            && of_url.cipher.is_some()
+            && error.is_nothing_in_common()
+            && let Ok(Some(takes)) = without_suite.negotiate(&bare)?
+        {
+            let why = unsuitable(&of_url, &takes, error, protocol);
+            let tls_refused = format!("{why}: give that as ssl-cipher in the URL, or none");
+            lacking.push((
+                version,
+                Some(bare.tls.clone()),
+                LeftOutReason::TlsRefused { tls_refused },
+            ));
+            (taken, has) = (without_suite.as_ref(), Ok(Some(takes)));
+        }
+        let has = match has {
             Ok(has) => has,
             Err(error) if error.is_failed_handshake() => {
                 lacking.extend(lacks(own, &bare, &error, protocol)?.map(|reason| (version, None, reason)));
@@ -165,7 +187,7 @@ fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], protocol: Protocol) -> Result<O
                 return Ok(None);
             }
             // A login between two that fail keeps servers from counting them (MySQL's max_connect_errors).
-            own.negotiate(&bare)?.ok();
+            taken.negotiate(&bare)?.ok();
             // A connection may break, but not twice.
             if failure.is_disconnect() && own.negotiate(&arm)?.is_ok() {
                 continue;
@@ -191,20 +213,13 @@ fn unsuitable(tls: &TlsSettings, has: &TlsSummary, failure: &WireError, protocol
     if asked.is_empty() || matches!(failure, WireError::NotTrusted { .. }) {
         return format!("{failure}{}", failure.remedy(protocol));
     }
-    let keys = ["ECDSA", "RSA"];
-    let key_of = |cipher: &str| {
-        keys.into_iter()
-            .find(|key| cipher.split('-').any(|part| part == *key))
+    fn key_of(cipher: &str) -> Option<&str> {
+        cipher.split('-').find(|part| ["ECDSA", "RSA"].contains(part))
+    }
+    let key = match (tls.cipher.as_deref().and_then(key_of), key_of(has.cipher)) {
+        (Some(asked), Some(key)) if asked != key => format!(", because its certificate has an {key} key"),
+        _ => String::new(),
     };
-    let key = key_of(has.cipher).filter(|key| {
-        tls.cipher
-            .as_deref()
-            .and_then(key_of)
-            .is_some_and(|asked| asked != *key)
-    });
-    let key = key.map_or(String::new(), |key| {
-        format!(", because its certificate has an {key} key")
-    });
     format!(
         "the server does not take {} in {}{key}; it takes {}",
         asked.join(" with "),
@@ -222,26 +237,21 @@ fn lacks(
 ) -> Result<Option<LeftOutReason>> {
     // A login between two that fail keeps servers from counting them (MySQL's max_connect_errors).
     let has = own.negotiate(&Arm::new("", Transport::Tls))?;
-    let (Some(version), Ok(has)) = (arm.transport.tls_version(), has) else {
+    let (Some(lacks_tls), Ok(has)) = (arm.transport.tls_version(), has) else {
         return Ok(None);
     };
     // What the server says itself is no chance; a connection may break, but not twice.
     let is_sure = failure.is_version_refused()
         || failure.is_nothing_in_common()
-        || own
-            .negotiate(arm)?
-            .is_err_and(|error| error.is_failed_handshake());
+        || own.negotiate(arm)?.is_err_and(|it| it.is_failed_handshake());
     let has = has.map(|has| has.version.to_owned());
-    let is_another = has.as_deref() != Some(version.name());
-    Ok(
-        (is_sure && is_another).then(|| match failure.is_nothing_in_common() {
-            true => LeftOutReason::TlsRefused {
-                tls_refused: format!("{failure}{}", failure.remedy(protocol)),
-            },
-            false => LeftOutReason::TlsVersion {
-                lacks_tls: version,
-                has,
-            },
-        }),
-    )
+    let is_another = has.as_deref() != Some(lacks_tls.name());
+    let reason = match failure.is_nothing_in_common() {
+        true => {
+            let tls_refused = format!("{failure}{}", failure.remedy(protocol));
+            LeftOutReason::TlsRefused { tls_refused }
+        }
+        false => LeftOutReason::TlsVersion { lacks_tls, has },
+    };
+    Ok((is_sure && is_another).then_some(reason))
 }

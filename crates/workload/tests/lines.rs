@@ -1,5 +1,6 @@
 //! The same lines fill the same table on every database that takes any.
 
+use ciphertax_lab::catalogue::MYSQL_5_6;
 use ciphertax_testkit::temporary_folder;
 use ciphertax_wire::Session as _;
 use ciphertax_wire::{WireError, sqlite};
@@ -55,6 +56,28 @@ fn a_file_takes_no_lines() {
             .unwrap_err();
         assert!(refused.is_lines_refused());
     });
+}
+
+/// The column of a key where the server wants one: as none of these does, it is made here.
+#[test]
+fn a_wanted_key_is_made_by_servers_that_know_no_invisible_columns() {
+    let [_, column] = mysql::Session::DIALECT.wanted_key.unwrap();
+    for entry in [&MARIADB, &MYSQL_5_6] {
+        let Some(_) = fetched(entry) else { continue };
+        let server = PrivateServer::builder(entry).start().unwrap();
+        run(async |reactor| {
+            let (mut session, _) = mysql::Session::connect(reactor, &plain(&server)).await.unwrap();
+            for sql in [
+                "CREATE SCHEMA of_key",
+                &format!("CREATE TABLE of_key.t (a INTEGER, {column})"),
+                "INSERT INTO of_key.t (a) VALUES (7), (8)",
+            ] {
+                session.command(sql).await.unwrap();
+            }
+            let rows = session.query("SELECT id FROM of_key.t ORDER BY a").await.unwrap();
+            assert_eq!(rows.iter().map(|row| row.text(0)).collect::<Vec<_>>(), ["1", "2"]);
+        });
+    }
 }
 
 async fn loads<S: SqlSession>(session: &mut S) {

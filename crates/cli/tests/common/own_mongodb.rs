@@ -50,11 +50,20 @@ impl OwnMongoDb {
         &self,
         use_it: impl FnOnce(&mut dyn FnMut(&RawDocument) -> RawDocumentBuf) -> T,
     ) -> T {
-        let reactor: Rc<Reactor> = Reactor::new().unwrap();
         let address = match self.0.server.replica_set {
             Some(_) => self.0.server.primary().unwrap(),
             None => self.0.server.address(),
         };
+        self.session_at(address, use_it)
+    }
+
+    /// The same with one of its members.
+    fn session_at<T>(
+        &self,
+        address: SocketAddr,
+        use_it: impl FnOnce(&mut dyn FnMut(&RawDocument) -> RawDocumentBuf) -> T,
+    ) -> T {
+        let reactor: Rc<Reactor> = Reactor::new().unwrap();
         let method = AuthenticationMethod::ScramSha256;
         let account = self.0.server.account(method);
         let login = account.and_then(|account| Login::by(method, &account.user, account.password.clone()));
@@ -77,6 +86,18 @@ impl OwnMongoDb {
     /// The answer to a command.
     pub(crate) fn ask(&self, command: &RawDocument) -> RawDocumentBuf {
         self.session(|ask| ask(command))
+    }
+
+    /// Has the secondaries write nothing while they go on to vote, or write again.
+    pub(crate) fn hold_secondaries(&self, is_held: bool) {
+        let primary = self.0.server.primary().unwrap();
+        for member in self.nodes().into_iter().filter(|member| *member != primary) {
+            let command = match is_held {
+                true => rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" },
+                false => rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" },
+            };
+            self.session_at(member, |ask| ask(&command));
+        }
     }
 
     /// Writes documents.

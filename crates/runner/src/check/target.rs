@@ -63,6 +63,13 @@ pub(super) const RULES: &[Rule] = &[
         let why = "what the servers of the target tell each other is set there; leave cluster_tls out, or the target";
         refuse_if(arm.cluster_tls, why)
     }),
+    of_arm_in("encrypted-key-of-command", |asked, at, arm| {
+        let mut target = asked.target?.clone();
+        target.client_certificate_mut()?.password.as_ref()?;
+        let why = "a program is not told the password of the target's encrypted key; name a key that is not encrypted, or leave \
+                   the arm out with --arm";
+        refuse_if(at.cell.command.is_some() && arm.transport.is_encrypted(), why)
+    }),
     of_cell("link-of-target", |asked, at| {
         asked.target?;
         let why = "a link can be put before a private server alone; leave the target out";

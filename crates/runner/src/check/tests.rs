@@ -23,6 +23,8 @@ private-server-alone: target=mysql://u:p@db/ | tunnel = "stunnel"
 probe-of-target: target=mysql://u:p@db/ | probe = { cpus = 1 }
 certificate-of-target: target=mysql://u:p@db/ | certificate = "rsa-2048"
 cluster-tls-of-target: target=mysql://u:p@db/ | cluster_tls = true
+encrypted-key-of-command: target=postgresql://u:p@db/app?sslcert=/c.pem&sslkey=/k.pem&sslpassword=x | oltp_point_select ⇒ command ;
+    load = { connections = 8 } ⇒ command = { run = ["x"] }
 link-of-target: target=mysql://u:p@db/ | time_s ⇒ link = { rtt_ms = 1 } ¶ time_s
 server-of-target: target=mysql://u:p@db/ | load = { ⇒ server = "mysql" ¶ load = {
 account: encdb=alice |

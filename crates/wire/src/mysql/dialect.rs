@@ -32,8 +32,8 @@ pub(super) const DIALECT: Dialect = Dialect {
         "SHOW VARIABLES WHERE Variable_name IN ('sql_require_primary_key', 'sql_generate_invisible_primary_key') AND Value = 'ON' \
          OR Variable_name = 'wsrep_mode' AND Value LIKE '%REQUIRED_PRIMARY_KEY%' \
          OR Variable_name = 'group_replication_group_name' AND Value <> ''",
-        // Statements that name no columns leave it out.
-        "id BIGINT NOT NULL INVISIBLE AUTO_INCREMENT PRIMARY KEY",
+        // Servers before MySQL 8.0.23 have no invisible columns.
+        "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
     ]),
     primary_key: |_| "PRIMARY".to_owned(),
     index_columns,

@@ -23,7 +23,7 @@ const PROOFS: &str = "ciphertax_proofs";
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
 /// In a database that was given.
 const MARK_IN_GIVEN: &str = "collections of ciphertax are here, which removes them after a run";
-/// All that is made.
+/// All that is made, the mark first.
 const NAMES: [&str; 4] = [COLLECTION, PROOFS, Table::Usertable.name(), Table::Load.name()];
 
 /// How often a database is dropped that comes again, and how long is waited before.
@@ -264,19 +264,16 @@ async fn claim(session: &mut Session, table: &YcsbTable, fields: Option<&FieldEn
     Ok(())
 }
 
-/// Drops the database, or the collections made in one that was given, the mark last: whoever looks meanwhile, or after the server was
-/// cut off, sees whose it is.
+/// Drops the collections, the mark last, and a database that was not given: whoever looks meanwhile, or after the server was cut off,
+/// sees whose it is. A database that has no more collections waits for no members of a set.
 async fn drop_database(session: &mut Session) -> Result<()> {
-    for table in [Table::Usertable, Table::Load] {
-        drop_collection(session, table.name()).await?;
+    for name in NAMES.into_iter().rev() {
+        drop_collection(session, name).await?;
     }
-    if DATABASE.is_given() {
-        drop_collection(session, PROOFS).await?;
-        drop_collection(session, COLLECTION).await?;
-        return Ok(());
+    if !DATABASE.is_given() {
+        let drop = rawdoc! { "dropDatabase": 1_i32, "writeConcern": { "w": 1_i32 }, "$db": &*DATABASE };
+        session.command(&drop).await?;
     }
-    let drop = rawdoc! { "dropDatabase": 1_i32, "$db": &*DATABASE };
-    session.command(&drop).await?;
     Ok(())
 }
 

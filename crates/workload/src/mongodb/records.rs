@@ -371,11 +371,10 @@ impl Task<MongodbAccess> for FindRecord {
     }
 }
 
+/// Drops a collection if it is there, as the primary alone can: a write concern that holds there may wait for members for ever.
 pub(super) async fn drop_collection(session: &mut Session, name: &str) -> Result<(), WireError> {
-    match session
-        .command(&rawdoc! { "drop": name, "$db": &*DATABASE })
-        .await
-    {
+    let by_primary = rawdoc! { "drop": name, "writeConcern": { "w": 1_i32 }, "$db": &*DATABASE };
+    match session.command(&by_primary).await {
         Err(WireError::Command { code, .. }) if code == NAMESPACE_NOT_FOUND => Ok(()),
         dropped => dropped.map(drop),
     }

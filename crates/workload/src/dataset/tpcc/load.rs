@@ -348,7 +348,9 @@ async fn write_once<S: SqlSession>(
         }
         marked => marked?,
     }
-    let table = set.names.of(chunk.table.name()).to_string();
+    // Without its columns' names a table would want values for the key that some servers want.
+    let columns: Vec<&str> = chunk.table.columns().map(|column| column.column).collect();
+    let table = format!("{} ({})", set.names.of(chunk.table.name()), columns.join(", "));
     let mut statement = Query::new(&statement(Loading::Insert, &table));
     let mut cells = loader.cells[index].as_mut();
     if let Some(cells) = &mut cells {

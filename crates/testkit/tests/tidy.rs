@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Lines of a crate's `src` that are no tests. A crate uses only those before it.
 const SRC: [(&str, usize); 21] = [
     ("base", 1_250),
-    ("model", 7_250),
+    ("model", 7_270),
     ("stats", 2_300),
     ("records", 4_700),
     ("estimate", 3_850),

@@ -89,25 +89,6 @@ cell = [{ name = "writes", workload = "ycsb_a", load = { connections = 2 } }]
 }
 
 #[test]
-fn tables_without_primary_keys_are_refused_on_a_replication_group() {
-    for [workload, has_none] in rows(
-        r#"
-        tpcc → cell "c": TPC-C's history has no primary key
-        pgbench_tpcb_like → cell "c": pgbench's tables are loaded before they have primary keys
-        "#,
-    ) {
-        let cell =
-            format!("[[cell]]\nname = \"c\"\nworkload = \"{workload}\"\nload = {{ connections = 2 }}\n");
-        let sandbox = sandbox("server = \"mysql\"\nnodes = 3", &cell);
-        let finished = Running::start(sandbox.command(&["run", "cluster.toml"])).finish_within(PROMPT);
-        finished.fails(
-            2,
-            &format!("{has_none} … which a replication group refuses; leave nodes out"),
-        );
-    }
-}
-
-#[test]
 fn what_servers_of_ones_own_tell_each_other_is_not_ciphertaxs_to_set() {
     let sandbox = sandbox("nodes = 3", "");
     let url = "mysql://root@127.0.0.1:1/";

@@ -65,7 +65,7 @@ fn a_target_has_the_certificate_it_has() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
     let refused = sandbox.finish(&["run", "study.toml", &server.url_with(server.password())]);
-    refused.fails(2, "arm \"rsa\": the target has … arm \"ecdsa\": the target has");
+    refused.fails(2, "arm \"rsa\", arm \"ecdsa\": the target has");
 }
 
 /// A certificate that has signed itself, for a server of the user's own, with its key.

@@ -302,7 +302,7 @@ mod test_all {
         for arm in ["plain", "tls1.3"] {
             is_looked_into(&sandbox.run(), arm);
         }
-        let finished = running.interrupt();
+        running.interrupt();
         let run = record(&sandbox.run());
         no_slice_failed(&run);
         let measured = run.results.measurements.iter();
@@ -330,7 +330,9 @@ mod test_all {
         assert!(why.states.iter().any(|row| row.arm == "plain"));
         // The report says how exact it was, and the command that repeats it who read.
         let read = "Server CPU is that of m … , read on the server's machine ( … quiet server used";
-        finished.shows(&format!("{read} … {}", sshd.agent()));
+        sandbox
+            .finish(&["report", "run", "--full"])
+            .shows(&format!("{read} … {}", sshd.agent()));
         says(&run.head.command, "--server-agent");
         assert!(within(PATIENCE, || sshd.agents().is_empty()));
         sandbox.expect_nothing_left();

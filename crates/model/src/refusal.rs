@@ -39,7 +39,7 @@ pub fn refuse_if(is_so: bool, sentence: impl AsRef<str>) -> Option<Refusal> {
 }
 
 /// The same reason once, about all that it was given for: `arm "fast", arm "full": why; what instead`.
-pub fn by_reason(refusals: &[Refusal]) -> Vec<Refusal> {
+pub fn by_reason(refusals: &[Refusal]) -> Vec<String> {
     let mut reasons: Vec<Refusal> = Vec::new();
     for refusal in refusals {
         let is_same = |other: &&mut Refusal| {
@@ -51,7 +51,7 @@ pub fn by_reason(refusals: &[Refusal]) -> Vec<Refusal> {
             None => reasons.push(refusal.clone()),
         }
     }
-    reasons
+    reasons.iter().map(Refusal::to_string).collect()
 }
 
 /// `arm "tls": why; what instead`
@@ -81,12 +81,11 @@ mod tests {
             of("fast", "it is old; leave it out"),
             of("full", "it is slow; wait"),
         ];
-        let told: Vec<String> = by_reason(&both).iter().map(Refusal::to_string).collect();
         let expected = [
             "arm \"fast\", arm \"full\": it is slow; wait",
             "it is slow; wait",
             "arm \"fast\": it is old; leave it out",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(by_reason(&both), expected);
     }
 }

@@ -40,7 +40,7 @@ pub enum RunError {
         instead: String,
     },
     /// Settings that a server cannot do; nothing was started.
-    #[error("{}", lines(.0))]
+    #[error("{}", by_reason(.0).join("\n"))]
     Impossible(Vec<Refusal>),
     /// The data set.
     #[error(transparent)]
@@ -106,9 +106,4 @@ pub enum RunError {
 
 fn with_command(remedy: Option<&str>) -> String {
     remedy.map_or(String::new(), |command| format!("; to remove it: {command}"))
-}
-
-fn lines(refusals: &[Refusal]) -> String {
-    let lines: Vec<String> = by_reason(refusals).iter().map(Refusal::to_string).collect();
-    lines.join("\n")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ciphertax_model::{Arm, AuthenticationMethod, Pace, Refusal, Study, by_reason};
+use ciphertax_model::{Arm, AuthenticationMethod, Pace, Study, by_reason};
 use ciphertax_records::ServerToStart;
 use ciphertax_stats::FEWEST_BLOCKS;
 use ciphertax_wire::{Protocol, Target};
@@ -49,10 +49,7 @@ pub struct Preview {
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub fn preview(plan: &Plan) -> Result<Preview> {
     let study = &plan.study;
-    let missing = by_reason(&lacking(plan)?)
-        .iter()
-        .map(Refusal::to_string)
-        .collect();
+    let missing = by_reason(&lacking(plan)?);
     let mut servers = Vec::new();
     if plan.target.is_none() {
         for spec in study.server_specs() {

@@ -188,8 +188,7 @@ fn measured_by_url(server: &OwnServer, hosts: &str) -> Run {
     let first = &own.members[0];
     assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
     let sentence = format!("the load goes to {} ({})", first.address, first.role);
-    let page = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains(&sentence), "{page}");
+    sandbox.finish(&["report", "run", "--full"]).shows(&sentence);
     // Of all slices together: of a single short one, what the others do for themselves was a quarter.
     let samples = samples(&sandbox.run());
     let of_each: Vec<Vec<u64>> = samples

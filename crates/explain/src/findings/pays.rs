@@ -154,7 +154,10 @@ fn of_side(
     let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
     let ranking = joined(payers.iter().map(told), ", ");
     let apart = rounded::microseconds_between(nearest.interval);
-    let of_what = format!("per {what} ({})", workload.name());
+    let of_what = match what {
+        "operation" => format!("per {what} ({})", workload.name()),
+        _ => format!("per {what}"),
+    };
     let cost = |payer: &Payer<'_>| rounded::microseconds(payer.more_us.value);
     let answer = match are_behind.iter().all(|is_behind| *is_behind) {
         true => {

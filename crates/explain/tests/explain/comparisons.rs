@@ -133,10 +133,11 @@ fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
         of.next().unwrap_or_else(|| panic!("{words}: {found:#?}"))
     };
     let verdict = explain(&head, samples.as_slice()).unwrap().verdict;
-    let most = "PostgreSQL pays most server CPU for tls per new connection (connect): 1.60 ms, 705 µs [687, 723] more than MariaDB";
-    let queries = "tls costs PostgreSQL 12 µs, MariaDB 12 µs of server CPU per query (ycsb_c); which pays most is not decided";
+    let most = "PostgreSQL pays most server CPU for tls per new connection: 1.60 ms, 705 µs [687, 723] more than MariaDB";
+    let queries =
+        "tls costs PostgreSQL 12 µs, MariaDB 12 µs of server CPU per query; which pays most is not decided";
     says(&verdict, &format!("Against plain, {most}. {queries}"));
-    let connect = of("PostgreSQL pays most server CPU for tls per new connection (connect)");
+    let connect = of("PostgreSQL pays most server CPU for tls per new connection");
     // 1,600 − 900 µs.
     says(&connect.summary, "705 µs [687, 723] more than MariaDB");
     says(&connect.summary, "In percent MariaDB pays most: +899 %");

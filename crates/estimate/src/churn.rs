@@ -273,7 +273,8 @@ fn saves_below(side: Side, connects: &[Row], queries: &[Row]) -> Result<Option<I
     let queries = interval_of(connects, queries, |connect, query| {
         1.0 - more(connect) / more(query)
     })?;
-    Ok(Some(queries))
+    let low = queries.low.max(1.0);
+    Ok(Some(Interval { low, ..queries }))
 }
 
 fn overhead(side: Side, connect: &Row, query: &Row, n: f64) -> f64 {

@@ -91,7 +91,7 @@ fn what_is_not_decided_is_one_line_and_no_row() {
     assert_eq!(undecided.len(), 1, "{text}");
     assert!(undecided[0].starts_with("Not decided: tls1.2 in "), "{text}");
     // 4 min for each of three cells, one after another.
-    let expected = ". To decide, run again with 12 min more (--time).";
+    let expected = ". At least 12 min more of measuring (--time) may decide.";
     assert!(undecided[0].ends_with(expected), "{text}");
 }
 

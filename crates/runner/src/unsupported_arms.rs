@@ -149,7 +149,7 @@ fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], target: &Target) -> Result<Opti
     }
     versions.retain(|version, (_, more)| version.is_some() || of_url.cipher.is_some() || !more.is_empty());
     let mut lacking = Vec::new();
-    for (version, (transport, more)) in versions {
+    for (version, (transport, mut more)) in versions {
         let with = |tls: TlsSettings| Arm {
             tls,
             ..Arm::new("", transport)
@@ -163,17 +163,28 @@ fn try_arms(own: &dyn OwnDatabase, arms: &[Arm], target: &Target) -> Result<Opti
         {
             let why = unsuitable(&of_url, &takes, error, protocol);
             let tls_refused = format!("{why}: give that as ssl-cipher in the URL, or none");
-            lacking.push((
-                version,
-                Some(bare.tls.clone()),
-                LeftOutReason::TlsRefused { tls_refused },
-            ));
+            let of_version = arms
+                .iter()
+                .filter(|arm| arm.transport.is_encrypted() && arm.transport.tls_version() == version);
+            let without = of_version.map(asked).filter(|tls| tls.cipher.is_none());
+            let refused = |tls| {
+                (
+                    version,
+                    Some(tls),
+                    LeftOutReason::TlsRefused {
+                        tls_refused: tls_refused.clone(),
+                    },
+                )
+            };
+            lacking.extend(without.map(refused));
+            more.retain(|tls| tls.cipher.is_some());
             (taken, has) = (without_suite.as_ref(), Ok(Some(takes)));
         }
         let has = match has {
             Ok(has) => has,
             Err(error) if error.is_failed_handshake() => {
-                lacking.extend(lacks(own, &bare, &error, protocol)?.map(|reason| (version, None, reason)));
+                let reason = lacks(without_suite.as_ref(), &bare, &error, protocol)?;
+                lacking.extend(reason.map(|reason| (version, None, reason)));
                 continue;
             }
             Err(_) => return Ok(None),

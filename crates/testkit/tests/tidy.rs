@@ -11,7 +11,7 @@ const SRC: [(&str, usize); 21] = [
     ("stats", 2_300),
     ("records", 4_700),
     ("estimate", 3_860),
-    ("explain", 9_320),
+    ("explain", 9_340),
     ("report-check", 1_060),
     ("report", 9_080),
     ("reactor", 900),

@@ -18,6 +18,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
             None => groups.push(vec![cell]),
         }
     }
+    let name = |cell: &MeasuredCell<'_>| cell.found.name.clone();
     let (mut told, mut open): (Vec<String>, Vec<String>) = Default::default();
     for cells in &groups {
         let metrics = match cells[0].connects_from_afar() {
@@ -37,7 +38,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
             _ => String::new(),
         };
         match sides.is_empty() {
-            true => open.extend(cells.iter().map(|cell| cell.found.name.clone())),
+            true => open.extend(cells.iter().filter(|cell| !is_decided(run, cell)).map(name)),
             false => told.push(format!("{place}{}.", sides.join("; "))),
         }
     }
@@ -46,6 +47,13 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
         told.push(format!("Nothing is decided in {}.", some(open)));
     }
     told
+}
+
+/// True if anything is decided of a cell's CPU.
+fn is_decided(run: &Run, cell: &MeasuredCell<'_>) -> bool {
+    let metrics = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp];
+    let mut rows = run.results.estimates.iter();
+    rows.any(|row| row.cell == cell.found.name && metrics.contains(&row.metric) && row.verdict.is_decided())
 }
 
 /// True if two cells differ in nothing but the server, its certificate and which arms they have.
@@ -141,7 +149,11 @@ impl<'a> Side<'a> {
         let names = |rows: &[&EstimateRow]| some(rows.iter().map(|row| self.name(row)).collect());
         if !self.without.is_empty() {
             let margin = self.without.iter().map(|row| row.margin).fold(0.0, f64::max);
-            let rises = if told.is_empty() { "rises " } else { "" };
+            let rises = if told.is_empty() || some_fall {
+                "rises "
+            } else {
+                ""
+            };
             let (most, names) = (rounded::share(margin), names(&self.without));
             told.push(format!("{rises}by no more than {most} with {names}"));
         }
@@ -152,12 +164,18 @@ impl<'a> Side<'a> {
             ("", what) => what.to_owned(),
             (whose, what) => format!("{}{what}", whose.trim_start_matches("the ")),
         };
+        let is_of_server = Metric::SERVER_CPU.contains(&self.metric);
+        let counts_others = |row: &&EstimateRow| is_of_server && between_us(self.run, row).next().is_some();
+        let with_others = match self.decided.iter().any(counts_others) {
+            true => ", with what works beside it,",
+            false => "",
+        };
         let rows = self.decided.iter().chain(&self.without);
         let what = rows
             .map(|row| operation(self.run, &row.cell))
             .next()
             .unwrap_or_default();
-        format!("{whose} per {what} {}", told.join("; "))
+        format!("{whose} per {what}{with_others} {}", told.join("; "))
     }
 
     /// The first row and those that cannot be told from it: their intervals overlap, or they differ by no more than the noise floor.

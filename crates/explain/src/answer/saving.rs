@@ -54,7 +54,7 @@ fn of_arm(
             rounded::share(cost.server.margin)
         ),
         _ => format!(
-            "Whether a {what} costs the server more is undecided ({})",
+            "Whether a {what} costs the server more is not decided ({})",
             rounded::change(cost.server.interval())
         ),
     };
@@ -73,7 +73,7 @@ fn of_arm(
         .find(of_both)
         .and_then(|row| row.saves_below);
     sentences.extend(below.map(|queries| {
-        let [value, low, high] = [queries.value, queries.low.max(1.0), queries.high].map(count);
+        let [value, low, high] = [queries.value, queries.low, queries.high].map(count);
         format!(
             "Server and pooler together save CPU below about {value} queries per connection [{low}, {high}]."
         )
@@ -94,7 +94,10 @@ impl<'a> Taken<'a> {
         let server = run.results.estimate(cell, arm, run.results.server_cpu(cell))?;
         Some(Self {
             server,
-            between_us: between_us(run, server).map(|(_, us)| us).sum(),
+            between_us: between_us(run, server)
+                .filter(|(takes, _)| takes.contains("pooler"))
+                .map(|(_, us)| us)
+                .sum(),
         })
     }
 }

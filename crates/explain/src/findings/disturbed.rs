@@ -246,7 +246,7 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
                 } else {
                     "server"
                 },
-                rounded::share(half_width(worst).exp_m1())
+                rounded::share(half_width(worst).max(worst.change.ln_1p().abs()).exp_m1())
             ),
             format!(
                 "{}: the baseline against itself differs by {} in {}",

@@ -20,6 +20,7 @@ pub(super) fn print(page: &mut Page, html: &str, only: Option<&str>) {
         table: None,
         header: Vec::new(),
         is_list: false,
+        is_label: false,
     };
     let mut reader = Reader::from_str(html);
     let mut unseen = 0;
@@ -35,6 +36,7 @@ pub(super) fn print(page: &mut Page, html: &str, only: Option<&str>) {
             }
             Event::End(_) if unseen > 0 => unseen -= 1,
             Event::End(_) => printer.end(),
+            Event::Empty(tag) if unseen == 0 && tag.name().as_ref() == "br" => printer.flush(),
             Event::Text(text) if unseen == 0 => printer.add(&text),
             Event::GeneralRef(reference) if unseen == 0 => {
                 let named = match &*reference {
@@ -111,6 +113,8 @@ struct Printer<'p> {
     header: Vec<Text>,
     /// True after an item of a list.
     is_list: bool,
+    /// True while the text ends with a label, until what it is of begins.
+    is_label: bool,
 }
 
 #[derive(Default)]
@@ -134,6 +138,9 @@ impl Printer<'_> {
         if !element.is_inline() || element.name == "a" || is_below && element.name == "small" {
             self.flush();
         }
+        if element.name == "dd" {
+            self.is_label = false;
+        }
         if element.name == "small" {
             self.add(" ");
         }
@@ -153,7 +160,10 @@ impl Printer<'_> {
         }
         let Some(element) = self.open.pop() else { return };
         match (element.name.as_str(), &mut self.table) {
-            ("dt", _) => self.text.push_str(": "),
+            ("dt", _) => {
+                self.text.push_str(": ");
+                self.is_label = true;
+            }
             ("th" | "td", Some(table)) => table.end_cell(&element),
             ("thead", Some(table)) => table.end_header(),
             ("table", _) => self.end_table(),
@@ -175,7 +185,7 @@ impl Printer<'_> {
 
     /// Prints the text that is collected, as what it stands in wants it; a label waits for what it is of.
     fn flush(&mut self) {
-        if self.text.ends_with(": ") {
+        if self.is_label {
             return;
         }
         let text = std::mem::take(&mut self.text);

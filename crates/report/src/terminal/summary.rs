@@ -123,7 +123,7 @@ fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
         1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    // Cells are measured one after another, each for its own time.
+    // Cells take turns; those that are not precise yet take time too.
     let mut of_cells: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &rows {
         let time = of_cells.entry(&row.cell).or_default();
@@ -132,7 +132,7 @@ fn undecided(run: &Run, ranked: &Ranked<'_>) -> Option<String> {
     let seconds: f64 = of_cells.values().sum();
     Some(match seconds.is_finite() {
         true => format!(
-            "Not decided: {first}{others}. To decide, run again with {} more (--time).",
+            "Not decided: {first}{others}. At least {} more of measuring (--time) may decide.",
             format::span(seconds)
         ),
         false => format!("Not decided: {first}{others}. A quieter machine or more time (--time) may decide."),

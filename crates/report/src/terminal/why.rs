@@ -66,5 +66,8 @@ pub fn why_in_full(run: &Run, chosen: Chosen<'_>, style: Style) -> Result<String
     run.results.findings.clear();
     run.results.connect_phases.clear();
     document::print(&mut page, &html::for_text(&run, Vec::new())?, Some("why"));
+    if page.text.is_empty() {
+        page.paragraph("Nothing of this was explained.", Tone::Plain);
+    }
     Ok(page.text)
 }

@@ -72,6 +72,11 @@ impl Results {
         metrics.find(is_there).unwrap_or(Metric::ServerCpuPerOp)
     }
 
+    /// What says most of what either side pays in a cell, the server first.
+    pub fn cpu_of_both_sides(&self, cell: &str) -> [Metric; 2] {
+        [self.server_cpu(cell), Metric::ClientCpuPerOp]
+    }
+
     /// What a variant costs in a cell; `None` where too few blocks were measured.
     pub fn estimate(&self, cell: &str, arm: &str, metric: Metric) -> Option<&EstimateRow> {
         self.estimates

@@ -28,7 +28,9 @@ pub(super) fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Op
     if let Some(time) = time.filter(|_| cell.connects_from_afar()) {
         return Some(time);
     }
-    let rows = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp]
+    let rows = run
+        .results
+        .cpu_of_both_sides(&cell.found.name)
         .into_iter()
         .filter_map(|metric| run.results.estimate(&cell.found.name, arm, metric));
     let rows: Vec<&EstimateRow> = rows.collect();
@@ -118,31 +120,34 @@ pub(super) fn said(subject: &str, clauses: &[Clause]) -> String {
 /// What tunnel, pooler and workers of the kernel take beside the server, more than those of the baseline:
 /// `; the pooler takes 12 µs more`.
 pub(super) fn between(run: &Run, row: &EstimateRow) -> String {
-    let each =
-        between_us(run, row).map(|(takes, us)| format!("; {takes} {} more", rounded::microseconds(us)));
+    let each = between_us(run, row).map(|(metric, us)| {
+        let takes = match metric {
+            Metric::PoolerCpuPerOp => "the pooler takes",
+            Metric::KernelWorkersCpuPerOp => "kernel workers take",
+            _ => "the tunnel takes",
+        };
+        format!("; {takes} {} more", rounded::microseconds(us))
+    });
     each.collect()
 }
 
-/// The same in microseconds, with who takes it; of the kernel's workers only what they are sure to take more.
-pub(super) fn between_us(run: &Run, row: &EstimateRow) -> impl Iterator<Item = (&'static str, f64)> {
+/// The same in microseconds, by its metric; of the kernel's workers only what they are sure to take more, and nothing beside what is
+/// not the server's CPU.
+pub(super) fn between_us(run: &Run, row: &EstimateRow) -> impl Iterator<Item = (Metric, f64)> {
     let of = |arm: &str, metric| {
         let row = run.results.measured(&row.cell, arm, metric);
         row.map(|row| row.value)
     };
     let baseline = &run.head.study.baseline().name;
     let programs = Metric::OF_WHAT_IS_BETWEEN.into_iter().filter_map(move |metric| {
-        let takes = match metric {
-            Metric::PoolerCpuPerOp => "the pooler takes",
-            _ => "the tunnel takes",
-        };
         let more = of(&row.arm, metric)? - of(baseline, metric).unwrap_or(0.0);
-        Some((takes, more))
+        Some((metric, more))
     });
-    let workers = run
-        .results
-        .estimate(&row.cell, &row.arm, Metric::KernelWorkersCpuPerOp);
-    let workers = workers.filter(|row| row.verdict == Verdict::Costs);
-    programs.chain(workers.map(|row| ("kernel workers take", row.difference.value)))
+    let workers = Metric::KernelWorkersCpuPerOp;
+    let of_workers = run.results.estimate(&row.cell, &row.arm, workers);
+    let of_workers = of_workers.filter(|row| row.verdict == Verdict::Costs);
+    let all = programs.chain(of_workers.map(|row| (workers, row.difference.value)));
+    all.filter(|_| Metric::SERVER_CPU.contains(&row.metric))
 }
 
 /// Who pays, and in what; of a time nobody is named.
@@ -159,10 +164,7 @@ pub(super) fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     let (of_whom, what_of) = payer(run, row.metric);
     let change = rounded::change(row.interval());
     let micros = rounded::microseconds(row.difference.value.abs());
-    let between = match Metric::SERVER_CPU.contains(&row.metric) {
-        true => between(run, row),
-        false => String::new(),
-    };
+    let between = between(run, row);
     let (more, less) = match what_of {
         "time" => (" more time", " of time"),
         _ => (" more CPU", " of CPU"),

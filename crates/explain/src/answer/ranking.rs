@@ -23,10 +23,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     for cells in &groups {
         let metrics = match cells[0].connects_from_afar() {
             true => vec![Metric::LatencyMean],
-            false => vec![
-                run.results.server_cpu(&cells[0].found.name),
-                Metric::ClientCpuPerOp,
-            ],
+            false => run.results.cpu_of_both_sides(&cells[0].found.name).to_vec(),
         };
         let sides = metrics
             .into_iter()
@@ -51,7 +48,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
 
 /// True if anything is decided of a cell's CPU.
 fn is_decided(run: &Run, cell: &MeasuredCell<'_>) -> bool {
-    let metrics = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp];
+    let metrics = run.results.cpu_of_both_sides(&cell.found.name);
     let mut rows = run.results.estimates.iter();
     rows.any(|row| row.cell == cell.found.name && metrics.contains(&row.metric) && row.verdict.is_decided())
 }
@@ -111,10 +108,7 @@ impl<'a> Side<'a> {
 
     /// What a row takes more; of the server's CPU with that of the tunnel or pooler before it.
     fn cost(&self, row: &EstimateRow) -> Interval {
-        let between = match Metric::SERVER_CPU.contains(&self.metric) {
-            true => between_us(self.run, row).map(|(_, us)| us).sum(),
-            false => 0.0,
-        };
+        let between: f64 = between_us(self.run, row).map(|(_, us)| us).sum();
         row.difference.map(|us| us + between)
     }
 
@@ -164,8 +158,7 @@ impl<'a> Side<'a> {
             ("", what) => what.to_owned(),
             (whose, what) => format!("{}{what}", whose.trim_start_matches("the ")),
         };
-        let is_of_server = Metric::SERVER_CPU.contains(&self.metric);
-        let counts_others = |row: &&EstimateRow| is_of_server && between_us(self.run, row).next().is_some();
+        let counts_others = |row: &&EstimateRow| between_us(self.run, row).next().is_some();
         let with_others = match self.decided.iter().any(counts_others) {
             true => ", with what works beside it,",
             false => "",
@@ -198,10 +191,7 @@ impl<'a> Side<'a> {
             let sign = if row.difference.value < 0.0 { "−" } else { "+" };
             let is_suspicious =
                 row.verdict == Verdict::Gains && self.run.head.study.adds_protection(&row.arm);
-            let between = match Metric::SERVER_CPU.contains(&self.metric) {
-                true => between(self.run, row),
-                false => String::new(),
-            };
+            let between = between(self.run, row);
             format!(
                 "{} ({sign}{}, {}{}{between})",
                 self.name(row),

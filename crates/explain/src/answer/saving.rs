@@ -1,6 +1,7 @@
 //! What an arm saves in one place and costs in another, and from where on the one outweighs the other.
 
 use ciphertax_base::format::{count, rounded};
+use ciphertax_model::Metric;
 use ciphertax_records::{ChurnRow, EstimateRow, MeasuredCell, Run, Side};
 use ciphertax_stats::Verdict;
 
@@ -95,7 +96,7 @@ impl<'a> Taken<'a> {
         Some(Self {
             server,
             between_us: between_us(run, server)
-                .filter(|(takes, _)| takes.contains("pooler"))
+                .filter(|(metric, _)| *metric == Metric::PoolerCpuPerOp)
                 .map(|(_, us)| us)
                 .sum(),
         })

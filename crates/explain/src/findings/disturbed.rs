@@ -226,9 +226,7 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
     const TOO_NOISY: f64 = 0.20;
     let half_width = |row: &EstimateRow| (row.high.ln_1p() - row.low.ln_1p()) / 2.0;
     // The kernel's workers, for example, do too little to be steady, and nobody asks what they do.
-    let answers = |row: &&EstimateRow| {
-        [Metric::ClientCpuPerOp, run.results.server_cpu(&row.cell)].contains(&row.metric)
-    };
+    let answers = |row: &&EstimateRow| run.results.cpu_of_both_sides(&row.cell).contains(&row.metric);
     let answering = run.results.noise_floor.iter().filter(answers);
     let worst = answering.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
     let remedy = match half_width(worst) > TOO_NOISY {
